@@ -75,14 +75,14 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
         let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
         let path = crate::scope::relative_path(path, set.workspace());
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
-        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, found), evidence(found, rule));
+        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, found), evidence(found));
         // The body is the user's own text; only what would close the element is made harmless.
         let _ = write!(out, "{}\n</{element}>", rule.told().replace("</system-", "&lt;/system-"));
     }
     out
 }
 
-fn evidence(found: &RuleMatch, rule: &Rule) -> String {
+fn evidence(found: &RuleMatch) -> String {
     let evidence = &found.evidence;
     let mut place = match &found.stream {
         StreamKind::Text => "in your answer".to_owned(),
@@ -98,7 +98,7 @@ fn evidence(found: &RuleMatch, rule: &Rule) -> String {
     if evidence.unread {
         return format!("Found {place}: {}.", escape(&evidence.text));
     }
-    if evidence.text.trim().is_empty() || rule.secret {
+    if evidence.text.trim().is_empty() || evidence.is_hidden() {
         return format!("Found {place}, line {}.", evidence.line);
     }
     let more = if evidence.end - evidence.start > evidence.text.len() as u64 { " …" } else { "" };

@@ -145,7 +145,7 @@ impl Rule {
 
     /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret.
     pub(crate) fn told_evidence(&self, evidence: Evidence) -> Evidence {
-        if self.secret { Evidence { text: HIDDEN.to_owned(), ..evidence } } else { evidence }
+        if self.secret { Evidence { text: Evidence::HIDDEN.to_owned(), ..evidence } } else { evidence }
     }
 
     /// The text that the model gets when the rule fires: the `reminder`, or else the body.
@@ -449,9 +449,6 @@ impl Reader<'_> {
         self.found.push(diagnostic);
     }
 }
-
-/// What evidence has in place of a secret.
-const HIDDEN: &str = "[hidden]";
 
 /// The most bytes of `reminder`.
 const MAX_REMINDER_BYTES: usize = 1024;

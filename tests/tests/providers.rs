@@ -126,9 +126,12 @@ impl Answer {
     fn message(&self) -> Message {
         let part = |block: &Block| match &block.kind {
             StreamKind::Text => Part::Text(block.text.clone()),
-            StreamKind::Thinking => {
-                Part::Thinking { text: block.text.clone(), signature: block.signature.clone(), redacted: false }
-            }
+            StreamKind::Thinking => Part::Thinking {
+                text: block.text.clone(),
+                signature: block.signature.clone(),
+                redacted: false,
+                shown: None,
+            },
             StreamKind::Tool { call, name } => {
                 Part::ToolCall(ToolCall { id: call.clone(), name: name.clone(), arguments: block.text.clone() })
             }

@@ -59,6 +59,7 @@ fn answer(text: &str, calls: &[&str]) -> EventKind {
     };
     EventKind::CognitionOut {
         text: text.into(),
+        keep: flow::KeptText::Original,
         model: None,
         author: Origin::Model,
         shown: None,

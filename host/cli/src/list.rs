@@ -4,7 +4,9 @@ use std::io::Write;
 use std::mem::ManuallyDrop;
 
 use serde_json::{Map, Value, json};
-use tidegate::{CallbackKind, DecidedBy, Host, Loaded, Manifest, Operator, PluginEntry, PluginId, PluginInfo};
+use tidegate::{
+    CallbackKind, DecidedBy, Host, KeptText, Loaded, Manifest, Operator, PluginEntry, PluginId, PluginInfo,
+};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -19,7 +21,8 @@ use crate::{open, print, screen, style};
 ///    "rules": 0, "prompts": 1, "required": false,
 ///    "tools": [{"name": "note_list", "read_only": true}],
 ///    "limits": {"callback_ms": 200, "text_ms": 50, "turn_ms": 2000, "tool_ms": 30000, "memory_mib": 64},
-///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml"}]}],
+///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml",
+///      "keep": "shown", "keep_decided_by": "registered"}]}],
 ///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]},
 ///  "disabled": [{"id": "guard", "folder": "plugins/guard"}]}
 /// ```
@@ -56,7 +59,14 @@ fn as_json(host: &Loaded, disabled: &[Disabled]) -> Value {
         let callbacks = one.callbacks.iter().map(|one| {
             let (callback, on_failure) = (one.kind().as_str(), one.on_failure.as_str());
             let (priority, decided_by) = (one.priority, one.decided_by.as_str());
-            json!({"callback": callback, "priority": priority, "on_failure": on_failure, "decided_by": decided_by})
+            json!({
+                "callback": callback,
+                "priority": priority,
+                "on_failure": on_failure,
+                "decided_by": decided_by,
+                "keep": one.keep.as_str(),
+                "keep_decided_by": one.keep_by.as_str(),
+            })
         });
         let tools = one.tools.iter().map(|one| json!({"name": one.spec.name, "read_only": one.read_only}));
         json!({
@@ -107,6 +117,10 @@ fn text(host: &Loaded, disabled: &[Disabled]) -> std::io::Result<()> {
         }
         if let Some(policy) = on_failure(plugin) {
             writeln!(out, "  on failure: {policy}")?;
+        }
+        let shown = kept(plugin);
+        if !shown.is_empty() {
+            writeln!(out, "  kept in sessions is what the user saw: {}", shown.join(", "))?;
         }
         if !plugin.callbacks.is_empty() || !plugin.tools.is_empty() {
             writeln!(out, "  limits: {}", limits(plugin))?;
@@ -164,6 +178,12 @@ fn on_failure(plugin: &PluginInfo) -> Option<String> {
     let callbacks: Vec<String> = plugin.callbacks.iter().map(one).collect();
     let ends = if plugin.required { "; required: any failure ends the turn" } else { "" };
     (!callbacks.is_empty()).then(|| format!("{}{ends}", callbacks.join(", ")))
+}
+
+/// The callbacks that have what the user saw kept, and who decided that.
+fn kept(plugin: &PluginInfo) -> Vec<String> {
+    let shown = plugin.callbacks.iter().filter(|one| one.keep == KeptText::Shown);
+    shown.map(|one| format!("{} ({})", one.kind().as_str(), one.keep_by.as_str())).collect()
 }
 
 async fn load(common: &Common, operator: Operator) -> Result<Loaded, Failure> {

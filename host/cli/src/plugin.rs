@@ -77,6 +77,9 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     if let Some(closed) = manifest.fails_closed {
         writeln!(out, "  on failure: {}", if closed { "withhold" } else { "skip" })?;
     }
+    if let Some(keep) = manifest.keep {
+        writeln!(out, "  keep: {keep}")?;
+    }
     let limits = limits(&manifest.limits);
     if !limits.is_empty() {
         writeln!(out, "  limits: {}, where the operator's are not smaller", limits.join(", "))?;

@@ -67,6 +67,7 @@ mod tests {
     fn ended(kept_bytes: Option<u64>) -> EventKind {
         EventKind::CognitionOut {
             text: String::new(),
+            keep: tidegate::KeptText::Original,
             model: None,
             author: tidegate::Origin::Model,
             shown: None,

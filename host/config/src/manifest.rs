@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{DEFAULT_PRIORITY, PluginId, Power, PromptAddition, SettingKind, SettingValue};
+use flow::{DEFAULT_PRIORITY, KeptText, PluginId, Power, PromptAddition, SettingKind, SettingValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,6 +49,8 @@ pub struct Manifest {
     pub state_version_place: Option<Location>,
     /// Whether callbacks for which its component registers nothing else fail closed (true) or are skipped (false).
     pub fails_closed: Option<bool>,
+    /// What is kept of what callbacks change for which its component registers nothing else.
+    pub keep: Option<KeptText>,
     /// The powers it asks for, each with why.
     pub capabilities: BTreeMap<Power, String>,
     /// The limits it asks for.
@@ -198,6 +200,7 @@ impl Manifest {
             state_version: typed.state_version,
             state_version_place: None,
             fails_closed: typed.on_failure.map(OnFailureWord::closed),
+            keep: typed.keep,
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),
             settings: BTreeMap::new(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{CallbackKind, KeySource, PermissionMode, Power, ProviderKind, SettingValue};
+use flow::{CallbackKind, KeptText, KeySource, PermissionMode, Power, ProviderKind, SettingValue};
 use toml::Spanned;
 
 use crate::document::{Document, steps};
@@ -123,6 +123,8 @@ pub struct PluginEntry {
     pub sha256: Option<String>,
     /// Whether its callbacks fail closed (true) or are skipped (false), instead of what it registers.
     pub fails_closed: Option<bool>,
+    /// What is kept of what its callbacks change, instead of what it registers.
+    pub keep: Option<KeptText>,
     /// Priorities instead of those it registers (0 to 100).
     pub priorities: BTreeMap<CallbackKind, u8>,
     /// Limits instead of those it asks for; not clipped.
@@ -143,6 +145,7 @@ impl PluginEntry {
             required: false,
             sha256: None,
             fails_closed: None,
+            keep: None,
             priorities: BTreeMap::new(),
             limits: LimitRequests::default(),
             settings: BTreeMap::new(),
@@ -470,6 +473,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -
         required: typed.required,
         sha256,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),
+        keep: typed.keep,
         priorities: priorities(&typed.priority),
         limits: LimitRequests::of(&typed.limits),
         settings,

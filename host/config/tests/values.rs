@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use flow::{
-    Condition, ContextMatch, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile, StateTest,
-    StateValue, TagPattern,
+    Condition, ContextMatch, KeptText, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile,
+    StateTest, StateValue, TagPattern,
 };
 use tidegate_config::{
     LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits, StatePlace,
@@ -46,6 +46,7 @@ fn every_value_arrives() {
     assert!(plugin.required);
     assert!(plugin.sha256.as_ref().is_some_and(|digest| digest.starts_with("e3b0c4")), "{:?}", plugin.sha256);
     assert_eq!(plugin.fails_closed, Some(true));
+    assert_eq!(plugin.keep, Some(KeptText::Shown));
     assert_eq!(plugin.priorities[&flow::CallbackKind::PlainText], 10);
     assert_eq!(plugin.limits.memory_bytes, Some(64 << 20));
     assert_eq!(plugin.settings["count"].0, SettingValue::Number(3.0));

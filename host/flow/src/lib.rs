@@ -18,6 +18,7 @@ mod extension;
 mod ids;
 mod image;
 mod input;
+mod keep;
 mod limit;
 mod message;
 mod on_failure;
@@ -55,6 +56,7 @@ pub use extension::{
 pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
 pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
 pub use input::{InputId, InputWay, Receipt, Withdrawal};
+pub use keep::Keeping;
 pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
@@ -69,7 +71,7 @@ pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
-    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, Limit, NotAVariable, PermissionMode,
-    Position, Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, StateBackend,
-    SuspendReason, ThreadMode,
+    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeptText, KeySource, Limit, NotAVariable,
+    PermissionMode, Position, Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind,
+    SettingValue, StateBackend, SuspendReason, ThreadMode,
 };

@@ -58,6 +58,9 @@ pub enum Part {
         signature: Option<String>,
         /// The provider gave `signature` instead of words.
         redacted: bool,
+        /// What the user saw of it, where that is kept and not the words: these are for the provider alone, whose signature is about
+        /// them.
+        shown: Option<String>,
     },
     /// The model asks for a tool.
     ToolCall(ToolCall),
@@ -76,6 +79,17 @@ pub struct Message {
     pub parts: Vec<Part>,
     /// Sent to the model, never shown to the user (reminders, prompt additions).
     pub hidden: bool,
+}
+
+impl Part {
+    /// Reasoning as anybody but its provider gets it: the words, or what the user saw of them where that is kept. `None` for any other
+    /// part.
+    pub fn seen_thinking(&self) -> Option<&str> {
+        match self {
+            Self::Thinking { text, shown, .. } => Some(shown.as_deref().unwrap_or(text)),
+            Self::Text(_) | Self::Image(_) | Self::ToolCall(_) | Self::ToolResult(_) => None,
+        }
+    }
 }
 
 impl Message {

@@ -1,7 +1,7 @@
 //! What happens to a text or an input when the extension that was to check it did not: the policy, who decided it, and the
 //! marker that replaces what is withheld.
 
-use crate::{Callback, CallbackKind, DEFAULT_PRIORITY, OutputMode, PluginId};
+use crate::{Callback, CallbackKind, DEFAULT_PRIORITY, KeptText, OutputMode, PluginId};
 
 /// What happens when a callback fails, is skipped, or returns something that cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ impl OnFailure {
     }
 }
 
-/// Who decided a callback's [`OnFailure`].
+/// Who decided a callback's [`OnFailure`] or [`KeptText`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecidedBy {
@@ -76,6 +76,10 @@ pub struct Registered {
     pub on_failure: OnFailure,
     /// Who decided `on_failure`.
     pub decided_by: DecidedBy,
+    /// Which text a session keeps of what it changes.
+    pub keep: KeptText,
+    /// Who decided `keep`.
+    pub keep_by: DecidedBy,
 }
 
 impl Registered {
@@ -91,6 +95,15 @@ impl Registered {
         self.decided_by = DecidedBy::Registration;
         self
     }
+
+    /// The same, with what the user saw kept where the callback has a choice.
+    #[must_use]
+    pub fn keeping_shown(mut self) -> Self {
+        if KeptText::is_choice_of(&self.callback) {
+            (self.keep, self.keep_by) = (KeptText::Shown, DecidedBy::Registration);
+        }
+        self
+    }
 }
 
 impl From<Callback> for Registered {
@@ -101,7 +114,8 @@ impl From<Callback> for Registered {
 
 impl From<(Callback, u8)> for Registered {
     fn from((callback, priority): (Callback, u8)) -> Self {
-        Self { callback, priority, on_failure: OnFailure::Skip, decided_by: DecidedBy::Default }
+        let (on_failure, keep) = (OnFailure::Skip, KeptText::Original);
+        Self { callback, priority, on_failure, decided_by: DecidedBy::Default, keep, keep_by: DecidedBy::Default }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{Action, StreamKind};
 pub struct Evidence {
     /// The condition that matched, as written in the rule; empty where `unread` is set.
     pub pattern: String,
-    /// The matched text, at most 200 bytes of it, cut at a character; `[hidden]` if the rule declares that its
-    /// matches are secret. Where `unread` is set, why the arguments could not be read.
+    /// The matched text, at most 200 bytes of it, cut at a character; [`Evidence::HIDDEN`] if the rule declares that its
+    /// matches are secret, or what the user saw of the stream is kept and not what the model wrote. Where `unread` is set, why the arguments could not be read.
     pub text: String,
     /// First byte of the match in its stream: the text blocks of the answer joined, its thinking blocks joined, or for
     /// tools the decoded value.
@@ -23,6 +23,23 @@ pub struct Evidence {
     pub path: Option<String>,
     /// No condition matched: the rule guards this tool call and could not read its arguments.
     pub unread: bool,
+}
+
+impl Evidence {
+    /// What stands in the place of a matched text that is not to be told.
+    pub const HIDDEN: &str = "[hidden]";
+
+    /// Leaves the matched text out. Why a call could not be read is no matched text.
+    pub fn hide(&mut self) {
+        if !self.unread {
+            Self::HIDDEN.clone_into(&mut self.text);
+        }
+    }
+
+    /// Whether the matched text is left out.
+    pub fn is_hidden(&self) -> bool {
+        !self.unread && self.text == Self::HIDDEN
+    }
 }
 
 /// A rule fired.

@@ -112,6 +112,16 @@ words! {
 }
 
 words! {
+    /// Which text the conversation, events and transcripts have of what a callback changes.
+    KeptText {
+        /// The text that the callback was given: only what is shown is changed.
+        Original = "original",
+        /// The text that the user saw. The original is in no file.
+        Shown = "shown",
+    }
+}
+
+words! {
     /// The type of a setting's value.
     SettingKind {
         /// A string of any length.

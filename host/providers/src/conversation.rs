@@ -197,7 +197,7 @@ impl<'a> Said<'a> {
     fn of(part: &'a Part, ids: &mut Ids<'_>, takes: &Takes) -> Option<Self> {
         match part {
             Part::Text(text) => Some(Self::Text(text)),
-            Part::Thinking { text, signature, redacted } => {
+            Part::Thinking { text, signature, redacted, .. } => {
                 Some(Self::Thinking { text, signature: signature.as_deref(), redacted: *redacted })
             }
             Part::ToolCall(call) => {

@@ -21,7 +21,7 @@ fn result(id: &str, content: &[&str], is_error: bool) -> Part {
 }
 
 fn thinking(text: &str, signature: Option<&str>, redacted: bool) -> Part {
-    Part::Thinking { text: text.into(), signature: signature.map(str::to_owned), redacted }
+    Part::Thinking { text: text.into(), signature: signature.map(str::to_owned), redacted, shown: None }
 }
 
 fn text(words: &str) -> Part {

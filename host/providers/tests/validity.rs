@@ -104,7 +104,7 @@ fn parts() -> impl Strategy<Value = Part> {
         3 => texts().prop_map(Part::Text),
         1 => image(),
         2 => (texts(), seals(), any::<bool>())
-            .prop_map(|(text, signature, redacted)| Part::Thinking { text, signature, redacted }),
+            .prop_map(|(text, signature, redacted)| Part::Thinking { text, signature, redacted, shown: None }),
         4 => (ids(), names(), arguments())
             .prop_map(|(id, name, arguments)| Part::ToolCall(ToolCall { id: CallId::new(id), name, arguments })),
         3 => (ids(), vec(texts(), 0..3), any::<bool>()).prop_map(|(id, content, is_error)| {

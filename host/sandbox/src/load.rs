@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flow::{BreakerState, CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
+use flow::{BreakerState, CallbackKind, DecidedBy, KeptText, OnFailure, PluginId, Power, Registered, Registration};
 use wasmtime::component::{Component, Linker};
 
 use crate::breakers::HostBreakers;
@@ -57,6 +57,10 @@ pub struct PluginSource {
     pub fails_closed: Option<bool>,
     /// Whether all callbacks that can fail closed do (true), or none does (false), according to the operator.
     pub operator_fails_closed: Option<bool>,
+    /// What is kept of what callbacks change for which it registers nothing else, according to its manifest.
+    pub keep: Option<KeptText>,
+    /// What is kept of what its callbacks change, according to the operator.
+    pub operator_keep: Option<KeptText>,
 }
 
 impl PluginSource {
@@ -77,6 +81,8 @@ impl PluginSource {
             priorities: BTreeMap::new(),
             fails_closed: None,
             operator_fails_closed: None,
+            keep: None,
+            operator_keep: None,
         }
     }
 }
@@ -162,6 +168,7 @@ impl Sandbox {
         check::callbacks(&surface.callbacks, &registered, source.declared.as_ref())?;
         let mut callbacks = with_priorities(callbacks, &source.priorities)?;
         decide_on_failure(&mut callbacks, source.fails_closed, source.operator_fails_closed);
+        decide_keep(&mut callbacks, source.keep, source.operator_keep);
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
         let provided = tools.iter().map(|tool| tool.provided.clone()).collect();
         let registration = Registration { plugin, version, callbacks, tools: provided, required };
@@ -258,6 +265,18 @@ fn decide_on_failure(callbacks: &mut [Registered], manifest: Option<bool>, opera
         // A callback that cannot fail closed is always skipped.
         one.decided_by = if closed && policy.is_none() { DecidedBy::Default } else { by };
         one.on_failure = policy.unwrap_or(OnFailure::Skip);
+    }
+}
+
+/// The operator decides, else the registration of the callback, else the manifest.
+fn decide_keep(callbacks: &mut [Registered], manifest: Option<KeptText>, operator: Option<KeptText>) {
+    for one in callbacks.iter_mut().filter(|one| KeptText::is_choice_of(&one.callback)) {
+        let (keep, by) = match (operator, one.keep_by, manifest) {
+            (Some(keep), _, _) => (keep, DecidedBy::Operator),
+            (None, DecidedBy::Default, Some(keep)) => (keep, DecidedBy::Manifest),
+            (None, _, _) => continue,
+        };
+        (one.keep, one.keep_by) = (keep, by);
     }
 }
 

@@ -47,6 +47,7 @@ fn resume(store: &TranscriptStore) {
         let question = EventKind::CognitionIn { message: message(format!("What about number {turn}? ").repeat(10)) };
         let answer = EventKind::CognitionOut {
             text: format!("About number {turn} much can be said. ").repeat(20),
+            keep: flow::KeptText::Original,
             model: None,
             author: flow::Origin::Plugin("figures".parse().unwrap()),
             shown: None,

@@ -149,6 +149,8 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         priorities,
         fails_closed: from.manifest.fails_closed,
         operator_fails_closed: from.entry.fails_closed,
+        keep: from.manifest.keep,
+        operator_keep: from.entry.keep,
         ..PluginSource::new(from.manifest.id.clone(), ComponentSource::File(component))
     })
 }

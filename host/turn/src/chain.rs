@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use flow::{
-    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, NoAnswer, OnFailure,
-    OutputMode, PluginId, Registered, Registration, TagPattern, TextStream, TextUnit,
+    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, Keeping, NoAnswer,
+    OnFailure, OutputMode, PluginId, Registered, Registration, TagPattern, TextStream, TextUnit,
 };
 use tracing::Instrument as _;
 
@@ -30,6 +30,8 @@ pub(crate) struct Chains {
     pub(crate) tags: Vec<(usize, Vec<TagPattern>)>,
     pub(crate) output: Vec<(usize, OutputMode)>,
     pub(crate) ttsr: Vec<usize>,
+    /// For which streams what the user saw is kept.
+    pub(crate) keeping: Keeping,
 }
 
 /// The callbacks of extensions in the order of their calls: the highest priority first, ties in order of registration. Each with
@@ -45,7 +47,8 @@ pub fn in_order(registrations: &[Registration]) -> Vec<(usize, &Registered)> {
 
 impl Chains {
     pub(crate) fn new(registrations: &[Registration]) -> Self {
-        let mut chains = Self::default();
+        let keeping = Keeping::of(registrations.iter().flat_map(|one| &one.callbacks));
+        let mut chains = Self { keeping, ..Self::default() };
         for (plugin, registered) in in_order(registrations) {
             match &registered.callback {
                 Callback::InputMessages => chains.input.push(plugin),

@@ -16,16 +16,26 @@ pub(crate) struct Processed {
     pub(crate) withheld: bool,
 }
 
-/// Runs the chain over `output`, whose text becomes what the last rewriter made of it. Where a rewriter that fails closed did
-/// not check it, its text becomes the marker, and no later rewriter gets it.
+/// Which extensions of the chain get an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of them.
+    Whole,
+    /// Those that register this mode.
+    Only(OutputMode),
+}
+
+/// Runs the chain, or a part of it, over `output`, whose text becomes what the last rewriter made of it. Where a rewriter that fails
+/// closed did not check it, its text becomes the marker, and no later rewriter gets it.
 ///
 /// # Errors
 /// The failure of a `required` extension.
-pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
+pub(crate) async fn run(caller: &Caller, part: Part, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
     let mut processed = Processed::default();
     let mut withheld = None;
     output.at = caller.hub.place();
-    for &(plugin, mode) in &caller.chains.output {
+    let is_part = |mode: OutputMode| part == Part::Whole || part == Part::Only(mode);
+    for &(plugin, mode) in caller.chains.output.iter().filter(|(_, mode)| is_part(*mode)) {
         if let (Some(by), OutputMode::Rewrite) = (withheld, mode) {
             caller.skip(&[plugin], CallbackKind::LlmOutput, by, "did not check the output");
             continue;

@@ -25,13 +25,22 @@ pub(crate) struct Reasoning {
     released: usize,
     /// Where blocks ended, in bytes received, as far as the units do not end there yet.
     ends: VecDeque<usize>,
+    /// The number of the block, from 0, that the next unit is of.
+    block: usize,
+}
+
+/// What is shown now of a block of reasoning.
+pub(crate) struct Seen {
+    /// The number of the block among the thinking blocks of the answer, in the order in which they ended.
+    pub(crate) block: usize,
+    pub(crate) text: String,
 }
 
 impl Reasoning {
     pub(crate) fn new(caller: Arc<Caller>) -> Self {
         let segments = Segments::of_thinking(caller);
         let idle = segments.is_idle();
-        Self { segments, idle, open: Vec::new(), received: 0, released: 0, ends: VecDeque::new() }
+        Self { segments, idle, open: Vec::new(), received: 0, released: 0, ends: VecDeque::new(), block: 0 }
     }
 
     /// The provider restarted its answer. What was not shown yet is dropped.
@@ -59,24 +68,24 @@ impl Reasoning {
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn push(&mut self, text: String) -> Result<String, CallFailure> {
+    pub(crate) async fn push(&mut self, text: String) -> Result<Vec<Seen>, CallFailure> {
         if self.idle {
-            return Ok(text);
+            return Ok(vec![Seen { block: self.block, text }]);
         }
-        let (mut rest, mut shown) = (text.as_str(), String::new());
+        let (mut rest, mut seen) = (text.as_str(), Vec::new());
         while let Some(end) = self.ends.front() {
             let Some((before, after)) = rest.split_at_checked(end.saturating_sub(self.released)) else { break };
-            shown.push_str(&self.take(before).await?);
-            shown.push_str(&self.flush().await?);
+            seen.push(self.take(before).await?);
+            seen.push(self.flush().await?);
             rest = after;
         }
-        shown.push_str(&self.take(rest).await?);
-        Ok(shown)
+        seen.push(self.take(rest).await?);
+        Ok(seen)
     }
 
-    async fn take(&mut self, text: &str) -> Result<String, CallFailure> {
+    async fn take(&mut self, text: &str) -> Result<Seen, CallFailure> {
         self.released += text.len();
-        self.segments.push(text).await
+        Ok(Seen { block: self.block, text: self.segments.push(text).await? })
     }
 
     /// Whether everything up to the end of a block has been released.
@@ -88,8 +97,11 @@ impl Reasoning {
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn flush(&mut self) -> Result<String, CallFailure> {
-        self.ends.pop_front();
-        self.segments.finish().await
+    pub(crate) async fn flush(&mut self) -> Result<Seen, CallFailure> {
+        let (block, text) = (self.block, self.segments.finish().await?);
+        if self.ends.pop_front().is_some() {
+            self.block += 1;
+        }
+        Ok(Seen { block, text })
     }
 }

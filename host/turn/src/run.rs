@@ -2,6 +2,7 @@
 //!
 //! Stages return what they found; only this loop stops, goes back and starts again.
 
+mod accept;
 mod additions;
 mod calls;
 pub(crate) mod compact;
@@ -19,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch, RunPosition,
-    StepEnd, StopReason, ToolResult, TurnStatus, Usage,
+    CallbackKind, ErrorClass, EventKind, Message, ModelError, Retained, RuleMatch, RunPosition, StepEnd, StopReason,
+    ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -37,13 +38,12 @@ use crate::beginning::Beginning;
 use crate::chain::Caller;
 use crate::found;
 use crate::inputs::Claim;
-use crate::output;
 use crate::ports::{AttemptEnd, EventSink, TtsrEvent};
 use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
-use crate::stream::{Driver, End, shown_last};
+use crate::stream::{Driver, End};
 use crate::transcript::OpenCalls;
 
 /// How long the end of a turn waits for a store that does not answer.
@@ -342,7 +342,8 @@ impl<'a> Turn<'a> {
             self.session.set_place(self.place);
             let mut effects = Vec::new();
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
-            self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
+            self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
+            self.attempt.answer.keeping = self.session.caller.chains.keeping;
             self.phase = Phase::Answering;
             if self.place.attempt > 1 {
                 self.within_limits().await?;
@@ -439,77 +440,6 @@ impl<'a> Turn<'a> {
         if let Some((rule, ms)) = self.spending.begin_attempt(self.session.parts.clock.now_ms()) {
             self.session.metrics.delayed(&rule, ms);
         }
-    }
-
-    /// The answer is complete: extensions get it whole, the rest of it is shown, and it joins the conversation.
-    async fn accept(&mut self, mut segments: Segments) -> Result<(), Stop> {
-        let caller = Arc::clone(&self.session.caller);
-        let live = !caller.chains.has_rewriter();
-        if live {
-            let rest = segments.finish().await?;
-            shown_last(&self.session.hub, &mut self.attempt.answer, rest);
-        }
-        let mut output = self.attempt.answer.output();
-        let processed = output::run(&caller, &mut output).await?;
-        if !live {
-            let text = if processed.withheld { output.text.clone() } else { segments.whole(&output.text).await? };
-            shown_last(&self.session.hub, &mut self.attempt.answer, text);
-        }
-        let message = self.attempt.answer.message(&output.text);
-        self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
-        self.session.hub.emit(EventKind::CognitionOut {
-            text: self.attempt.answer.text.clone(),
-            model: self.attempt.answer.model.clone(),
-            author: Origin::Model,
-            shown: self.attempt.answer.shown_instead(true),
-            partial: None,
-            retained: if message.is_some() { Retained::Answer } else { Retained::Nothing },
-            blocks: self.attempt.answer.listed(),
-            annotations: processed.annotations,
-            rewrites: processed.rewrites,
-        });
-        self.accept_attempt();
-        self.report.text.push_str(&self.attempt.answer.shown);
-        self.beginning = Beginning::None;
-        self.phase = match message {
-            Some(answer) => Phase::Calling { answer, results: Vec::new() },
-            None => Phase::Between,
-        };
-        Ok(())
-    }
-
-    /// An extension's own answer is processed like a model's, without the gate.
-    async fn one_reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
-        self.place.step += 1;
-        self.place.attempt = 0;
-        self.session.set_place(self.place);
-        self.attempt.answer = Answer::of_text(&text);
-        self.phase = Phase::Answering;
-        let caller = Arc::clone(&self.session.caller);
-        let mut output = self.attempt.answer.output();
-        let processed = output::run(&caller, &mut output).await?;
-        let withheld = processed.withheld;
-        let text = if withheld { output.text.clone() } else { Segments::new(caller).whole(&output.text).await? };
-        shown_last(&self.session.hub, &mut self.attempt.answer, text);
-        let is_blank = output.text.trim().is_empty();
-        self.session.hub.emit(EventKind::CognitionOut {
-            text: self.attempt.answer.text.clone(),
-            model: None,
-            author: Origin::Plugin(by.clone()),
-            shown: self.attempt.answer.shown_instead(true),
-            partial: None,
-            retained: if is_blank { Retained::Nothing } else { Retained::Answer },
-            blocks: Vec::new(),
-            annotations: processed.annotations,
-            rewrites: processed.rewrites,
-        });
-        if !is_blank {
-            self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
-        }
-        self.phase = Phase::Between;
-        let answer = std::mem::take(&mut self.attempt).answer;
-        self.report.text.push_str(&answer.shown);
-        Ok(())
     }
 
     /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.

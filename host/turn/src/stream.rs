@@ -18,7 +18,7 @@ use crate::found;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
-use crate::reasoning::Reasoning;
+use crate::reasoning::{Reasoning, Seen};
 use crate::segments::Segments;
 
 /// How an attempt ended.
@@ -196,8 +196,8 @@ impl Driver<'_> {
                     shown(self.hub, &mut self.attempt.answer, text);
                 }
                 Effect::ShowThinking(text) => {
-                    let text = self.reasoning.push(text).await?;
-                    self.show_reasoning(text);
+                    let seen = self.reasoning.push(text).await?;
+                    seen.into_iter().for_each(|seen| self.show_reasoning(seen));
                 }
                 Effect::Fired { matches, judgement } => self.fired(&matches, &judgement),
                 Effect::Report(event) => self.hub.emit(*event),
@@ -208,7 +208,7 @@ impl Driver<'_> {
                 Effect::Restarted(void) => {
                     let kept = self.beginning.shown().len() as u64;
                     void.emit_partial(self.hub, "the provider restarted its answer", kept, Retained::Nothing);
-                    self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
+                    self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
                     self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {
                         **segments = self.beginning.segments(segments.handlers(), true).await?;
@@ -219,9 +219,10 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn show_reasoning(&mut self, text: String) {
+    fn show_reasoning(&mut self, Seen { block, text }: Seen) {
         if !text.is_empty() {
             self.attempt.answer.reasoned = true;
+            self.attempt.answer.saw_thinking(block, &text);
             self.hub.emit(EventKind::CognitionReasoningDelta { text });
         }
     }

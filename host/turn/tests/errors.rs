@@ -181,7 +181,12 @@ async fn a_stream_may_break_after_every_delta() {
         assert!(matches!(report.status, TurnStatus::Failed { .. }), "after {count}: something was shown");
         assert_eq!((scene.model.asked(), shown(&events)), (1, said_so_far.clone()));
         assert_eq!(partials(&events), [(said_so_far.clone(), said_so_far.len() as u64)]);
-        let reasoning = EventKind::CognitionReasoning { text: thought, interrupted: true, retained: false };
+        let reasoning = EventKind::CognitionReasoning {
+            text: thought,
+            keep: flow::KeptText::Original,
+            interrupted: true,
+            retained: false,
+        };
         assert_eq!(find(&events, |kind| (*kind == reasoning).then_some(())).len(), 1);
         let left: Vec<String> = scene.session.history().iter().skip(1).map(|message| said(message)).collect();
         let marked = format!("{said_so_far}\n\n[Stream interrupted: connection reset]");

@@ -129,7 +129,7 @@ fn everything() -> Message {
     let parts = vec![
         Part::Text("words".into()),
         Part::Image(flow::Image::new("image/png", "iVBORw0KGgo=").unwrap()),
-        Part::Thinking { text: String::new(), signature: Some("sig".into()), redacted: true },
+        Part::Thinking { text: String::new(), signature: Some("sig".into()), redacted: true, shown: None },
         Part::ToolCall(call),
         Part::ToolResult(result),
     ];
@@ -226,6 +226,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::HistoryReplaced { messages: vec![Arc::new(everything()), Arc::new(system())] },
         EventKind::CognitionOut {
             text: text.clone(),
+            keep: flow::KeptText::Original,
             model: Some("m".into()),
             author: Origin::Model,
             shown: None,
@@ -237,6 +238,7 @@ fn samples() -> Vec<EventKind> {
         },
         EventKind::CognitionOut {
             text: text.clone(),
+            keep: flow::KeptText::Original,
             model: None,
             author: Origin::Plugin(plugin()),
             shown: Some("other".into()),
@@ -247,7 +249,12 @@ fn samples() -> Vec<EventKind> {
             rewrites: vec![],
         },
         EventKind::CognitionOutDelta { text: text.clone(), index: 0, is_final: true },
-        EventKind::CognitionReasoning { text: text.clone(), interrupted: true, retained: false },
+        EventKind::CognitionReasoning {
+            text: text.clone(),
+            keep: flow::KeptText::Original,
+            interrupted: true,
+            retained: false,
+        },
         EventKind::CognitionReasoningDelta { text: text.clone() },
         EventKind::ToolCallStart { call: call.clone(), tool: "t".into(), arguments: "no json".into() },
         EventKind::ToolCallProgress { call: call.clone(), message: message.clone(), percent: Some(12.5) },

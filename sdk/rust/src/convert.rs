@@ -12,7 +12,7 @@ use crate::__guest::tool_provider::exports::tidegate::extension::tool_provider a
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::export::Callback;
 use crate::{
-    Blob, Content, InputAnswer, LlmOutput, Message, Moment, OnFailure, OutputAnswer, OutputMode, Part, Role,
+    Blob, Content, InputAnswer, KeptText, LlmOutput, Message, Moment, OnFailure, OutputAnswer, OutputMode, Part, Role,
     RuleAction, RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, TextStream, TextUnit, Tool, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
 };
@@ -151,16 +151,16 @@ impl From<Callback> for reg::Registered {
             }
             Callback::PlainText(options) => {
                 let (on_failure, attributes) = (policy(options.on_failure), attributes());
-                let (unit, streams) = (options.unit.into(), list(options.streams));
+                let (unit, streams, keep) = (options.unit.into(), list(options.streams), kept(options.keep));
                 (
-                    reg::Callback::OnPlainText(reg::TextOptions { unit, streams, on_failure, attributes }),
+                    reg::Callback::OnPlainText(reg::TextOptions { unit, streams, on_failure, keep, attributes }),
                     options.priority,
                 )
             }
             Callback::Tag(options) => {
                 let (on_failure, attributes) = (policy(options.on_failure), attributes());
-                let patterns = options.patterns;
-                (reg::Callback::OnTag(reg::TagOptions { patterns, on_failure, attributes }), options.priority)
+                let (patterns, keep) = (options.patterns, kept(options.keep));
+                (reg::Callback::OnTag(reg::TagOptions { patterns, on_failure, keep, attributes }), options.priority)
             }
             Callback::LlmOutput(options) => {
                 let (on_failure, attributes) = (policy(options.on_failure), attributes());
@@ -179,5 +179,13 @@ fn policy(policy: OnFailure) -> Option<reg::OnFailure> {
         OnFailure::Skip => Some(reg::OnFailure::Skip),
         OnFailure::Withhold => Some(reg::OnFailure::Withhold),
         OnFailure::Reject => Some(reg::OnFailure::Reject),
+    }
+}
+
+fn kept(keep: KeptText) -> Option<reg::KeptText> {
+    match keep {
+        KeptText::Unspecified => None,
+        KeptText::Original => Some(reg::KeptText::Original),
+        KeptText::Shown => Some(reg::KeptText::Shown),
     }
 }

@@ -67,8 +67,8 @@ pub use export::{entry, make as __make};
 pub use extension::{Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
 pub use migrate::Migrate;
 pub use options::{
-    DEFAULT_PRIORITY, InputOptions, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions, TextStream,
-    TextUnit, TtsrOptions,
+    DEFAULT_PRIORITY, InputOptions, KeptText, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions,
+    TextStream, TextUnit, TtsrOptions,
 };
 pub use provide::{Tool, ToolAnswer, ToolProvider, progress};
 pub use session::SessionInfo;
@@ -83,11 +83,11 @@ pub use values::{
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Extension, InputAnswer, InputOptions, LlmOutput, Message, Migrate, OnFailure, OnInputMessages, OnLlmOutput,
-        OnPlainText, OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch, Settings, Tag,
-        TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool, ToolAnswer,
-        ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress, random,
-        session, settings, state, tools,
+        Extension, InputAnswer, InputOptions, KeptText, LlmOutput, Message, Migrate, OnFailure, OnInputMessages,
+        OnLlmOutput, OnPlainText, OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch,
+        Settings, Tag, TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool,
+        ToolAnswer, ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress,
+        random, session, settings, state, tools,
     };
 }
 

@@ -58,6 +58,19 @@ pub enum OnFailure {
     Reject,
 }
 
+/// Which text a session keeps of what a callback changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeptText {
+    /// The value of `keep` in `plugin.toml`, else [`KeptText::Original`].
+    #[default]
+    Unspecified,
+    /// The text that the callback was given: only what is shown is changed.
+    Original,
+    /// The text that the user saw: the conversation, events and transcripts have it, and the original is in no file.
+    Shown,
+}
+
 /// The options that callbacks have in common.
 macro_rules! common {
     ($options:ident) => {
@@ -80,6 +93,20 @@ macro_rules! common {
             #[must_use]
             pub fn on_failure(mut self, policy: OnFailure) -> Self {
                 self.on_failure = policy;
+                self
+            }
+        }
+    };
+}
+
+/// The choice of callbacks of which a session can keep either text.
+macro_rules! keeping {
+    ($options:ident) => {
+        impl $options {
+            /// The same with this choice of the text that a session keeps. The operator can override it.
+            #[must_use]
+            pub fn keep(mut self, keep: KeptText) -> Self {
+                self.keep = keep;
                 self
             }
         }
@@ -116,12 +143,15 @@ pub struct TextOptions {
     pub priority: u8,
     /// The failure policy.
     pub on_failure: OnFailure,
+    /// Which text a session keeps.
+    pub keep: KeptText,
 }
 
 impl TextOptions {
     /// Called with these units of the answer.
     pub fn new(unit: TextUnit) -> Self {
-        Self { unit, streams: vec![TextStream::Answer], priority: DEFAULT_PRIORITY, on_failure: OnFailure::Unspecified }
+        let (streams, on_failure, keep) = (vec![TextStream::Answer], OnFailure::Unspecified, KeptText::Unspecified);
+        Self { unit, streams, priority: DEFAULT_PRIORITY, on_failure, keep }
     }
 
     /// The same for these streams instead of the answer alone.
@@ -139,6 +169,7 @@ impl Default for TextOptions {
 }
 
 common!(TextOptions, "Withhold");
+keeping!(TextOptions);
 
 /// How [`OnTag`](crate::OnTag) is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,17 +181,21 @@ pub struct TagOptions {
     pub priority: u8,
     /// The failure policy.
     pub on_failure: OnFailure,
+    /// Which text a session keeps.
+    pub keep: KeptText,
 }
 
 impl TagOptions {
     /// Called for these tags: a name (`note`), or a prefix with a star at its end (`note-*`); 1 to 64 patterns.
     pub fn new(patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let patterns = patterns.into_iter().map(Into::into).collect();
-        Self { patterns, priority: DEFAULT_PRIORITY, on_failure: OnFailure::Unspecified }
+        let (on_failure, keep) = (OnFailure::Unspecified, KeptText::Unspecified);
+        Self { patterns, priority: DEFAULT_PRIORITY, on_failure, keep }
     }
 }
 
 common!(TagOptions, "Withhold");
+keeping!(TagOptions);
 
 /// How [`OnLlmOutput`](crate::OnLlmOutput) is registered: by default as an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -84,14 +84,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use self::answer::{Answer, Shown};
-use self::manifest::{Manifest, Policy};
+use self::manifest::{Keep, Manifest, Policy};
 pub use self::tools::ToolRun;
 use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{
-    Attribute, Exported, InputAnswer, LlmOutput, Message, Migrate, Moment, OnFailure, OnInputMessages, OnLlmOutput,
-    OnPlainText, OnTag, OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer,
-    TextPlace, ToolInfo, TtsrEvent, TtsrTriggered,
+    Attribute, Exported, InputAnswer, KeptText, LlmOutput, Message, Migrate, Moment, OnFailure, OnInputMessages,
+    OnLlmOutput, OnPlainText, OnTag, OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace,
+    TextAnswer, TextPlace, ToolInfo, TtsrEvent, TtsrTriggered,
 };
 
 /// What one call may return, in KiB, where the operator sets nothing else.
@@ -279,6 +279,15 @@ impl<E> Harness<E> {
             }
             OnFailure::Skip => false,
             OnFailure::Withhold | OnFailure::Reject => true,
+        }
+    }
+
+    /// Whether what was shown is kept of what a callback changes that registered this.
+    fn keeps_shown(&self, registered: KeptText) -> bool {
+        match registered {
+            KeptText::Unspecified => self.manifest.as_ref().is_some_and(|manifest| manifest.keep == Keep::Shown),
+            KeptText::Original => false,
+            KeptText::Shown => true,
         }
     }
 

@@ -258,3 +258,46 @@ fn the_manifest_is_enforced() {
     let lines: &[LogLine] = &[];
     assert_eq!(Harness::<Full>::of_plugin("id = \"full\"").log(), lines);
 }
+
+/// Takes a word out, and notes what it gets as an observer of the output.
+struct Hides(KeptText);
+
+impl Extension for Hides {
+    fn new(settings: &Settings) -> Result<Self> {
+        let keeps = settings.get_or("keeps", false)?;
+        Ok(Self(if keeps { KeptText::Shown } else { KeptText::Unspecified }))
+    }
+}
+
+impl OnPlainText for Hides {
+    fn text_options(&self) -> TextOptions {
+        TextOptions::default().keep(self.0)
+    }
+
+    fn on_plain_text(&mut self, text: &str, _: &TextPlace) -> Result<TextAnswer> {
+        Ok(TextAnswer::replace(text.replace("secret", "[…]")))
+    }
+}
+
+impl OnLlmOutput for Hides {
+    fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer> {
+        OutputAnswer::pass().annotate("got", &output.text)
+    }
+}
+
+tidegate_sdk::export!(Hides: OnPlainText, OnLlmOutput);
+
+#[test]
+fn an_observer_gets_what_was_shown_where_that_is_kept() {
+    const MANIFEST: &str =
+        "id = \"shown\"\nsettings.keeps = { type = \"boolean\", default = false, description = \"keeps\" }\n";
+    let got = |manifest: &str, keeps: bool| {
+        let mut harness = Harness::<Hides>::of_plugin(manifest).with_setting("keeps", keeps);
+        let shown = harness.answer("a secret\n");
+        assert_eq!(shown.text, "a […]\n");
+        shown.output.annotations[0].1.clone()
+    };
+    assert_eq!(got(MANIFEST, false), "\"a secret\\n\"");
+    assert_eq!(got(MANIFEST, true), "\"a […]\\n\"");
+    assert_eq!(got(&format!("keep = \"shown\"\n{MANIFEST}"), false), "\"a […]\\n\"");
+}

@@ -31,6 +31,7 @@ fn answer() -> impl Strategy<Value = EventKind> {
         let block = |call| AnswerBlock::prose(StreamKind::Tool { call, name: "shell".into() }, 0);
         EventKind::CognitionOut {
             text,
+            keep: flow::KeptText::Original,
             model: None,
             author: Origin::Model,
             shown,

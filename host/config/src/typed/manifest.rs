@@ -48,6 +48,10 @@ pub(crate) struct ManifestFile {
     /// The failure policy of callbacks that do not register one themselves.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
+    /// Which text a session keeps of what the plugin's callbacks `on_plain_text` and `on_tag` change, where they do not register it
+    /// themselves. Default: `original`.
+    #[serde(default)]
+    pub(crate) keep: Option<flow::KeptText>,
     /// The powers that the plugin requests, each with the reason.
     #[serde(default)]
     pub(crate) capabilities: CapabilitiesFile,

@@ -124,6 +124,10 @@ pub(crate) struct PluginFile {
     /// Overrides the failure policy that the plugin's callbacks register.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
+    /// Overrides which text a session keeps of what the plugin's callbacks `on_plain_text` and `on_tag` change. `shown`: the
+    /// conversation, events, transcripts and exports have what the user saw, and the original is in no file.
+    #[serde(default)]
+    pub(crate) keep: Option<flow::KeptText>,
     /// Overrides the priorities that the plugin registers: 0 to 100, higher runs first.
     #[serde(default)]
     pub(crate) priority: PriorityFile,

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
-    ErrorMetadata, ExtensionPrompt, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId,
-    Preview, QuestionId, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind,
-    SuspendReason, ThreadMode, ToolReport, Usage, Withdrawal,
+    ErrorMetadata, ExtensionPrompt, InputId, InputWay, KeptText, Limit, LimitDecision, LimitRequest, Message, Origin,
+    PluginId, Preview, QuestionId, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend,
+    StreamKind, SuspendReason, ThreadMode, ToolReport, Usage, Withdrawal,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -193,10 +193,13 @@ events! {
         /// The message. Of a system prompt each part is one block.
         message: Arc<Message>,
     } = "cognition_in",
-    /// `cognition_out`: the model's text, whole or as far as it was received. This is the original, before extensions.
+    /// `cognition_out`: the model's text, whole or as far as it was received. `keep` says whether this is the original, before
+    /// extensions, or what the user has seen.
     CognitionOut {
         /// The text of the message or delta.
         text: String,
+        /// Which text it is: it is also that of the conversation.
+        keep: KeptText,
         /// The model's name.
         model: Option<String>,
         /// Who wrote it: the model, or the extension that replied in its place.
@@ -224,11 +227,13 @@ events! {
         /// off has no such delta.
         is_final: bool,
     } = "cognition_out_delta",
-    /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received. This is the original, before rules and
-    /// extensions, for transcripts; front ends show [`EventKind::CognitionReasoningDelta`].
+    /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received, for transcripts. `keep` says whether this is
+    /// the original, before rules and extensions, or what the user has seen; front ends show [`EventKind::CognitionReasoningDelta`].
     CognitionReasoning {
         /// The text of the message or delta.
         text: String,
+        /// Which text it is. Signed reasoning goes back to its provider as it was, whichever is kept.
+        keep: KeptText,
         /// It did not come to its end.
         interrupted: bool,
         /// It stays in the conversation with its answer: without this event the conversation cannot be rebuilt.

@@ -245,8 +245,11 @@ fn parts(returned: Vec<PartResult>, base: Option<&Message>) -> Result<Vec<Part>,
         .map(|part| match part {
             PartResult::Text(text) => Ok(Part::Text(text)),
             PartResult::Thinking(text) => {
-                let same = |part: &Part| matches!(part, Part::Thinking { text: t, redacted: false, .. } if *t == text);
-                Ok(take(&same).unwrap_or(Part::Thinking { text, signature: None, redacted: false }))
+                let same = |part: &Part| {
+                    matches!(part, Part::Thinking { redacted: false, .. })
+                        && part.seen_thinking() == Some(text.as_str())
+                };
+                Ok(take(&same).unwrap_or(Part::Thinking { text, signature: None, redacted: false, shown: None }))
             }
             PartResult::Other(kind) => take(&|part| convert::unknown_kind(part) == Some(&kind)).ok_or_else(|| {
                 let kind = limits::cut(&kind, 200);

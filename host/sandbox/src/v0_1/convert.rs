@@ -106,7 +106,7 @@ fn part<'a>(part: &'a Part, content: &'a [ContentParam<'a>]) -> PartParam<'a> {
     match part {
         Part::Image(_) => PartParam::Other(IMAGE),
         Part::Text(text) => PartParam::Text(text),
-        Part::Thinking { text, .. } => PartParam::Thinking(text),
+        Part::Thinking { text, shown, .. } => PartParam::Thinking(shown.as_deref().unwrap_or(text)),
         Part::ToolCall(call) => PartParam::ToolCall(tool_call(call)),
         Part::ToolResult(result) => PartParam::ToolResult(ToolResultParam {
             id: result.call.as_str(),
@@ -170,7 +170,8 @@ pub(super) fn history(messages: &[(u64, Arc<Message>)], bytes: usize) -> Vec<Mes
 fn text_bytes(message: &Message) -> usize {
     let bytes = |part: &Part| match part {
         Part::Image(_) => 0,
-        Part::Text(text) | Part::Thinking { text, .. } => text.len(),
+        Part::Text(text) => text.len(),
+        Part::Thinking { text, shown, .. } => shown.as_ref().unwrap_or(text).len(),
         Part::ToolCall(call) => call.arguments.len(),
         Part::ToolResult(result) => result.content.iter().map(String::len).sum(),
     };
@@ -212,7 +213,7 @@ fn part_out(part: &Part, left: &mut usize) -> PartResult {
     match part {
         Part::Image(_) => PartResult::Other(IMAGE.to_owned()),
         Part::Text(text) => PartResult::Text(take(text)),
-        Part::Thinking { text, .. } => PartResult::Thinking(take(text)),
+        Part::Thinking { text, shown, .. } => PartResult::Thinking(take(shown.as_deref().unwrap_or(text))),
         Part::ToolCall(call) => PartResult::ToolCall(ToolCallResult {
             id: call.id.to_string(),
             name: call.name.clone(),

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flow::{
-    Callback, DEFAULT_PRIORITY, DecidedBy, OnFailure, OutputMode, Registered, TagPattern, TextOptions, TextUnit,
+    Callback, DEFAULT_PRIORITY, DecidedBy, KeptText, OnFailure, OutputMode, Registered, TagPattern, TextOptions,
+    TextUnit,
 };
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -62,7 +63,7 @@ fn texts(setting: &Setting) -> Vec<&str> {
 fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, String> {
     let mut callbacks: Vec<Registered> = Vec::new();
     for one in registered.callbacks {
-        let (callback, policy) = callback(one.callback)?;
+        let Asked { callback, on_failure: policy, keep } = callback(one.callback)?;
         let name = callback.kind().as_str();
         let priority = one.priority.unwrap_or(DEFAULT_PRIORITY);
         if priority > 100 {
@@ -75,6 +76,10 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, Str
         if let Some(policy) = policy {
             registered.on_failure = on_failure(&registered.callback, policy)?;
             registered.decided_by = DecidedBy::Registration;
+        }
+        if let Some(keep) = keep {
+            registered.keep = kept(keep)?;
+            registered.keep_by = DecidedBy::Registration;
         }
         callbacks.push(registered);
     }
@@ -105,10 +110,24 @@ fn on_failure(callback: &Callback, policy: theirs::OnFailure) -> Result<OnFailur
     }
 }
 
-/// The callback, and the failure policy that it was registered with.
-fn callback(callback: theirs::Callback) -> Result<(Callback, Option<theirs::OnFailure>), String> {
-    match callback {
-        theirs::Callback::OnInputMessages(options) => Ok((Callback::InputMessages, options.on_failure)),
+fn kept(keep: theirs::KeptText) -> Result<KeptText, String> {
+    match keep {
+        theirs::KeptText::Original => Ok(KeptText::Original),
+        theirs::KeptText::Shown => Ok(KeptText::Shown),
+        theirs::KeptText::Other(name) => Err(unknown("what is kept:", &name)),
+    }
+}
+
+/// A callback with what it was registered with, where it says so itself.
+struct Asked {
+    callback: Callback,
+    on_failure: Option<theirs::OnFailure>,
+    keep: Option<theirs::KeptText>,
+}
+
+fn callback(callback: theirs::Callback) -> Result<Asked, String> {
+    let (callback, on_failure, keep) = match callback {
+        theirs::Callback::OnInputMessages(options) => (Callback::InputMessages, options.on_failure, None),
         theirs::Callback::OnPlainText(options) => {
             let unit = match options.unit {
                 theirs::TextUnit::Line => TextUnit::Line,
@@ -116,20 +135,24 @@ fn callback(callback: theirs::Callback) -> Result<(Callback, Option<theirs::OnFa
                 theirs::TextUnit::Whole => TextUnit::Whole,
                 theirs::TextUnit::Other(name) => return Err(unknown("the text unit", &name)),
             };
-            Ok((Callback::PlainText(text_options(unit, options.streams)?), options.on_failure))
+            let text = text_options(unit, options.streams)?;
+            (Callback::PlainText(text), options.on_failure, options.keep)
         }
-        theirs::Callback::OnTag(options) => Ok((Callback::Tag(tag_patterns(options.patterns)?), options.on_failure)),
+        theirs::Callback::OnTag(options) => {
+            (Callback::Tag(tag_patterns(options.patterns)?), options.on_failure, options.keep)
+        }
         theirs::Callback::OnLlmOutput(options) => {
             let mode = match options.mode {
                 theirs::OutputMode::Observe => OutputMode::Observe,
                 theirs::OutputMode::Rewrite => OutputMode::Rewrite,
                 theirs::OutputMode::Other(name) => return Err(unknown("the output mode", &name)),
             };
-            Ok((Callback::LlmOutput(mode), options.on_failure))
+            (Callback::LlmOutput(mode), options.on_failure, None)
         }
-        theirs::Callback::TtsrTriggered => Ok((Callback::TtsrTriggered, None)),
-        theirs::Callback::Other(name) => Err(unknown("the callback", &name)),
-    }
+        theirs::Callback::TtsrTriggered => (Callback::TtsrTriggered, None, None),
+        theirs::Callback::Other(name) => return Err(unknown("the callback", &name)),
+    };
+    Ok(Asked { callback, on_failure, keep })
 }
 
 fn unknown(what: &str, name: &str) -> String {

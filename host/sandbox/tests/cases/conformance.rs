@@ -79,7 +79,12 @@ async fn messages_that_pass_through_a_guest_lose_nothing() {
     let (extensions, _) = session();
     let call = ToolCall { id: CallId::new("c1"), name: "shell".into(), arguments: "{\"a\":1}".into() };
     let result = flow::ToolResult { call: CallId::new("c1"), content: vec!["x".into(), "".into()], is_error: true };
-    let thinking = |text: &str, redacted| Part::Thinking { text: text.into(), signature: Some("sig".into()), redacted };
+    let thinking = |text: &str, redacted| Part::Thinking {
+        text: text.into(),
+        signature: Some("sig".into()),
+        redacted,
+        shown: None,
+    };
     let messages = [
         Message {
             role: flow::Role::Assistant,

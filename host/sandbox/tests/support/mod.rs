@@ -202,7 +202,7 @@ impl Guest {
     fn registered(&self, memory: &mut Memory) -> u32 {
         let mut list = Vec::new();
         for (callback, priority) in &self.registers {
-            let mut one = [0u8; 60];
+            let mut one = [0u8; 76];
             let mut put = |at: usize, (text, length): (u32, u32)| {
                 one[at..at + 4].copy_from_slice(&text.to_le_bytes());
                 one[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
@@ -240,7 +240,7 @@ impl Guest {
                 one[4] = option;
             }
             if let Some(priority) = priority {
-                (one[48], one[49]) = (1, *priority);
+                (one[64], one[65]) = (1, *priority);
             }
             list.extend(one);
         }

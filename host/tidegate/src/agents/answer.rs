@@ -54,6 +54,7 @@ mod tests {
     fn out(text: &str, shown: Option<&str>, partial: Option<Partial>) -> EventKind {
         EventKind::CognitionOut {
             text: text.into(),
+            keep: flow::KeptText::Original,
             model: None,
             author: Origin::Model,
             shown: shown.map(str::to_owned),

@@ -1,10 +1,11 @@
 //! A model's answer as it grows: its text, its blocks, its tokens, and what of it was shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Retained, Role, RunPosition,
-    StopReason, StreamKind, ToolCall, Usage,
+    AnswerBlock, BlockId, EventKind, Keeping, KeptText, Message, ModelOutput, Origin, Part, Partial, Retained, Role,
+    RunPosition, StopReason, StreamKind, ToolCall, Usage,
 };
 
 use rules::ContextMode;
@@ -15,7 +16,7 @@ use crate::ports::EventSink;
 use crate::transcript;
 
 /// What was received of one attempt so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The model's name as the provider reported it.
     pub(crate) model: Option<String>,
@@ -35,6 +36,10 @@ pub struct Answer {
     counted: u64,
     /// What the user saw of it, after the extensions, what an earlier attempt left included.
     pub(crate) shown: String,
+    /// Bytes of `shown` that belong to an earlier message.
+    pub(super) shown_before: usize,
+    /// For which streams what the user saw is kept.
+    pub(crate) keeping: Keeping,
     /// The number of the next chunk shown.
     pub(crate) pieces: u32,
     /// Some of its reasoning was shown.
@@ -42,16 +47,18 @@ pub struct Answer {
 }
 
 /// One block of an answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Block {
     id: BlockId,
-    kind: StreamKind,
+    pub(super) kind: StreamKind,
     /// The thinking or the arguments; empty for text, which is in [`Answer::text`].
-    text: String,
+    pub(super) text: String,
+    /// Of thinking, where it is kept: what the user saw.
+    pub(super) shown: String,
     /// Bytes of the block that were received.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Bytes of the answer's text that were received before the block.
-    text_before: usize,
+    pub(super) text_before: usize,
     pub(crate) signature: Option<String>,
     pub(crate) redacted: bool,
     ended: bool,
@@ -76,6 +83,7 @@ impl Answer {
             id,
             kind,
             text: String::new(),
+            shown: String::new(),
             bytes: 0,
             text_before: self.text.len(),
             signature: None,
@@ -116,6 +124,7 @@ impl Answer {
     /// The provider restarted `void`, which this answer replaces: what was shown and counted of it remains so.
     pub(super) fn follow(&mut self, void: &Self) {
         self.model.clone_from(&void.model);
+        self.keeping = void.keeping;
         (self.pieces, self.reasoned) = (void.pieces, void.reasoned);
         self.count(void.usage);
     }
@@ -145,10 +154,10 @@ impl Answer {
         self.blocks.iter_mut().rfind(|block| block.id == id)
     }
 
-    /// The thinking blocks, joined.
+    /// The thinking blocks, joined, as they are kept.
     pub(crate) fn thinking(&self) -> String {
         let thinking = self.blocks.iter().filter(|block| block.kind == StreamKind::Thinking);
-        thinking.map(|block| block.text.as_str()).collect()
+        thinking.map(|block| self.kept_thinking(block)).collect()
     }
 
     /// Bytes of everything that was received, the prefix included.
@@ -206,11 +215,7 @@ impl Answer {
                     }
                     // Some servers open blocks that stay empty.
                     if !block.text.is_empty() || block.signature.is_some() {
-                        parts.push(Part::Thinking {
-                            text: block.text.clone(),
-                            signature: block.signature.clone(),
-                            redacted: block.redacted,
-                        });
+                        parts.push(self.thinking_part(block));
                     }
                 }
                 StreamKind::Text if !own => place(&mut parts, text.len()),
@@ -231,10 +236,14 @@ impl Answer {
 
     /// What the context mode keeps of the answer's text. It depends on the byte of the verdict, never on the chunking.
     ///
-    /// `keep` keeps it up to the verdict; `rewind` up to the line in which the match begins. Reasoning is dropped because
+    /// `keep` keeps it up to the verdict, or what the user saw of it where that is kept; `rewind` up to the line in which the match begins. Reasoning is dropped because
     /// its signature is only valid with the complete answer; `rewind` also drops everything behind the first tool call,
     /// since that call never ran.
     pub fn kept(&self, stopped: &Stopped) -> Kept {
+        if self.keeping.answer && stopped.judgement.context == ContextMode::Keep {
+            let text = self.seen().to_owned();
+            return Kept { released: text.len(), decided: text.len(), text };
+        }
         let end = match stopped.judgement.context {
             ContextMode::Discard => 0,
             ContextMode::Keep => stopped.text_bytes,
@@ -302,14 +311,19 @@ impl Answer {
     /// Emits the record of an answer that did not complete. `kept_bytes` of what was shown are kept.
     pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64, retained: Retained) {
         self.emit_reasoning(hub, true, false);
+        let mut kept = Cow::Borrowed(self);
+        if self.keeping.answer {
+            kept.to_mut().keep_shown();
+        }
         hub.emit(EventKind::CognitionOut {
-            text: self.text.clone(),
+            text: kept.text.clone(),
+            keep: self.keep(),
             model: self.model.clone(),
             author: Origin::Model,
-            shown: self.shown_instead(false),
+            shown: kept.shown_instead(false),
             partial: Some(Partial::new(error, self.shown.len() as u64, kept_bytes)),
             retained,
-            blocks: self.listed(),
+            blocks: kept.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
         });
@@ -329,8 +343,9 @@ impl Answer {
             listed.arguments = block.kind.is_tool().then(|| block.text.clone());
             listed.complete = block.ended;
             if block.kind == StreamKind::Thinking {
+                listed.bytes = self.kept_thinking(block).len() as u64;
                 listed.text_before = block.text_before as u64;
-                (listed.signature, listed.redacted) = (block.signature.clone(), block.redacted);
+                (listed.signature, listed.redacted) = (self.kept_signature(block), block.redacted);
             }
             listed
         };
@@ -342,7 +357,8 @@ impl Answer {
     pub(crate) fn emit_reasoning(&self, hub: &Hub, interrupted: bool, retained: bool) {
         let text = self.thinking();
         if !text.is_empty() {
-            hub.emit(EventKind::CognitionReasoning { text, interrupted, retained });
+            let keep = if self.keeping.thinking { KeptText::Shown } else { KeptText::Original };
+            hub.emit(EventKind::CognitionReasoning { text, keep, interrupted, retained });
         }
     }
 }

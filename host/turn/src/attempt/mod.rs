@@ -12,6 +12,7 @@ mod answer;
 mod hold;
 mod noted;
 mod prose;
+mod seen;
 
 use std::time::Duration;
 
@@ -341,6 +342,7 @@ impl Attempt {
     fn judge(&mut self, matches: Vec<RuleMatch>, surface: Surface, at: (usize, u64), cx: &mut Context<'_>) -> bool {
         let (text_bytes, decided) = at;
         let judgement = cx.rules.judge(&matches);
+        let matches = self.answer.keeping.evidence_of(matches);
         cx.effects.push(Effect::Fired { matches: matches.clone(), judgement: judgement.clone() });
         if !matches!(judgement.action, Action::Interrupt | Action::Stop) {
             for (found, action) in matches.into_iter().zip(&judgement.actions) {

@@ -47,10 +47,11 @@ impl Turn<'_> {
     /// Records the answer as it is. Its text, and what it continues from, joins the conversation, with a note that gives the cause. Returns
     /// whether there was anything.
     fn keep_partial(&mut self, why: &str) -> bool {
-        let answer = std::mem::take(&mut self.attempt).answer;
+        let mut answer = std::mem::take(&mut self.attempt).answer;
         if answer.blocks.is_empty() && answer.prefix == 0 {
             return false;
         }
+        answer.keep_shown();
         let message = Answer::marked_message(answer.text.clone(), why);
         let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
         answer.emit_partial(&self.session.hub, why, 0, retained);

@@ -136,11 +136,13 @@ impl Turn<'_> {
     async fn rewind(&mut self, kept: Kept) -> Result<Left, CallFailure> {
         let Kept { text, released, decided } = kept;
         let caller = Arc::clone(&self.session.caller);
-        let live = !caller.chains.has_rewriter();
+        let (live, keeps_shown) = (!caller.chains.has_rewriter(), caller.chains.keeping.answer);
         if text.trim().is_empty() {
             return Ok(Left::Nothing);
         }
-        if self.session.goes_on() {
+        // Callbacks have not had the end of what was shown whole, so that it is not kept. A model that continued in the middle of a unit
+        // would have the rest of it checked without its start: its next answer is a message of its own.
+        if self.session.goes_on() && !keeps_shown {
             // Providers reject trailing white space, and models continue from it badly.
             let text = text.trim_end().to_owned();
             let prefilled = Prefilled::new(text, (released, decided), &caller, live).await?;
@@ -155,6 +157,7 @@ impl Turn<'_> {
             return Ok(Left::Nothing);
         }
         let shown = self.show_kept(&text).await?;
+        let text = if keeps_shown { shown[self.beginning.earlier_bytes()..].to_owned() } else { text };
         self.beginning = Beginning::Kept { shown };
         Ok(Left::Message(text, KEPT))
     }
@@ -173,14 +176,17 @@ impl Turn<'_> {
         if let Phase::Stopped { answer, .. } = &self.phase { answer } else { &self.attempt.answer }
     }
 
-    /// What the user keeps of an answer of which `text` is kept as a message. What was not shown of it yet is shown.
+    /// What the user keeps of an answer of which `text` is kept as a message. What was not shown of it yet is shown; where what the user
+    /// saw is kept, the units that are complete.
     async fn show_kept(&mut self, text: &str) -> Result<String, CallFailure> {
         let mut segments = Segments::new(Arc::clone(&self.session.caller));
         let whole = if segments.is_idle() {
             text.to_owned()
         } else {
             let mut whole = segments.push(text).await?;
-            whole.push_str(&segments.finish().await?);
+            if !self.session.caller.chains.keeping.answer {
+                whole.push_str(&segments.finish().await?);
+            }
             whole
         };
         let earlier = self.beginning.earlier_bytes();

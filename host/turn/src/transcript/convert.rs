@@ -1,6 +1,8 @@
 //! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
 
-use flow::{CallbackReport, Called, EventKind, EventView, LimitDecision, Retained, StepEnd, ToolReport, Usage};
+use flow::{
+    CallbackReport, Called, EventKind, EventView, KeptText, LimitDecision, Retained, StepEnd, ToolReport, Usage,
+};
 
 use super::inputs::{message_payload, queued};
 use super::values::{
@@ -60,10 +62,22 @@ impl Body {
                 stop_reason: if let StepEnd::Answered(stop) = end { Some(stop) } else { None },
             }),
             Kind::CognitionIn { message } => Self::CognitionIn(message_payload(message)),
-            Kind::CognitionOut { text, model, author, shown, partial, retained, blocks, annotations, rewrites } => {
+            Kind::CognitionOut {
+                text,
+                keep,
+                model,
+                author,
+                shown,
+                partial,
+                retained,
+                blocks,
+                annotations,
+                rewrites,
+            } => {
                 let (retained, retained_bytes) = self::retained(*retained);
                 body!(CognitionOut {
                     text,
+                    keep: kept(*keep),
                     model,
                     author,
                     shown,
@@ -82,8 +96,14 @@ impl Body {
             Kind::CognitionOutDelta { text, index, is_final } => {
                 body!(CognitionOutDelta { text, chunk_index: index, is_final: is_final.then_some(true) })
             }
-            Kind::CognitionReasoning { text, interrupted, retained } => {
-                body!(CognitionReasoning { text, is_partial: interrupted, was_interrupted: interrupted, retained })
+            Kind::CognitionReasoning { text, keep, interrupted, retained } => {
+                body!(CognitionReasoning {
+                    text,
+                    keep: kept(*keep),
+                    is_partial: interrupted,
+                    was_interrupted: interrupted,
+                    retained
+                })
             }
             Kind::CognitionReasoningDelta { text } => body!(CognitionReasoningDelta { text }),
             Kind::ToolCallStart { call, tool, arguments } => {
@@ -246,6 +266,11 @@ impl Body {
             Kind::Notice { message } => body!(Notice { message }),
         }
     }
+}
+
+/// What the user saw is named; the original is what a reader expects.
+fn kept(keep: KeptText) -> Option<String> {
+    (keep == KeptText::Shown).then(|| keep.as_str().to_owned())
 }
 
 fn retained(retained: Retained) -> (&'static str, Option<u64>) {

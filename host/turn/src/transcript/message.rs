@@ -140,7 +140,11 @@ impl PartRecord {
             Part::Image(image) => {
                 Self::Image { media_type: image.media_type().to_owned(), data: image.base64().to_owned() }
             }
-            Part::Thinking { text, signature, redacted } => {
+            // What the words were is nobody's but the provider's, and the signature is about them.
+            Part::Thinking { redacted, shown: Some(shown), .. } => {
+                Self::Thinking { text: shown.clone(), signature: None, redacted: *redacted }
+            }
+            Part::Thinking { text, signature, redacted, shown: None } => {
                 Self::Thinking { text: text.clone(), signature: signature.clone(), redacted: *redacted }
             }
             Part::ToolCall(ToolCall { id, name, arguments }) => {
@@ -157,7 +161,7 @@ impl PartRecord {
         Ok(match self.clone() {
             Self::Text { text } => Part::Text(text),
             Self::Image { media_type, data } => Part::Image(Image::new(&media_type, data).map_err(|_| "parts")?),
-            Self::Thinking { text, signature, redacted } => Part::Thinking { text, signature, redacted },
+            Self::Thinking { text, signature, redacted } => Part::Thinking { text, signature, redacted, shown: None },
             Self::ToolCall { call_id, tool, arguments } => {
                 Part::ToolCall(ToolCall { id: CallId::new(call_id), name: tool, arguments })
             }

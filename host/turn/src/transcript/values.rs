@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallId, CallbackKind, Charged, Confirmation,
-    ErrorClass, ErrorMetadata, HoldOutcome, InputId, InputWay, Limit, Message, OnFailure, Origin, PluginId, Preview,
-    QuestionId, Registered, RegistrationAction, Role, RuleRecord, SessionId, Spend, StepEnd, StopReason, StreamKind,
-    SuspendReason, TurnStatus, Usage, Withdrawal,
+    ErrorClass, ErrorMetadata, HoldOutcome, InputId, InputWay, KeptText, Limit, Message, OnFailure, Origin, PluginId,
+    Preview, QuestionId, Registered, RegistrationAction, Role, RuleRecord, SessionId, Spend, StepEnd, StopReason,
+    StreamKind, SuspendReason, TurnStatus, Usage, Withdrawal,
 };
 use serde_json::{Map, Value, json};
 
@@ -163,6 +163,7 @@ forms! {
         callback: &one.kind(),
         priority: u32::from(one.priority),
         on_failure: &one.on_failure,
+        keep: (one.keep == KeptText::Shown).then(|| one.keep.as_str()),
     });
     &flow::PromptText => payload::PromptText: |one| recorded!(PromptText { place: &one.place, text: &one.text });
     &(String, String) => payload::SchemaProblem: |(path, message)| recorded!(SchemaProblem { path, message });

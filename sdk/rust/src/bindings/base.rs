@@ -703,6 +703,35 @@ pub mod exports {
                         }
                     }
                 }
+                /// Which text a session keeps of what a callback changes: the conversation that the model reads again, events, transcripts and
+                /// exports have it.
+                #[derive(Clone)]
+                pub enum KeptText {
+                    /// What the callback was given. Only what is shown is changed.
+                    Original,
+                    /// What the user saw, with the changes of all extensions. Where one extension of a session asks for it, it is so for the whole
+                    /// stream: of answers, of reasoning, or of both. The original is in no file; reasoning that a provider signed goes back to it as
+                    /// it was, as long as the process lives. Evidence of stream rules is without the matched text.
+                    Shown,
+                    /// Not known to this version: the registration is rejected.
+                    Other(_rt::String),
+                }
+                impl ::core::fmt::Debug for KeptText {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            KeptText::Original => {
+                                f.debug_tuple("KeptText::Original").finish()
+                            }
+                            KeptText::Shown => f.debug_tuple("KeptText::Shown").finish(),
+                            KeptText::Other(e) => {
+                                f.debug_tuple("KeptText::Other").field(e).finish()
+                            }
+                        }
+                    }
+                }
                 /// How `on-input-messages` is registered.
                 #[derive(Clone)]
                 pub struct InputOptions {
@@ -733,6 +762,8 @@ pub mod exports {
                     /// `skip` or `withhold`. Absent: what the manifest says for the whole extension, else `skip`. The operator can
                     /// override it.
                     pub on_failure: ::core::option::Option<OnFailure>,
+                    /// Absent: what the manifest says for the whole extension, else `original`. The operator can override it.
+                    pub keep: ::core::option::Option<KeptText>,
                     /// Reserved for additions; unknown keys must be ignored.
                     pub attributes: _rt::Vec<Attribute>,
                 }
@@ -745,6 +776,7 @@ pub mod exports {
                             .field("unit", &self.unit)
                             .field("streams", &self.streams)
                             .field("on-failure", &self.on_failure)
+                            .field("keep", &self.keep)
                             .field("attributes", &self.attributes)
                             .finish()
                     }
@@ -758,6 +790,8 @@ pub mod exports {
                     /// `skip` or `withhold`. Absent: what the manifest says for the whole extension, else `skip`. The operator can
                     /// override it.
                     pub on_failure: ::core::option::Option<OnFailure>,
+                    /// Absent: what the manifest says for the whole extension, else `original`. The operator can override it.
+                    pub keep: ::core::option::Option<KeptText>,
                     /// Reserved for additions; unknown keys must be ignored.
                     pub attributes: _rt::Vec<Attribute>,
                 }
@@ -769,6 +803,7 @@ pub mod exports {
                         f.debug_struct("TagOptions")
                             .field("patterns", &self.patterns)
                             .field("on-failure", &self.on_failure)
+                            .field("keep", &self.keep)
                             .field("attributes", &self.attributes)
                             .finish()
                     }
@@ -1121,22 +1156,22 @@ pub mod exports {
                                     callbacks: callbacks33,
                                     attributes: attributes33,
                                 } = e;
-                                let vec71 = callbacks33;
-                                let len71 = vec71.len();
-                                let layout71 = _rt::alloc::Layout::from_size_align(
-                                        vec71.len() * (15 * ::core::mem::size_of::<*const u8>()),
+                                let vec73 = callbacks33;
+                                let len73 = vec73.len();
+                                let layout73 = _rt::alloc::Layout::from_size_align(
+                                        vec73.len() * (19 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result71, _cleanup71) = wit_bindgen::rt::Cleanup::new(
-                                    layout71,
+                                let (result73, _cleanup73) = wit_bindgen::rt::Cleanup::new(
+                                    layout73,
                                 );
-                                if let Some(cleanup) = _cleanup71 {
+                                if let Some(cleanup) = _cleanup73 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec71.into_iter().enumerate() {
-                                    let base = result71
-                                        .add(i * (15 * ::core::mem::size_of::<*const u8>()));
+                                for (i, e) in vec73.into_iter().enumerate() {
+                                    let base = result73
+                                        .add(i * (19 * ::core::mem::size_of::<*const u8>()));
                                     {
                                         let Registered {
                                             callback: callback34,
@@ -1245,6 +1280,7 @@ pub mod exports {
                                                     unit: unit41,
                                                     streams: streams41,
                                                     on_failure: on_failure41,
+                                                    keep: keep41,
                                                     attributes: attributes41,
                                                 } = e;
                                                 match unit41 {
@@ -1370,92 +1406,132 @@ pub mod exports {
                                                             .cast::<u8>() = (0i32) as u8;
                                                     }
                                                 };
-                                                let vec50 = attributes41;
-                                                let len50 = vec50.len();
-                                                let layout50 = _rt::alloc::Layout::from_size_align(
-                                                        vec50.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                                match keep41 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(10 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            KeptText::Original => {
+                                                                *base
+                                                                    .add(11 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            KeptText::Shown => {
+                                                                *base
+                                                                    .add(11 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            KeptText::Other(e) => {
+                                                                *base
+                                                                    .add(11 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                                let vec47 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr47 = vec47.as_ptr().cast::<u8>();
+                                                                let len47 = vec47.len();
+                                                                ::core::mem::forget(vec47);
+                                                                *base
+                                                                    .add(13 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len47;
+                                                                *base
+                                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr47.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(10 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                let vec51 = attributes41;
+                                                let len51 = vec51.len();
+                                                let layout51 = _rt::alloc::Layout::from_size_align(
+                                                        vec51.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                                         ::core::mem::size_of::<*const u8>(),
                                                     )
                                                     .unwrap();
-                                                let (result50, _cleanup50) = wit_bindgen::rt::Cleanup::new(
-                                                    layout50,
+                                                let (result51, _cleanup51) = wit_bindgen::rt::Cleanup::new(
+                                                    layout51,
                                                 );
-                                                if let Some(cleanup) = _cleanup50 {
+                                                if let Some(cleanup) = _cleanup51 {
                                                     cleanup.forget();
                                                 }
-                                                for (i, e) in vec50.into_iter().enumerate() {
-                                                    let base = result50
+                                                for (i, e) in vec51.into_iter().enumerate() {
+                                                    let base = result51
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let (t47_0, t47_1) = e;
-                                                        let vec48 = (t47_0.into_bytes()).into_boxed_slice();
-                                                        let ptr48 = vec48.as_ptr().cast::<u8>();
-                                                        let len48 = vec48.len();
-                                                        ::core::mem::forget(vec48);
-                                                        *base
-                                                            .add(::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len48;
-                                                        *base.add(0).cast::<*mut u8>() = ptr48.cast_mut();
-                                                        let vec49 = (t47_1.into_bytes()).into_boxed_slice();
+                                                        let (t48_0, t48_1) = e;
+                                                        let vec49 = (t48_0.into_bytes()).into_boxed_slice();
                                                         let ptr49 = vec49.as_ptr().cast::<u8>();
                                                         let len49 = vec49.len();
                                                         ::core::mem::forget(vec49);
                                                         *base
-                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>() = len49;
+                                                        *base.add(0).cast::<*mut u8>() = ptr49.cast_mut();
+                                                        let vec50 = (t48_1.into_bytes()).into_boxed_slice();
+                                                        let ptr50 = vec50.as_ptr().cast::<u8>();
+                                                        let len50 = vec50.len();
+                                                        ::core::mem::forget(vec50);
+                                                        *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>() = len50;
                                                         *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<*mut u8>() = ptr49.cast_mut();
+                                                            .cast::<*mut u8>() = ptr50.cast_mut();
                                                     }
                                                 }
                                                 *base
-                                                    .add(11 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len50;
+                                                    .add(15 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len51;
                                                 *base
-                                                    .add(10 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = result50;
+                                                    .add(14 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = result51;
                                             }
                                             Callback::OnTag(e) => {
                                                 *base.add(0).cast::<u8>() = (2i32) as u8;
                                                 let TagOptions {
-                                                    patterns: patterns51,
-                                                    on_failure: on_failure51,
-                                                    attributes: attributes51,
+                                                    patterns: patterns52,
+                                                    on_failure: on_failure52,
+                                                    keep: keep52,
+                                                    attributes: attributes52,
                                                 } = e;
-                                                let vec53 = patterns51;
-                                                let len53 = vec53.len();
-                                                let layout53 = _rt::alloc::Layout::from_size_align(
-                                                        vec53.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                                                let vec54 = patterns52;
+                                                let len54 = vec54.len();
+                                                let layout54 = _rt::alloc::Layout::from_size_align(
+                                                        vec54.len() * (2 * ::core::mem::size_of::<*const u8>()),
                                                         ::core::mem::size_of::<*const u8>(),
                                                     )
                                                     .unwrap();
-                                                let (result53, _cleanup53) = wit_bindgen::rt::Cleanup::new(
-                                                    layout53,
+                                                let (result54, _cleanup54) = wit_bindgen::rt::Cleanup::new(
+                                                    layout54,
                                                 );
-                                                if let Some(cleanup) = _cleanup53 {
+                                                if let Some(cleanup) = _cleanup54 {
                                                     cleanup.forget();
                                                 }
-                                                for (i, e) in vec53.into_iter().enumerate() {
-                                                    let base = result53
+                                                for (i, e) in vec54.into_iter().enumerate() {
+                                                    let base = result54
                                                         .add(i * (2 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let vec52 = (e.into_bytes()).into_boxed_slice();
-                                                        let ptr52 = vec52.as_ptr().cast::<u8>();
-                                                        let len52 = vec52.len();
-                                                        ::core::mem::forget(vec52);
+                                                        let vec53 = (e.into_bytes()).into_boxed_slice();
+                                                        let ptr53 = vec53.as_ptr().cast::<u8>();
+                                                        let len53 = vec53.len();
+                                                        ::core::mem::forget(vec53);
                                                         *base
                                                             .add(::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len52;
-                                                        *base.add(0).cast::<*mut u8>() = ptr52.cast_mut();
+                                                            .cast::<usize>() = len53;
+                                                        *base.add(0).cast::<*mut u8>() = ptr53.cast_mut();
                                                     }
                                                 }
                                                 *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len53;
+                                                    .cast::<usize>() = len54;
                                                 *base
                                                     .add(::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = result53;
-                                                match on_failure51 {
+                                                    .cast::<*mut u8>() = result54;
+                                                match on_failure52 {
                                                     Some(e) => {
                                                         *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
@@ -1480,16 +1556,16 @@ pub mod exports {
                                                                 *base
                                                                     .add(4 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<u8>() = (3i32) as u8;
-                                                                let vec54 = (e.into_bytes()).into_boxed_slice();
-                                                                let ptr54 = vec54.as_ptr().cast::<u8>();
-                                                                let len54 = vec54.len();
-                                                                ::core::mem::forget(vec54);
+                                                                let vec55 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr55 = vec55.as_ptr().cast::<u8>();
+                                                                let len55 = vec55.len();
+                                                                ::core::mem::forget(vec55);
                                                                 *base
                                                                     .add(6 * ::core::mem::size_of::<*const u8>())
-                                                                    .cast::<usize>() = len54;
+                                                                    .cast::<usize>() = len55;
                                                                 *base
                                                                     .add(5 * ::core::mem::size_of::<*const u8>())
-                                                                    .cast::<*mut u8>() = ptr54.cast_mut();
+                                                                    .cast::<*mut u8>() = ptr55.cast_mut();
                                                             }
                                                         }
                                                     }
@@ -1499,59 +1575,98 @@ pub mod exports {
                                                             .cast::<u8>() = (0i32) as u8;
                                                     }
                                                 };
-                                                let vec58 = attributes51;
-                                                let len58 = vec58.len();
-                                                let layout58 = _rt::alloc::Layout::from_size_align(
-                                                        vec58.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                                match keep52 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(7 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            KeptText::Original => {
+                                                                *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            KeptText::Shown => {
+                                                                *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            KeptText::Other(e) => {
+                                                                *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                                let vec56 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr56 = vec56.as_ptr().cast::<u8>();
+                                                                let len56 = vec56.len();
+                                                                ::core::mem::forget(vec56);
+                                                                *base
+                                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len56;
+                                                                *base
+                                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr56.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(7 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                let vec60 = attributes52;
+                                                let len60 = vec60.len();
+                                                let layout60 = _rt::alloc::Layout::from_size_align(
+                                                        vec60.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                                         ::core::mem::size_of::<*const u8>(),
                                                     )
                                                     .unwrap();
-                                                let (result58, _cleanup58) = wit_bindgen::rt::Cleanup::new(
-                                                    layout58,
+                                                let (result60, _cleanup60) = wit_bindgen::rt::Cleanup::new(
+                                                    layout60,
                                                 );
-                                                if let Some(cleanup) = _cleanup58 {
+                                                if let Some(cleanup) = _cleanup60 {
                                                     cleanup.forget();
                                                 }
-                                                for (i, e) in vec58.into_iter().enumerate() {
-                                                    let base = result58
+                                                for (i, e) in vec60.into_iter().enumerate() {
+                                                    let base = result60
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let (t55_0, t55_1) = e;
-                                                        let vec56 = (t55_0.into_bytes()).into_boxed_slice();
-                                                        let ptr56 = vec56.as_ptr().cast::<u8>();
-                                                        let len56 = vec56.len();
-                                                        ::core::mem::forget(vec56);
+                                                        let (t57_0, t57_1) = e;
+                                                        let vec58 = (t57_0.into_bytes()).into_boxed_slice();
+                                                        let ptr58 = vec58.as_ptr().cast::<u8>();
+                                                        let len58 = vec58.len();
+                                                        ::core::mem::forget(vec58);
                                                         *base
                                                             .add(::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len56;
-                                                        *base.add(0).cast::<*mut u8>() = ptr56.cast_mut();
-                                                        let vec57 = (t55_1.into_bytes()).into_boxed_slice();
-                                                        let ptr57 = vec57.as_ptr().cast::<u8>();
-                                                        let len57 = vec57.len();
-                                                        ::core::mem::forget(vec57);
+                                                            .cast::<usize>() = len58;
+                                                        *base.add(0).cast::<*mut u8>() = ptr58.cast_mut();
+                                                        let vec59 = (t57_1.into_bytes()).into_boxed_slice();
+                                                        let ptr59 = vec59.as_ptr().cast::<u8>();
+                                                        let len59 = vec59.len();
+                                                        ::core::mem::forget(vec59);
                                                         *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len57;
+                                                            .cast::<usize>() = len59;
                                                         *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<*mut u8>() = ptr57.cast_mut();
+                                                            .cast::<*mut u8>() = ptr59.cast_mut();
                                                     }
                                                 }
                                                 *base
-                                                    .add(8 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len58;
+                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len60;
                                                 *base
-                                                    .add(7 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = result58;
+                                                    .add(11 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = result60;
                                             }
                                             Callback::OnLlmOutput(e) => {
                                                 *base.add(0).cast::<u8>() = (3i32) as u8;
                                                 let OutputOptions {
-                                                    mode: mode59,
-                                                    on_failure: on_failure59,
-                                                    attributes: attributes59,
+                                                    mode: mode61,
+                                                    on_failure: on_failure61,
+                                                    attributes: attributes61,
                                                 } = e;
-                                                match mode59 {
+                                                match mode61 {
                                                     OutputMode::Observe => {
                                                         *base
                                                             .add(::core::mem::size_of::<*const u8>())
@@ -1566,19 +1681,19 @@ pub mod exports {
                                                         *base
                                                             .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<u8>() = (2i32) as u8;
-                                                        let vec60 = (e.into_bytes()).into_boxed_slice();
-                                                        let ptr60 = vec60.as_ptr().cast::<u8>();
-                                                        let len60 = vec60.len();
-                                                        ::core::mem::forget(vec60);
+                                                        let vec62 = (e.into_bytes()).into_boxed_slice();
+                                                        let ptr62 = vec62.as_ptr().cast::<u8>();
+                                                        let len62 = vec62.len();
+                                                        ::core::mem::forget(vec62);
                                                         *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len60;
+                                                            .cast::<usize>() = len62;
                                                         *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<*mut u8>() = ptr60.cast_mut();
+                                                            .cast::<*mut u8>() = ptr62.cast_mut();
                                                     }
                                                 }
-                                                match on_failure59 {
+                                                match on_failure61 {
                                                     Some(e) => {
                                                         *base
                                                             .add(4 * ::core::mem::size_of::<*const u8>())
@@ -1603,16 +1718,16 @@ pub mod exports {
                                                                 *base
                                                                     .add(5 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<u8>() = (3i32) as u8;
-                                                                let vec61 = (e.into_bytes()).into_boxed_slice();
-                                                                let ptr61 = vec61.as_ptr().cast::<u8>();
-                                                                let len61 = vec61.len();
-                                                                ::core::mem::forget(vec61);
+                                                                let vec63 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr63 = vec63.as_ptr().cast::<u8>();
+                                                                let len63 = vec63.len();
+                                                                ::core::mem::forget(vec63);
                                                                 *base
                                                                     .add(7 * ::core::mem::size_of::<*const u8>())
-                                                                    .cast::<usize>() = len61;
+                                                                    .cast::<usize>() = len63;
                                                                 *base
                                                                     .add(6 * ::core::mem::size_of::<*const u8>())
-                                                                    .cast::<*mut u8>() = ptr61.cast_mut();
+                                                                    .cast::<*mut u8>() = ptr63.cast_mut();
                                                             }
                                                         }
                                                     }
@@ -1622,240 +1737,240 @@ pub mod exports {
                                                             .cast::<u8>() = (0i32) as u8;
                                                     }
                                                 };
-                                                let vec65 = attributes59;
-                                                let len65 = vec65.len();
-                                                let layout65 = _rt::alloc::Layout::from_size_align(
-                                                        vec65.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                                let vec67 = attributes61;
+                                                let len67 = vec67.len();
+                                                let layout67 = _rt::alloc::Layout::from_size_align(
+                                                        vec67.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                                         ::core::mem::size_of::<*const u8>(),
                                                     )
                                                     .unwrap();
-                                                let (result65, _cleanup65) = wit_bindgen::rt::Cleanup::new(
-                                                    layout65,
+                                                let (result67, _cleanup67) = wit_bindgen::rt::Cleanup::new(
+                                                    layout67,
                                                 );
-                                                if let Some(cleanup) = _cleanup65 {
+                                                if let Some(cleanup) = _cleanup67 {
                                                     cleanup.forget();
                                                 }
-                                                for (i, e) in vec65.into_iter().enumerate() {
-                                                    let base = result65
+                                                for (i, e) in vec67.into_iter().enumerate() {
+                                                    let base = result67
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let (t62_0, t62_1) = e;
-                                                        let vec63 = (t62_0.into_bytes()).into_boxed_slice();
-                                                        let ptr63 = vec63.as_ptr().cast::<u8>();
-                                                        let len63 = vec63.len();
-                                                        ::core::mem::forget(vec63);
+                                                        let (t64_0, t64_1) = e;
+                                                        let vec65 = (t64_0.into_bytes()).into_boxed_slice();
+                                                        let ptr65 = vec65.as_ptr().cast::<u8>();
+                                                        let len65 = vec65.len();
+                                                        ::core::mem::forget(vec65);
                                                         *base
                                                             .add(::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len63;
-                                                        *base.add(0).cast::<*mut u8>() = ptr63.cast_mut();
-                                                        let vec64 = (t62_1.into_bytes()).into_boxed_slice();
-                                                        let ptr64 = vec64.as_ptr().cast::<u8>();
-                                                        let len64 = vec64.len();
-                                                        ::core::mem::forget(vec64);
+                                                            .cast::<usize>() = len65;
+                                                        *base.add(0).cast::<*mut u8>() = ptr65.cast_mut();
+                                                        let vec66 = (t64_1.into_bytes()).into_boxed_slice();
+                                                        let ptr66 = vec66.as_ptr().cast::<u8>();
+                                                        let len66 = vec66.len();
+                                                        ::core::mem::forget(vec66);
                                                         *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<usize>() = len64;
+                                                            .cast::<usize>() = len66;
                                                         *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                                            .cast::<*mut u8>() = ptr64.cast_mut();
+                                                            .cast::<*mut u8>() = ptr66.cast_mut();
                                                     }
                                                 }
                                                 *base
                                                     .add(9 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len65;
+                                                    .cast::<usize>() = len67;
                                                 *base
                                                     .add(8 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = result65;
+                                                    .cast::<*mut u8>() = result67;
                                             }
                                             Callback::TtsrTriggered => {
                                                 *base.add(0).cast::<u8>() = (4i32) as u8;
                                             }
                                             Callback::Other(e) => {
                                                 *base.add(0).cast::<u8>() = (5i32) as u8;
-                                                let vec66 = (e.into_bytes()).into_boxed_slice();
-                                                let ptr66 = vec66.as_ptr().cast::<u8>();
-                                                let len66 = vec66.len();
-                                                ::core::mem::forget(vec66);
+                                                let vec68 = (e.into_bytes()).into_boxed_slice();
+                                                let ptr68 = vec68.as_ptr().cast::<u8>();
+                                                let len68 = vec68.len();
+                                                ::core::mem::forget(vec68);
                                                 *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len66;
+                                                    .cast::<usize>() = len68;
                                                 *base
                                                     .add(::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = ptr66.cast_mut();
+                                                    .cast::<*mut u8>() = ptr68.cast_mut();
                                             }
                                         }
                                         match priority34 {
                                             Some(e) => {
                                                 *base
-                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                    .add(16 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<u8>() = (1i32) as u8;
                                                 *base
-                                                    .add(1 + 12 * ::core::mem::size_of::<*const u8>())
+                                                    .add(1 + 16 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<u8>() = (_rt::as_i32(e)) as u8;
                                             }
                                             None => {
                                                 *base
-                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                    .add(16 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        let vec70 = attributes34;
-                                        let len70 = vec70.len();
-                                        let layout70 = _rt::alloc::Layout::from_size_align(
-                                                vec70.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                        let vec72 = attributes34;
+                                        let len72 = vec72.len();
+                                        let layout72 = _rt::alloc::Layout::from_size_align(
+                                                vec72.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                                 ::core::mem::size_of::<*const u8>(),
                                             )
                                             .unwrap();
-                                        let (result70, _cleanup70) = wit_bindgen::rt::Cleanup::new(
-                                            layout70,
+                                        let (result72, _cleanup72) = wit_bindgen::rt::Cleanup::new(
+                                            layout72,
                                         );
-                                        if let Some(cleanup) = _cleanup70 {
+                                        if let Some(cleanup) = _cleanup72 {
                                             cleanup.forget();
                                         }
-                                        for (i, e) in vec70.into_iter().enumerate() {
-                                            let base = result70
+                                        for (i, e) in vec72.into_iter().enumerate() {
+                                            let base = result72
                                                 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                             {
-                                                let (t67_0, t67_1) = e;
-                                                let vec68 = (t67_0.into_bytes()).into_boxed_slice();
-                                                let ptr68 = vec68.as_ptr().cast::<u8>();
-                                                let len68 = vec68.len();
-                                                ::core::mem::forget(vec68);
+                                                let (t69_0, t69_1) = e;
+                                                let vec70 = (t69_0.into_bytes()).into_boxed_slice();
+                                                let ptr70 = vec70.as_ptr().cast::<u8>();
+                                                let len70 = vec70.len();
+                                                ::core::mem::forget(vec70);
                                                 *base
                                                     .add(::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len68;
-                                                *base.add(0).cast::<*mut u8>() = ptr68.cast_mut();
-                                                let vec69 = (t67_1.into_bytes()).into_boxed_slice();
-                                                let ptr69 = vec69.as_ptr().cast::<u8>();
-                                                let len69 = vec69.len();
-                                                ::core::mem::forget(vec69);
+                                                    .cast::<usize>() = len70;
+                                                *base.add(0).cast::<*mut u8>() = ptr70.cast_mut();
+                                                let vec71 = (t69_1.into_bytes()).into_boxed_slice();
+                                                let ptr71 = vec71.as_ptr().cast::<u8>();
+                                                let len71 = vec71.len();
+                                                ::core::mem::forget(vec71);
                                                 *base
                                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len69;
+                                                    .cast::<usize>() = len71;
                                                 *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = ptr69.cast_mut();
+                                                    .cast::<*mut u8>() = ptr71.cast_mut();
                                             }
                                         }
                                         *base
-                                            .add(14 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len70;
+                                            .add(18 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len72;
                                         *base
-                                            .add(13 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = result70;
+                                            .add(17 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = result72;
                                     }
                                 }
                                 *ptr32
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len71;
+                                    .cast::<usize>() = len73;
                                 *ptr32
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result71;
-                                let vec75 = attributes33;
-                                let len75 = vec75.len();
-                                let layout75 = _rt::alloc::Layout::from_size_align(
-                                        vec75.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                    .cast::<*mut u8>() = result73;
+                                let vec77 = attributes33;
+                                let len77 = vec77.len();
+                                let layout77 = _rt::alloc::Layout::from_size_align(
+                                        vec77.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result75, _cleanup75) = wit_bindgen::rt::Cleanup::new(
-                                    layout75,
+                                let (result77, _cleanup77) = wit_bindgen::rt::Cleanup::new(
+                                    layout77,
                                 );
-                                if let Some(cleanup) = _cleanup75 {
+                                if let Some(cleanup) = _cleanup77 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec75.into_iter().enumerate() {
-                                    let base = result75
+                                for (i, e) in vec77.into_iter().enumerate() {
+                                    let base = result77
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let (t72_0, t72_1) = e;
-                                        let vec73 = (t72_0.into_bytes()).into_boxed_slice();
-                                        let ptr73 = vec73.as_ptr().cast::<u8>();
-                                        let len73 = vec73.len();
-                                        ::core::mem::forget(vec73);
+                                        let (t74_0, t74_1) = e;
+                                        let vec75 = (t74_0.into_bytes()).into_boxed_slice();
+                                        let ptr75 = vec75.as_ptr().cast::<u8>();
+                                        let len75 = vec75.len();
+                                        ::core::mem::forget(vec75);
                                         *base
                                             .add(::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len73;
-                                        *base.add(0).cast::<*mut u8>() = ptr73.cast_mut();
-                                        let vec74 = (t72_1.into_bytes()).into_boxed_slice();
-                                        let ptr74 = vec74.as_ptr().cast::<u8>();
-                                        let len74 = vec74.len();
-                                        ::core::mem::forget(vec74);
+                                            .cast::<usize>() = len75;
+                                        *base.add(0).cast::<*mut u8>() = ptr75.cast_mut();
+                                        let vec76 = (t74_1.into_bytes()).into_boxed_slice();
+                                        let ptr76 = vec76.as_ptr().cast::<u8>();
+                                        let len76 = vec76.len();
+                                        ::core::mem::forget(vec76);
                                         *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len74;
+                                            .cast::<usize>() = len76;
                                         *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = ptr74.cast_mut();
+                                            .cast::<*mut u8>() = ptr76.cast_mut();
                                     }
                                 }
                                 *ptr32
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len75;
+                                    .cast::<usize>() = len77;
                                 *ptr32
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result75;
+                                    .cast::<*mut u8>() = result77;
                             }
                             Err(e) => {
                                 *ptr32.add(0).cast::<u8>() = (1i32) as u8;
                                 let super::super::super::super::tidegate::extension::types::Failure {
-                                    message: message76,
-                                    attributes: attributes76,
+                                    message: message78,
+                                    attributes: attributes78,
                                 } = e;
-                                let vec77 = (message76.into_bytes()).into_boxed_slice();
-                                let ptr77 = vec77.as_ptr().cast::<u8>();
-                                let len77 = vec77.len();
-                                ::core::mem::forget(vec77);
+                                let vec79 = (message78.into_bytes()).into_boxed_slice();
+                                let ptr79 = vec79.as_ptr().cast::<u8>();
+                                let len79 = vec79.len();
+                                ::core::mem::forget(vec79);
                                 *ptr32
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len77;
+                                    .cast::<usize>() = len79;
                                 *ptr32
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr77.cast_mut();
-                                let vec81 = attributes76;
-                                let len81 = vec81.len();
-                                let layout81 = _rt::alloc::Layout::from_size_align(
-                                        vec81.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                    .cast::<*mut u8>() = ptr79.cast_mut();
+                                let vec83 = attributes78;
+                                let len83 = vec83.len();
+                                let layout83 = _rt::alloc::Layout::from_size_align(
+                                        vec83.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result81, _cleanup81) = wit_bindgen::rt::Cleanup::new(
-                                    layout81,
+                                let (result83, _cleanup83) = wit_bindgen::rt::Cleanup::new(
+                                    layout83,
                                 );
-                                if let Some(cleanup) = _cleanup81 {
+                                if let Some(cleanup) = _cleanup83 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec81.into_iter().enumerate() {
-                                    let base = result81
+                                for (i, e) in vec83.into_iter().enumerate() {
+                                    let base = result83
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let (t78_0, t78_1) = e;
-                                        let vec79 = (t78_0.into_bytes()).into_boxed_slice();
-                                        let ptr79 = vec79.as_ptr().cast::<u8>();
-                                        let len79 = vec79.len();
-                                        ::core::mem::forget(vec79);
+                                        let (t80_0, t80_1) = e;
+                                        let vec81 = (t80_0.into_bytes()).into_boxed_slice();
+                                        let ptr81 = vec81.as_ptr().cast::<u8>();
+                                        let len81 = vec81.len();
+                                        ::core::mem::forget(vec81);
                                         *base
                                             .add(::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len79;
-                                        *base.add(0).cast::<*mut u8>() = ptr79.cast_mut();
-                                        let vec80 = (t78_1.into_bytes()).into_boxed_slice();
-                                        let ptr80 = vec80.as_ptr().cast::<u8>();
-                                        let len80 = vec80.len();
-                                        ::core::mem::forget(vec80);
+                                            .cast::<usize>() = len81;
+                                        *base.add(0).cast::<*mut u8>() = ptr81.cast_mut();
+                                        let vec82 = (t80_1.into_bytes()).into_boxed_slice();
+                                        let ptr82 = vec82.as_ptr().cast::<u8>();
+                                        let len82 = vec82.len();
+                                        ::core::mem::forget(vec82);
                                         *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len80;
+                                            .cast::<usize>() = len82;
                                         *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = ptr80.cast_mut();
+                                            .cast::<*mut u8>() = ptr82.cast_mut();
                                     }
                                 }
                                 *ptr32
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len81;
+                                    .cast::<usize>() = len83;
                                 *ptr32
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result81;
+                                    .cast::<*mut u8>() = result83;
                             }
                         };
                         ptr32
@@ -1874,11 +1989,11 @@ pub mod exports {
                                 let l2 = *arg0
                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base74 = l1;
-                                let len74 = l2;
-                                for i in 0..len74 {
-                                    let base = base74
-                                        .add(i * (15 * ::core::mem::size_of::<*const u8>()));
+                                let base82 = l1;
+                                let len82 = l2;
+                                for i in 0..len82 {
+                                    let base = base82
+                                        .add(i * (19 * ::core::mem::size_of::<*const u8>()));
                                     {
                                         let l3 = i32::from(*base.add(0).cast::<u8>());
                                         match l3 {
@@ -2022,320 +2137,376 @@ pub mod exports {
                                                         }
                                                     }
                                                 }
-                                                let l28 = *base
-                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                let l28 = i32::from(
+                                                    *base
+                                                        .add(10 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                match l28 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l29 = i32::from(
+                                                            *base
+                                                                .add(11 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l29 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            _ => {
+                                                                let l30 = *base
+                                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l31 = *base
+                                                                    .add(13 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l30, l31, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l32 = *base
+                                                    .add(14 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l29 = *base
-                                                    .add(11 * ::core::mem::size_of::<*const u8>())
+                                                let l33 = *base
+                                                    .add(15 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                let base34 = l28;
-                                                let len34 = l29;
-                                                for i in 0..len34 {
-                                                    let base = base34
+                                                let base38 = l32;
+                                                let len38 = l33;
+                                                for i in 0..len38 {
+                                                    let base = base38
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let l30 = *base.add(0).cast::<*mut u8>();
-                                                        let l31 = *base
+                                                        let l34 = *base.add(0).cast::<*mut u8>();
+                                                        let l35 = *base
                                                             .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l30, l31, 1);
-                                                        let l32 = *base
+                                                        _rt::cabi_dealloc(l34, l35, 1);
+                                                        let l36 = *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<*mut u8>();
-                                                        let l33 = *base
+                                                        let l37 = *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l32, l33, 1);
+                                                        _rt::cabi_dealloc(l36, l37, 1);
                                                     }
                                                 }
                                                 _rt::cabi_dealloc(
-                                                    base34,
-                                                    len34 * (4 * ::core::mem::size_of::<*const u8>()),
+                                                    base38,
+                                                    len38 * (4 * ::core::mem::size_of::<*const u8>()),
                                                     ::core::mem::size_of::<*const u8>(),
                                                 );
                                             }
                                             2 => {
-                                                let l35 = *base
+                                                let l39 = *base
                                                     .add(::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l36 = *base
+                                                let l40 = *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                let base39 = l35;
-                                                let len39 = l36;
-                                                for i in 0..len39 {
-                                                    let base = base39
+                                                let base43 = l39;
+                                                let len43 = l40;
+                                                for i in 0..len43 {
+                                                    let base = base43
                                                         .add(i * (2 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let l37 = *base.add(0).cast::<*mut u8>();
-                                                        let l38 = *base
+                                                        let l41 = *base.add(0).cast::<*mut u8>();
+                                                        let l42 = *base
                                                             .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l37, l38, 1);
+                                                        _rt::cabi_dealloc(l41, l42, 1);
                                                     }
                                                 }
                                                 _rt::cabi_dealloc(
-                                                    base39,
-                                                    len39 * (2 * ::core::mem::size_of::<*const u8>()),
+                                                    base43,
+                                                    len43 * (2 * ::core::mem::size_of::<*const u8>()),
                                                     ::core::mem::size_of::<*const u8>(),
                                                 );
-                                                let l40 = i32::from(
+                                                let l44 = i32::from(
                                                     *base
                                                         .add(3 * ::core::mem::size_of::<*const u8>())
                                                         .cast::<u8>(),
                                                 );
-                                                match l40 {
+                                                match l44 {
                                                     0 => {}
                                                     _ => {
-                                                        let l41 = i32::from(
+                                                        let l45 = i32::from(
                                                             *base
                                                                 .add(4 * ::core::mem::size_of::<*const u8>())
                                                                 .cast::<u8>(),
                                                         );
-                                                        match l41 {
+                                                        match l45 {
                                                             0 => {}
                                                             1 => {}
                                                             2 => {}
                                                             _ => {
-                                                                let l42 = *base
+                                                                let l46 = *base
                                                                     .add(5 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<*mut u8>();
-                                                                let l43 = *base
+                                                                let l47 = *base
                                                                     .add(6 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<usize>();
-                                                                _rt::cabi_dealloc(l42, l43, 1);
+                                                                _rt::cabi_dealloc(l46, l47, 1);
                                                             }
                                                         }
                                                     }
                                                 }
-                                                let l44 = *base
-                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                let l48 = i32::from(
+                                                    *base
+                                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                match l48 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l49 = i32::from(
+                                                            *base
+                                                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l49 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            _ => {
+                                                                let l50 = *base
+                                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l51 = *base
+                                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l50, l51, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l52 = *base
+                                                    .add(11 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l45 = *base
-                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                let l53 = *base
+                                                    .add(12 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                let base50 = l44;
-                                                let len50 = l45;
-                                                for i in 0..len50 {
-                                                    let base = base50
+                                                let base58 = l52;
+                                                let len58 = l53;
+                                                for i in 0..len58 {
+                                                    let base = base58
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let l46 = *base.add(0).cast::<*mut u8>();
-                                                        let l47 = *base
+                                                        let l54 = *base.add(0).cast::<*mut u8>();
+                                                        let l55 = *base
                                                             .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l46, l47, 1);
-                                                        let l48 = *base
+                                                        _rt::cabi_dealloc(l54, l55, 1);
+                                                        let l56 = *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<*mut u8>();
-                                                        let l49 = *base
+                                                        let l57 = *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l48, l49, 1);
+                                                        _rt::cabi_dealloc(l56, l57, 1);
                                                     }
                                                 }
                                                 _rt::cabi_dealloc(
-                                                    base50,
-                                                    len50 * (4 * ::core::mem::size_of::<*const u8>()),
+                                                    base58,
+                                                    len58 * (4 * ::core::mem::size_of::<*const u8>()),
                                                     ::core::mem::size_of::<*const u8>(),
                                                 );
                                             }
                                             3 => {
-                                                let l51 = i32::from(
+                                                let l59 = i32::from(
                                                     *base.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
                                                 );
-                                                match l51 {
+                                                match l59 {
                                                     0 => {}
                                                     1 => {}
                                                     _ => {
-                                                        let l52 = *base
+                                                        let l60 = *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<*mut u8>();
-                                                        let l53 = *base
+                                                        let l61 = *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l52, l53, 1);
+                                                        _rt::cabi_dealloc(l60, l61, 1);
                                                     }
                                                 }
-                                                let l54 = i32::from(
+                                                let l62 = i32::from(
                                                     *base
                                                         .add(4 * ::core::mem::size_of::<*const u8>())
                                                         .cast::<u8>(),
                                                 );
-                                                match l54 {
+                                                match l62 {
                                                     0 => {}
                                                     _ => {
-                                                        let l55 = i32::from(
+                                                        let l63 = i32::from(
                                                             *base
                                                                 .add(5 * ::core::mem::size_of::<*const u8>())
                                                                 .cast::<u8>(),
                                                         );
-                                                        match l55 {
+                                                        match l63 {
                                                             0 => {}
                                                             1 => {}
                                                             2 => {}
                                                             _ => {
-                                                                let l56 = *base
+                                                                let l64 = *base
                                                                     .add(6 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<*mut u8>();
-                                                                let l57 = *base
+                                                                let l65 = *base
                                                                     .add(7 * ::core::mem::size_of::<*const u8>())
                                                                     .cast::<usize>();
-                                                                _rt::cabi_dealloc(l56, l57, 1);
+                                                                _rt::cabi_dealloc(l64, l65, 1);
                                                             }
                                                         }
                                                     }
                                                 }
-                                                let l58 = *base
+                                                let l66 = *base
                                                     .add(8 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l59 = *base
+                                                let l67 = *base
                                                     .add(9 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                let base64 = l58;
-                                                let len64 = l59;
-                                                for i in 0..len64 {
-                                                    let base = base64
+                                                let base72 = l66;
+                                                let len72 = l67;
+                                                for i in 0..len72 {
+                                                    let base = base72
                                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                                     {
-                                                        let l60 = *base.add(0).cast::<*mut u8>();
-                                                        let l61 = *base
+                                                        let l68 = *base.add(0).cast::<*mut u8>();
+                                                        let l69 = *base
                                                             .add(::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l60, l61, 1);
-                                                        let l62 = *base
+                                                        _rt::cabi_dealloc(l68, l69, 1);
+                                                        let l70 = *base
                                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<*mut u8>();
-                                                        let l63 = *base
+                                                        let l71 = *base
                                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                                             .cast::<usize>();
-                                                        _rt::cabi_dealloc(l62, l63, 1);
+                                                        _rt::cabi_dealloc(l70, l71, 1);
                                                     }
                                                 }
                                                 _rt::cabi_dealloc(
-                                                    base64,
-                                                    len64 * (4 * ::core::mem::size_of::<*const u8>()),
+                                                    base72,
+                                                    len72 * (4 * ::core::mem::size_of::<*const u8>()),
                                                     ::core::mem::size_of::<*const u8>(),
                                                 );
                                             }
                                             4 => {}
                                             _ => {
-                                                let l65 = *base
+                                                let l73 = *base
                                                     .add(::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l66 = *base
+                                                let l74 = *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l65, l66, 1);
+                                                _rt::cabi_dealloc(l73, l74, 1);
                                             }
                                         }
-                                        let l67 = *base
-                                            .add(13 * ::core::mem::size_of::<*const u8>())
+                                        let l75 = *base
+                                            .add(17 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l68 = *base
-                                            .add(14 * ::core::mem::size_of::<*const u8>())
+                                        let l76 = *base
+                                            .add(18 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        let base73 = l67;
-                                        let len73 = l68;
-                                        for i in 0..len73 {
-                                            let base = base73
+                                        let base81 = l75;
+                                        let len81 = l76;
+                                        for i in 0..len81 {
+                                            let base = base81
                                                 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                             {
-                                                let l69 = *base.add(0).cast::<*mut u8>();
-                                                let l70 = *base
+                                                let l77 = *base.add(0).cast::<*mut u8>();
+                                                let l78 = *base
                                                     .add(::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l69, l70, 1);
-                                                let l71 = *base
+                                                _rt::cabi_dealloc(l77, l78, 1);
+                                                let l79 = *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l72 = *base
+                                                let l80 = *base
                                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l71, l72, 1);
+                                                _rt::cabi_dealloc(l79, l80, 1);
                                             }
                                         }
                                         _rt::cabi_dealloc(
-                                            base73,
-                                            len73 * (4 * ::core::mem::size_of::<*const u8>()),
+                                            base81,
+                                            len81 * (4 * ::core::mem::size_of::<*const u8>()),
                                             ::core::mem::size_of::<*const u8>(),
                                         );
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base74,
-                                    len74 * (15 * ::core::mem::size_of::<*const u8>()),
+                                    base82,
+                                    len82 * (19 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
-                                let l75 = *arg0
+                                let l83 = *arg0
                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l76 = *arg0
+                                let l84 = *arg0
                                     .add(4 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base81 = l75;
-                                let len81 = l76;
-                                for i in 0..len81 {
-                                    let base = base81
+                                let base89 = l83;
+                                let len89 = l84;
+                                for i in 0..len89 {
+                                    let base = base89
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let l77 = *base.add(0).cast::<*mut u8>();
-                                        let l78 = *base
+                                        let l85 = *base.add(0).cast::<*mut u8>();
+                                        let l86 = *base
                                             .add(::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l77, l78, 1);
-                                        let l79 = *base
+                                        _rt::cabi_dealloc(l85, l86, 1);
+                                        let l87 = *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l80 = *base
+                                        let l88 = *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l79, l80, 1);
+                                        _rt::cabi_dealloc(l87, l88, 1);
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base81,
-                                    len81 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    base89,
+                                    len89 * (4 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
                             }
                             _ => {
-                                let l82 = *arg0
+                                let l90 = *arg0
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l83 = *arg0
+                                let l91 = *arg0
                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                _rt::cabi_dealloc(l82, l83, 1);
-                                let l84 = *arg0
+                                _rt::cabi_dealloc(l90, l91, 1);
+                                let l92 = *arg0
                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l85 = *arg0
+                                let l93 = *arg0
                                     .add(4 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base90 = l84;
-                                let len90 = l85;
-                                for i in 0..len90 {
-                                    let base = base90
+                                let base98 = l92;
+                                let len98 = l93;
+                                for i in 0..len98 {
+                                    let base = base98
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let l86 = *base.add(0).cast::<*mut u8>();
-                                        let l87 = *base
+                                        let l94 = *base.add(0).cast::<*mut u8>();
+                                        let l95 = *base
                                             .add(::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l86, l87, 1);
-                                        let l88 = *base
+                                        _rt::cabi_dealloc(l94, l95, 1);
+                                        let l96 = *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l89 = *base
+                                        let l97 = *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l88, l89, 1);
+                                        _rt::cabi_dealloc(l96, l97, 1);
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base90,
-                                    len90 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    base98,
+                                    len98 * (4 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
                             }
@@ -2515,9 +2686,9 @@ macro_rules! __export_extension_impl {
         #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:tidegate:extension@0.1.0:extension:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2036] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2097] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf4\x0e\x01A\x02\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\x0f\x01A\x02\x01\
 A\x0a\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
@@ -2541,27 +2712,29 @@ attribute\x03\0\0\x01m\x05\x05trace\x05debug\x04info\x04warn\x05error\x04\0\x05l
 evel\x03\0\x02\x01p\x01\x01@\x03\x05level\x03\x07messages\x06fields\x04\x01\0\x04\
 \0\x03log\x01\x05\x01@\x04\x07messages\x04files\x04liney\x06columny\x01\0\x04\0\x05\
 panic\x01\x06\x03\0\x1ctidegate:extension/log@0.1.0\x05\x02\x02\x03\0\0\x07failu\
-re\x02\x03\0\0\x07setting\x02\x03\0\0\x0btext-stream\x01B)\x02\x03\x02\x01\x01\x04\
+re\x02\x03\0\0\x07setting\x02\x03\0\0\x0btext-stream\x01B,\x02\x03\x02\x01\x01\x04\
 \0\x09attribute\x03\0\0\x02\x03\x02\x01\x03\x04\0\x07failure\x03\0\x02\x02\x03\x02\
 \x01\x04\x04\0\x07setting\x03\0\x04\x02\x03\x02\x01\x05\x04\0\x0btext-stream\x03\
 \0\x06\x01q\x04\x04line\0\0\x09paragraph\0\0\x05whole\0\0\x05other\x01s\0\x04\0\x09\
 text-unit\x03\0\x08\x01q\x03\x07observe\0\0\x07rewrite\0\0\x05other\x01s\0\x04\0\
 \x0boutput-mode\x03\0\x0a\x01q\x04\x04skip\0\0\x08withhold\0\0\x06reject\0\0\x05\
-other\x01s\0\x04\0\x0aon-failure\x03\0\x0c\x01k\x0d\x01p\x01\x01r\x02\x0aon-fail\
-ure\x0e\x0aattributes\x0f\x04\0\x0dinput-options\x03\0\x10\x01p\x07\x01r\x04\x04\
-unit\x09\x07streams\x12\x0aon-failure\x0e\x0aattributes\x0f\x04\0\x0ctext-option\
-s\x03\0\x13\x01ps\x01r\x03\x08patterns\x15\x0aon-failure\x0e\x0aattributes\x0f\x04\
-\0\x0btag-options\x03\0\x16\x01r\x03\x04mode\x0b\x0aon-failure\x0e\x0aattributes\
-\x0f\x04\0\x0eoutput-options\x03\0\x18\x01q\x06\x11on-input-messages\x01\x11\0\x0d\
-on-plain-text\x01\x14\0\x06on-tag\x01\x17\0\x0don-llm-output\x01\x19\0\x0ettsr-t\
-riggered\0\0\x05other\x01s\0\x04\0\x08callback\x03\0\x1a\x01k}\x01r\x03\x08callb\
-ack\x1b\x08priority\x1c\x0aattributes\x0f\x04\0\x0aregistered\x03\0\x1d\x01p\x1e\
-\x01r\x02\x09callbacks\x1f\x0aattributes\x0f\x04\0\x14registered-extension\x03\0\
-\x20\x01o\x02s\x05\x01p\"\x01r\x03\x08settings#\x08contracts\x0aattributes\x0f\x04\
-\0\x05about\x03\0$\x01j\x01!\x01\x03\x01@\x01\x05about%\0&\x04\0\x08register\x01\
-'\x04\0%tidegate:extension/registration@0.1.0\x05\x06\x04\0\"tidegate:extension/\
-extension@0.1.0\x04\0\x0b\x0f\x01\0\x09extension\x03\0\0\0G\x09producers\x01\x0c\
-processed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+other\x01s\0\x04\0\x0aon-failure\x03\0\x0c\x01q\x03\x08original\0\0\x05shown\0\0\
+\x05other\x01s\0\x04\0\x09kept-text\x03\0\x0e\x01k\x0d\x01p\x01\x01r\x02\x0aon-f\
+ailure\x10\x0aattributes\x11\x04\0\x0dinput-options\x03\0\x12\x01p\x07\x01k\x0f\x01\
+r\x05\x04unit\x09\x07streams\x14\x0aon-failure\x10\x04keep\x15\x0aattributes\x11\
+\x04\0\x0ctext-options\x03\0\x16\x01ps\x01r\x04\x08patterns\x18\x0aon-failure\x10\
+\x04keep\x15\x0aattributes\x11\x04\0\x0btag-options\x03\0\x19\x01r\x03\x04mode\x0b\
+\x0aon-failure\x10\x0aattributes\x11\x04\0\x0eoutput-options\x03\0\x1b\x01q\x06\x11\
+on-input-messages\x01\x13\0\x0don-plain-text\x01\x17\0\x06on-tag\x01\x1a\0\x0don\
+-llm-output\x01\x1c\0\x0ettsr-triggered\0\0\x05other\x01s\0\x04\0\x08callback\x03\
+\0\x1d\x01k}\x01r\x03\x08callback\x1e\x08priority\x1f\x0aattributes\x11\x04\0\x0a\
+registered\x03\0\x20\x01p!\x01r\x02\x09callbacks\"\x0aattributes\x11\x04\0\x14re\
+gistered-extension\x03\0#\x01o\x02s\x05\x01p%\x01r\x03\x08settings&\x08contracts\
+\x0aattributes\x11\x04\0\x05about\x03\0'\x01j\x01$\x01\x03\x01@\x01\x05about(\0)\
+\x04\0\x08register\x01*\x04\0%tidegate:extension/registration@0.1.0\x05\x06\x04\0\
+\"tidegate:extension/extension@0.1.0\x04\0\x0b\x0f\x01\0\x09extension\x03\0\0\0G\
+\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen\
+-rust\x060.61.1";
         };
     };
 }

@@ -85,7 +85,7 @@ pub mod exports {
                 pub enum OutputChange {
                     /// No change.
                     Pass,
-                    /// This text replaces the output. The original stays in the transcript.
+                    /// This text replaces the output. The original stays in the transcript, unless an extension keeps what is `shown` of answers.
                     Replace(_rt::String),
                     /// Not known to this version: ignored and reported.
                     Other(_rt::String),

@@ -392,8 +392,8 @@ pub mod exports {
                 pub trait Guest {
                     /// Handles one whole unit, never a network chunk. Code, fenced or inline, and tags without a handler are plain text, and
                     /// so is the opening tag of a section that no handler gets. A unit also ends where an earlier extension's unit is
-                    /// withheld. In reasoning, tags are plain text, and a unit also ends where a block of reasoning ends. What replaces a unit
-                    /// of reasoning is what is shown; the conversation keeps the original.
+                    /// withheld. In reasoning, tags are plain text, and a unit also ends where a block of reasoning ends. What replaces a unit is
+                    /// what is shown; whether the conversation has it too is decided by `keep`.
                     #[allow(async_fn_in_trait)]
                     fn on_plain_text(
                         text: _rt::String,

@@ -66,7 +66,8 @@ pub(super) fn run<E: Exported>(harness: Harness<E>, answer: &Answer, cuts: &Cuts
         Some(true) => text = driven.rewritten(answer, segments, closed == Some(true)),
         Some(false) => {
             text.push_str(&now(segments.finish()));
-            driven.output(answer, OutputMode::Observe);
+            let kept = driven.keeps_shown().then(|| text.clone());
+            driven.output(answer, kept, OutputMode::Observe);
         }
         None => text.push_str(&now(segments.finish())),
     }
@@ -132,16 +133,17 @@ impl<E: Exported> Driven<E> {
     /// What is shown of an answer that waited for `on_llm_output`.
     fn rewritten(&self, answer: &Answer, segments: Segments<Self>, closed: bool) -> String {
         let text = answer.output().text;
-        match self.output(answer, OutputMode::Rewrite) {
+        match self.output(answer, None, OutputMode::Rewrite) {
             Some(OutputAnswer { replace: Some(new), .. }) => now(segments.whole(&new)),
             None if closed => self.marker(text.len(), "on_llm_output did not check it"),
             Some(_) | None => now(segments.whole(&text)),
         }
     }
 
-    /// Calls `on_llm_output`; `None` where it failed.
-    fn output(&self, answer: &Answer, mode: OutputMode) -> Option<OutputAnswer> {
+    /// Calls `on_llm_output` with the answer, or with what is kept of it; `None` where it failed.
+    fn output(&self, answer: &Answer, kept: Option<String>, mode: OutputMode) -> Option<OutputAnswer> {
         let mut output = answer.output();
+        output.text = kept.unwrap_or(output.text);
         output.at = self.harness.borrow().host.session.at;
         self.record(format_args!("on_llm_output: {:?}", output.text));
         let size = |answer: &OutputAnswer| {
@@ -186,6 +188,14 @@ impl<E: Exported> Driven<E> {
 
     fn fails_closed(&self, registered: OnFailure) -> bool {
         self.harness.borrow().fails_closed(registered)
+    }
+
+    /// Whether what was shown of the answer is kept.
+    fn keeps_shown(&self) -> bool {
+        let answer = |options: &&TextOptions| options.streams.contains(&TextStream::Answer);
+        let text = self.text.as_ref().filter(answer).map(|options| options.keep);
+        let mut kept = text.into_iter().chain(self.tag.as_ref().map(|options| options.keep));
+        kept.any(|keep| self.harness.borrow().keeps_shown(keep))
     }
 
     fn marker(&self, bytes: usize, why: &str) -> String {

@@ -15,6 +15,8 @@ pub(super) struct Manifest {
     #[serde(default)]
     pub(super) on_failure: Policy,
     #[serde(default)]
+    pub(super) keep: Keep,
+    #[serde(default)]
     capabilities: BTreeMap<String, toml::Value>,
     #[serde(default)]
     settings: BTreeMap<String, Declared>,
@@ -33,6 +35,15 @@ pub(super) enum Policy {
     #[default]
     Skip,
     Withhold,
+}
+
+/// Which text is kept of what a callback changes that registers nothing about it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Keep {
+    #[default]
+    Original,
+    Shown,
 }
 
 /// A setting that is declared.

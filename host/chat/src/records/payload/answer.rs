@@ -1,6 +1,6 @@
 //! Answers and their text as it streams.
 
-use flow::{Annotation, AnswerBlock, CallId, EventKind, Partial, Retained, StreamKind};
+use flow::{Annotation, AnswerBlock, CallId, EventKind, KeptText, Partial, Retained, StreamKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -63,6 +63,7 @@ impl Out {
             |note: NoteRecord| Ok((plugin(&note.extension_id)?, Annotation { key: note.key, value: note.value }));
         Ok(EventKind::CognitionOut {
             text: self.text,
+            keep: KeptText::default(),
             model: None,
             author: self.author.origin()?,
             shown: self.shown,

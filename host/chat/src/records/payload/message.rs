@@ -149,7 +149,7 @@ impl PartRecord {
             Self::Image { media_type, data } => {
                 Part::Image(Image::new(&media_type, data).map_err(|error| error.to_string())?)
             }
-            Self::Thinking { text } => Part::Thinking { text, signature: None, redacted: false },
+            Self::Thinking { text } => Part::Thinking { text, signature: None, redacted: false, shown: None },
             Self::ToolCall { call_id, tool, arguments } => {
                 Part::ToolCall(ToolCall { id: CallId::new(call_id), name: tool, arguments })
             }

@@ -12,11 +12,12 @@ use super::{
 };
 
 fn signed(text: &str, signature: &str) -> Part {
-    Part::Thinking { text: text.into(), signature: Some(signature.into()), redacted: false }
+    Part::Thinking { text: text.into(), signature: Some(signature.into()), redacted: false, shown: None }
 }
 
 fn hidden_thoughts() -> Message {
-    let redacted = |data: &str| Part::Thinking { text: String::new(), signature: Some(data.into()), redacted: true };
+    let redacted =
+        |data: &str| Part::Thinking { text: String::new(), signature: Some(data.into()), redacted: true, shown: None };
     Message {
         role: Role::Assistant,
         origin: Origin::Model,
@@ -48,7 +49,10 @@ fn a_changed_message_keeps_its_signatures_origin_and_hiddenness() {
     assert_eq!(back, [wanted]);
     shown[0].parts[0] = PartResult::Thinking("changed".into());
     let back = returned_messages(shown, &given, &plugin).unwrap();
-    assert_eq!(back[0].parts[0], Part::Thinking { text: "changed".into(), signature: None, redacted: false });
+    assert_eq!(
+        back[0].parts[0],
+        Part::Thinking { text: "changed".into(), signature: None, redacted: false, shown: None }
+    );
     assert_eq!(back[0].parts[1], signed("same", "S1"), "the same words keep a signature that was given with them");
 }
 

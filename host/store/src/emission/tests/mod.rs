@@ -192,7 +192,12 @@ fn a_turn_without_an_end_is_counted_until_the_next_begins() {
 
 #[test]
 fn what_a_catalogue_switches_off_is_not_recorded() {
-    let reasoning = |interrupted| EventKind::CognitionReasoning { text: "r".to_owned(), interrupted, retained: false };
+    let reasoning = |interrupted| EventKind::CognitionReasoning {
+        text: "r".to_owned(),
+        keep: flow::KeptText::Original,
+        interrupted,
+        retained: false,
+    };
     let completed = || EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), spend: None, duration_ms: 1 };
     let log =
         || EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".to_owned(), message: "m".to_owned() };
@@ -249,7 +254,12 @@ fn the_traits_of_types_are_those_of_their_events() {
         EventKind::StateLost { message: "m".to_owned() },
         EventKind::ChildThreadFailed { child: flow::SessionId::new("c"), error: "m".to_owned() },
         EventKind::ThreadError { class: ErrorClass::Permanent, message: "m".to_owned() },
-        EventKind::CognitionReasoning { text: String::new(), interrupted: true, retained: false },
+        EventKind::CognitionReasoning {
+            text: String::new(),
+            keep: flow::KeptText::Original,
+            interrupted: true,
+            retained: false,
+        },
         EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), spend: None, duration_ms: 1 },
         EventKind::TurnStart,
         EventKind::StepStart { number: 1 },

@@ -9,8 +9,11 @@ use crate::transcript::message::Author;
 payloads! {
     /// The payload of `cognition_out`.
     CognitionOut {
-        /// The text as the model wrote it, as far as it was received.
+        /// The text as the model wrote it, as far as it was received; with `keep` as the user saw it, and as the conversation has it.
         text: String,
+        /// `shown`: an extension has what the user saw kept, and what the model wrote is not recorded; absent: it is what the model
+        /// wrote.
+        keep: Option<String>,
         /// The model's name.
         model: Option<String>,
         /// Who wrote it: the model, or an extension in its place.
@@ -51,7 +54,7 @@ payloads! {
         bytes: Option<u64>,
         /// Of thinking: the bytes of the answer's text that come before it.
         text_before: Option<u64>,
-        /// Of thinking: opaque data that the provider requires back.
+        /// Of thinking: opaque data that the provider requires back. Absent where the words are not those that the model wrote.
         signature: Option<String>,
         /// Of thinking: the provider gave the signature instead of words.
         redacted: Option<bool>,
@@ -99,6 +102,8 @@ payloads! {
     CognitionReasoning {
         /// The reasoning of the answer that follows, its blocks joined.
         text: String,
+        /// `shown`: it is what the user saw, and what the model wrote is not recorded.
+        keep: Option<String>,
         /// It did not come to its end.
         #[serde(default)]
         is_partial: bool,

@@ -25,6 +25,8 @@ payloads! {
         priority: u32,
         /// What follows a failure.
         on_failure: String,
+        /// `shown`: what the user saw is kept of what it changes.
+        keep: Option<String>,
     }
 
     /// The payload of `extension_unregistered`.
