@@ -16,6 +16,7 @@ mod metrics;
 mod open;
 mod plugin;
 mod print;
+mod private;
 mod rules;
 mod run;
 mod say;

@@ -274,6 +274,8 @@ fn every_command_answers() {
     terminal.enter("/rules");
     terminal.screen_is("the rules in force", |text| text.contains("1 active") && !text.contains("second"));
     assert!(std::fs::read_to_string(place.path("out.html")).unwrap().contains("Good morning."));
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(place.path("out.html")).unwrap());
+    assert_eq!(mode & 0o777, 0o600, "an export is readable by its owner alone");
     terminal.enter("/fork");
     terminal.shows("forked ");
     let text = terminal.until("the fork", |text| text.contains("Good morning.") && text.contains("▌  session "));

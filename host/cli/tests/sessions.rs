@@ -6,6 +6,7 @@ mod support;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -120,8 +121,11 @@ fn a_session_is_exported_and_its_turns_are_explained() {
     for part in ["# Session `alpha`", "## Turn 1", "Write one", "**Tool write\\_file: ", "Written <b>."] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
+    std::fs::write(place.path("page.html"), "an older page that others can read").unwrap();
+    std::fs::set_permissions(place.path("page.html"), std::fs::Permissions::from_mode(0o644)).unwrap();
     let written = place.run(&["session", "export", "alpha", "--format", "html", "-o", "page.html"]);
     assert_eq!((code(&written), out(&written).as_str()), (0, ""), "{}", err(&written));
+    assert_eq!(std::fs::metadata(place.path("page.html")).unwrap().permissions().mode() & 0o777, 0o600);
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("Written &lt;b&gt;."), "{page}");
     assert_eq!(out(&place.run(&["session", "export", "alpha", "--format", "html"])), page, "nothing of it is cleaned");

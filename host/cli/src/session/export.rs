@@ -10,9 +10,9 @@ use super::{as_json, latest, store};
 use crate::args::{Common, ExplainArgs, ExportFormat};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::{self, flat};
-use crate::{open, screen};
+use crate::{open, private, screen};
 
-/// Writes a session to a file, or to standard output.
+/// Writes a session to standard output, or to a file that only the user can read, as transcripts are.
 pub(crate) fn export(
     store: &TranscriptStore,
     id: &SessionId,
@@ -25,7 +25,7 @@ pub(crate) fn export(
         ExportFormat::Jsonl => lines(store, id)?,
     };
     match file {
-        Some(file) => std::fs::write(file, text).map_err(|error| {
+        Some(file) => private::write(file, &text).map_err(|error| {
             Failure::late(format_args!("cannot write `{}`: {error}", flat(&file.display().to_string())))
         })?,
         None => {
