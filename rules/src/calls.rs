@@ -11,7 +11,7 @@ use crate::group::Group;
 use crate::json::{JsonDecoder, JsonPath, Sink};
 use crate::scope::{relative_path, tool_key};
 use crate::unread::{self, Unread};
-use crate::watch::{Fired, Verdict, Watch};
+use crate::watch::{Fired, Held, Verdict, Watch};
 use crate::{Rule, RuleSet, Scope};
 
 /// The most bytes of a path that are read.
@@ -95,6 +95,16 @@ impl CallWatch {
         let matches = unread::matches(&unread, &values.group, &values.live, modes, set, stream);
         values.live.fill(false);
         matches
+    }
+
+    /// The call is cut off: names of the rules that match in the value under way, and of those that wait for a file.
+    pub(crate) fn cut_off(mut self, set: &RuleSet, stream: &StreamKind) -> Vec<String> {
+        let mut out = VecDeque::new();
+        Reading { values: &mut self.values, set, stream, out: &mut out }.end();
+        let fired = out.into_iter().flatten().map(|found| found.rule);
+        let waiting =
+            self.values.waiting.iter().map(|one| set.at(self.values.group.rules[one.local as usize]).name.clone());
+        fired.chain(waiting).collect()
     }
 
     /// Takes the next bytes. `out` gets what fires at one byte as one entry.
@@ -232,8 +242,8 @@ impl Sink for Reading<'_> {
         };
         let live: Vec<bool> = values.group.rules.iter().enumerate().map(watched).collect();
         // Arguments are used when the call is complete, so nothing in them is held.
-        let stops = vec![false; live.len()];
-        let watch = live.contains(&true).then(|| Watch::new(&values.group, live, stops));
+        let held = Held::none(live.len());
+        let watch = live.contains(&true).then(|| Watch::new(&values.group, live, held));
         let path = values.names_a_file(place, &field).then(|| CallPath {
             owner: place.owner(),
             text: String::new(),

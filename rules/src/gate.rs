@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use flow::{BlockId, RuleMatch, StreamKind};
+use flow::{BlockId, CallId, RuleMatch, StreamKind};
 
 use crate::RuleSet;
 use crate::calls::CallWatch;
@@ -38,6 +38,8 @@ pub(crate) struct RuleMode {
     pub(crate) watched: bool,
     /// A match in prose stops the stream.
     pub(crate) stops_prose: bool,
+    /// A match in prose is not shown for want of a limit, or because nothing is held back otherwise.
+    pub(crate) is_secret: bool,
     /// A tool call that it watches must not run unseen.
     pub(crate) guards: bool,
 }
@@ -234,6 +236,18 @@ impl Gate {
             StreamKind::Thinking => self.thinking.has_limit(),
             StreamKind::Tool { .. } => false,
         }
+    }
+
+    /// The answer ends here, before the calls that are not complete do: the rules that match in what was received of them, or would if
+    /// the call named a file that they ask for. Nothing is judged, and nothing of the calls is watched from here on.
+    pub fn cut_off(&mut self) -> Vec<(CallId, String)> {
+        let mut found = Vec::new();
+        for call in &mut self.calls {
+            let StreamKind::Tool { call: id, .. } = &call.stream else { continue };
+            let rules = call.watch.take().map(|watch| watch.cut_off(&self.set, &call.stream));
+            found.extend(rules.into_iter().flatten().map(|rule| (id.clone(), rule)));
+        }
+        found
     }
 
     /// Bytes of the stream, from its start, that no match in progress can include.

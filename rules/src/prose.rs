@@ -6,7 +6,7 @@ use flow::{RuleMatch, StreamKind};
 
 use crate::gate::{Fed, RuleMode};
 use crate::group::Group;
-use crate::watch::{Fired, Verdict, Watch};
+use crate::watch::{Fired, Held, Verdict, Watch};
 use crate::{Hold, RuleSet};
 
 /// One stream of prose. Offsets count from the start of the stream.
@@ -35,12 +35,18 @@ impl Prose {
             let modes = || group.rules.iter().map(|at| modes[*at as usize]);
             let live: Vec<bool> = modes().map(|s| s.watched).collect();
             let stops: Vec<bool> = modes().map(|s| s.watched && s.stops_prose).collect();
+            let secret: Vec<bool> = modes().map(|s| s.watched && s.is_secret).collect();
             let settings = set.settings();
-            let hold = if stops.contains(&true) { settings.hold } else { Hold::Off };
+            let (hold, holds) = match settings.hold {
+                // A secret is held back also where nothing else is.
+                Hold::Off if secret.contains(&true) => (Hold::Match, secret.clone()),
+                hold if stops.contains(&true) => (hold, stops.clone()),
+                Hold::Off | Hold::Match | Hold::Block => (Hold::Off, stops.clone()),
+            };
             if !live.contains(&true) {
                 return None;
             }
-            let watch = Watch::new(group, live, stops);
+            let watch = Watch::new(group, live, Held { stops, holds, is_unlimited: secret });
             let limited = hold == Hold::Match && watch.is_unbounded();
             let limit = if limited { settings.hold_max_bytes } else { u64::MAX };
             Some(Box::new(Watched { group: Arc::clone(group), watch, hold, limit }))
@@ -163,7 +169,7 @@ impl Prose {
         if self.has_limit()
             && let Some(watched) = &self.watched
         {
-            self.safe = self.safe.max(watched.watch.free_of_bounded().unwrap_or(0));
+            self.safe = self.safe.max(watched.watch.free_at_limit().unwrap_or(0));
         }
         (self.safe, self.safe - before)
     }

@@ -87,7 +87,7 @@ pub struct Rule {
     pub enabled: bool,
     /// Who demands that it is in force.
     pub required: Requirement,
-    /// Its matches are secrets: evidence does not contain the matched text.
+    /// Its matches are secrets: evidence does not contain the matched text, every match is acted on, and none is let through.
     pub secret: bool,
     /// A part of it was refused when it was read, such as one of several conditions.
     pub incomplete: bool,
@@ -143,9 +143,17 @@ impl Rule {
         self.places.location(self.places.find(keys, value, 0..value.len()))
     }
 
-    /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret.
-    pub(crate) fn told_evidence(&self, evidence: Evidence) -> Evidence {
-        if self.secret { Evidence { text: Evidence::HIDDEN.to_owned(), ..evidence } } else { evidence }
+    /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret, and without a condition that is
+    /// written as that text.
+    pub(crate) fn told_evidence(&self, mut evidence: Evidence) -> Evidence {
+        if self.secret {
+            Evidence::HIDDEN.clone_into(&mut evidence.text);
+            let own = self.conditions.iter().chain(&self.all).find(|pattern| pattern.as_str() == evidence.pattern);
+            if own.is_none_or(|pattern| pattern.is_in(pattern.as_str())) {
+                Evidence::HIDDEN.clone_into(&mut evidence.pattern);
+            }
+        }
+        evidence
     }
 
     /// The text that the model gets when the rule fires: the `reminder`, or else the body.
@@ -279,6 +287,7 @@ impl Reader<'_> {
             rule.conditions = Pattern::new(".*").map(Arc::new).into_iter().collect();
         }
         self.unused(&rule);
+        rule.imply();
         Some(rule)
     }
 

@@ -147,6 +147,7 @@ impl RuleSession {
             if *state == RuleState::Active && takes_part {
                 mode.watched = self.set.settings().enabled;
                 mode.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
+                mode.is_secret = rule.secret && mode.stops_prose;
                 mode.guards = self.unread_action(rule) != Action::Pass;
             }
         }
@@ -302,8 +303,9 @@ impl RuleSession {
             return Action::Pass;
         }
         match (self.wish(rule, tool), self.set.settings().on_budget) {
-            (Action::Interrupt, OnBudget::Pass) if self.is_spent(rule) => Action::Pass,
-            (Action::Interrupt, OnBudget::Stop) if self.is_spent(rule) => Action::Stop,
+            (Action::Interrupt, OnBudget::Pass) if self.is_spent(rule) && !rule.secret => Action::Pass,
+            // A secret is not shown for want of a budget.
+            (Action::Interrupt, _) if self.is_spent(rule) => Action::Stop,
             (wish, _) => wish,
         }
     }

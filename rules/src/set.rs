@@ -102,6 +102,12 @@ impl RuleSet {
         self.position(name).map(|at| &self.rules[at as usize])
     }
 
+    /// The stream rule of this name that watches.
+    pub fn active(&self, name: &str) -> Option<&Rule> {
+        let at = self.position(name).filter(|at| self.active.contains(at))?;
+        Some(&self.rules[at as usize])
+    }
+
     /// Bodies of the rules that join the system prompt, with their names.
     pub fn always_apply(&self) -> impl Iterator<Item = &Rule> {
         self.in_bucket(Bucket::AlwaysApply)

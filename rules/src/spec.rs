@@ -64,7 +64,8 @@ pub struct RuleSpec {
     /// `true`: the host does not run without this rule. It refuses to start, or to begin a turn, where the rule cannot be
     /// used as written.
     pub required: bool,
-    /// `true`: what the rule matches is a secret. The matched text is left out of events, notices, records and reminders.
+    /// `true`: what the rule matches is a secret. It is shown nowhere and kept nowhere: every match is acted on (`repeat` is
+    /// `always`), none is only reminded of, and after the budget of interrupts a match ends the turn.
     pub secret: bool,
 }
 

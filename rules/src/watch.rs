@@ -34,6 +34,24 @@ pub(crate) struct Verdict {
     pub(crate) stopped_from: Option<u64>,
 }
 
+/// What is held back for the rules of a stream, each by position in the group.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Does a match of it stop the stream?
+    pub(crate) stops: Vec<bool>,
+    /// Are bytes of its matches in progress held back?
+    pub(crate) holds: Vec<bool>,
+    /// Is the limit on held bytes without effect on it?
+    pub(crate) is_unlimited: Vec<bool>,
+}
+
+impl Held {
+    /// Nothing stops the stream, and nothing of it is held back.
+    pub(crate) fn none(rules: usize) -> Self {
+        Self { stops: vec![false; rules], holds: vec![false; rules], is_unlimited: vec![false; rules] }
+    }
+}
+
 /// One stream under watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -41,27 +59,29 @@ pub(crate) struct Watch {
     cursor: Cursor,
     /// By position in the group: may it still fire here?
     live: Vec<bool>,
-    /// By position in the group: does a match of it stop the stream?
-    stops: Vec<bool>,
+    held: Held,
     /// For rules with `all` or `unless`: patterns of theirs seen so far.
     partial: Vec<u32>,
     tail: Tail,
     hits: Vec<Match>,
     /// Rules that have fired and were not fetched yet, in the order of their bytes.
     fired: VecDeque<Fired>,
-    /// Whether a pattern whose matches are held back can be mid-match for any number of bytes.
+    /// Whether a pattern whose matches are held back, up to the limit, can be mid-match for any number of bytes.
     unbounded: bool,
 }
 
 impl Watch {
-    /// A stream begins. `live` and `stops` are by position in the group.
-    pub(crate) fn new(group: &Arc<Group>, live: Vec<bool>, stops: Vec<bool>) -> Self {
+    /// A stream begins. `live` is by position in the group.
+    pub(crate) fn new(group: &Arc<Group>, live: Vec<bool>, held: Held) -> Self {
         let holds = group
             .slots
             .iter()
-            .map(|(local, role)| *role != Role::Unless && live[*local as usize] && stops[*local as usize]);
+            .map(|(local, role)| *role != Role::Unless && live[*local as usize] && held.holds[*local as usize]);
         let holds: Vec<bool> = holds.collect();
-        let unbounded = holds.iter().zip(group.automaton.patterns()).any(|(holds, p)| *holds && p.max_len().is_none());
+        let of_pattern = holds.iter().zip(group.automaton.patterns()).zip(&group.slots);
+        let unbounded = of_pattern
+            .filter(|(_, (local, _))| !held.is_unlimited[*local as usize])
+            .any(|((holds, pattern), _)| *holds && pattern.max_len().is_none());
         let cursor = Cursor::holding(&group.automaton, holds);
         let first = group.at_once.iter().filter(|p| live[group.slots[**p as usize].0 as usize]);
         let hits = first.map(|pattern| Match { pattern: *pattern, end: 0, seen: 0, held_from: 0 }).collect();
@@ -69,7 +89,7 @@ impl Watch {
             group: Arc::clone(group),
             cursor,
             live,
-            stops,
+            held,
             partial: Vec::new(),
             tail: Tail::default(),
             hits,
@@ -145,11 +165,15 @@ impl Watch {
         self.tail.char_start(self.cursor.held_from())
     }
 
-    /// The same, but for matches in progress of patterns with a bounded length only: the others have reached a limit.
+    /// The same, but without matches in progress of patterns that have reached a limit: those without a bounded length.
     #[cold]
-    pub(crate) fn free_of_bounded(&self) -> Option<u64> {
-        let patterns = self.group.automaton.patterns();
-        self.tail.char_start(self.cursor.held_from_by(|pattern| patterns[pattern as usize].max_len().is_some()))
+    pub(crate) fn free_at_limit(&self) -> Option<u64> {
+        let (patterns, slots) = (self.group.automaton.patterns(), &self.group.slots);
+        let remains = |pattern: u32| {
+            let is_unlimited = self.held.is_unlimited[slots[pattern as usize].0 as usize];
+            is_unlimited || patterns[pattern as usize].max_len().is_some()
+        };
+        self.tail.char_start(self.cursor.held_from_by(remains))
     }
 
     /// Whether the limits on holding can apply: a pattern whose matches are held back has no bounded length.
@@ -161,7 +185,7 @@ impl Watch {
     /// Rules (by position in the group) for which bytes are held back now.
     pub(crate) fn holding(&self) -> Vec<u32> {
         let locals = self.cursor.in_progress().into_iter().map(|p| self.group.slots[p as usize].0);
-        let mut locals: Vec<u32> = locals.filter(|l| self.live[*l as usize] && self.stops[*l as usize]).collect();
+        let mut locals: Vec<u32> = locals.filter(|l| self.live[*l as usize] && self.held.holds[*l as usize]).collect();
         locals.dedup();
         locals
     }
@@ -180,7 +204,7 @@ impl Watch {
                 self.live[local as usize] = false;
                 let evidence = self.evidence(*hit, ended);
                 let from = hit.held_from.min(evidence.start);
-                let stops = self.stops[local as usize];
+                let stops = self.held.stops[local as usize];
                 let stopped_from = stops.then(|| self.tail.char_start(from).unwrap_or(0));
                 self.fired.push_back(Fired { local, evidence, seen: hit.seen, stopped_from });
             }

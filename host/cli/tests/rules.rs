@@ -414,7 +414,7 @@ fn required_rules_and_promises_are_told() {
     for part in [
         "  required       the host does not run without it",
         "  promises       blocks the call of every match",
-        "  secret         the matched text is left out of events",
+        "  secret         every match is acted on, and none is let through",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }

@@ -327,7 +327,9 @@ impl RuleEntry {
             Some(RuleAction::Remind) => "remind",
             Some(RuleAction::Block) => "block",
             Some(RuleAction::Stop) => "stop",
-            Some(RuleAction::Interrupt) | None if self.interrupt == InterruptMode::Never => "remind",
+            Some(RuleAction::Interrupt) | None if self.interrupt == InterruptMode::Never && !self.rule.secret => {
+                "remind"
+            }
             Some(RuleAction::Interrupt) | None => "interrupt",
         }
     }

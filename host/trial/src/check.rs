@@ -19,6 +19,8 @@ pub struct Checked {
     pub files: usize,
     /// Names of the rules in them that can be used.
     pub rules: Vec<String>,
+    /// Those of them that are to act on every match and have a budget for it: name and promise.
+    pub guards: Vec<(String, String)>,
     /// Examples that the rules were held against.
     pub examples: usize,
     /// What is wrong, file by file.
@@ -177,9 +179,18 @@ impl Checks<'_> {
             self.reach(&entry);
             self.unused_gap(&entry);
             self.long_holds(&entry);
+            self.guards(&entry);
         }
         self.examples(rule);
         self.name(rule, source);
+    }
+
+    /// What becomes of the matches of a guard that its budget does not cover.
+    fn guards(&mut self, entry: &RuleEntry) {
+        if entry.repeat == RepeatMode::Always && entry.interrupts() {
+            let promise = entry.promise.clone().map(|promise| (entry.rule.name.clone(), promise));
+            self.out.guards.extend(promise);
+        }
     }
 
     fn reach(&mut self, entry: &RuleEntry) {
@@ -244,16 +255,18 @@ impl Checks<'_> {
         if !holds_text(entry, self.catalogue) || entry.longest_match.is_some() {
             return;
         }
+        // What may be a secret is not shown for want of a limit.
+        let is_secret = entry.rule.secret;
         let settings = self.catalogue.settings();
         let unbounded = entry.rule.conditions.iter().chain(&entry.rule.all).find(|pattern| pattern.max_len().is_none());
         let Some(pattern) = unbounded else { return };
-        let message = format!(
-            "`{}` has no longest match: text is held back up to `hold_max_bytes` ({}) or `hold_max_ms` ({}), and is shown \
-             then",
-            pattern.as_str(),
-            settings.hold_max_bytes,
-            settings.hold_max_ms
-        );
+        let limit = if is_secret {
+            "the end of the answer, since the rule is about secrets".to_owned()
+        } else {
+            let (bytes, ms) = (settings.hold_max_bytes, settings.hold_max_ms);
+            format!("`hold_max_bytes` ({bytes}) or `hold_max_ms` ({ms}), and is shown then")
+        };
+        let message = format!("`{}` has no longest match: text is held back up to {limit}", pattern.as_str());
         let help = "give repetitions a bound, such as `.{0,80}` in place of `.*`";
         let location =
             entry.rule.location_of_value(&["condition", "ttsr_trigger", "ttsrTrigger", "all"], pattern.as_str());

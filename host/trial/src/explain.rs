@@ -177,7 +177,10 @@ fn longest_hold(entry: &RuleEntry, catalogue: &Catalogue) -> Option<u64> {
 pub(super) fn holds_text(entry: &RuleEntry, catalogue: &Catalogue) -> bool {
     let rule = &entry.rule;
     let stops = matches!(rule.requests(entry.interrupt, false), flow::Action::Interrupt | flow::Action::Stop);
-    rule.bucket == Bucket::Stream && rule.watches_prose() && stops && catalogue.settings().hold != rules::Hold::Off
+    rule.bucket == Bucket::Stream
+        && rule.watches_prose()
+        && stops
+        && (rule.secret || catalogue.settings().hold != rules::Hold::Off)
 }
 
 fn explained(rule: &Rule, catalogue: &Catalogue) -> Explained {

@@ -38,10 +38,12 @@ fn has(rule: &Rule, wanted: &Scope) -> bool {
 }
 
 fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSettings) -> String {
+    // What a rule about secrets matches is not let through for want of a budget.
+    let on_budget = if rule.secret { OnBudget::Stop } else { settings.on_budget };
     let most = rule.max_interrupts.unwrap_or(u32::MAX).min(settings.max_interrupts_per_turn);
     let stops = action == Action::Interrupt;
     if stops && most == 0 {
-        return match settings.on_budget {
+        return match on_budget {
             OnBudget::Pass => {
                 "stops no answer: 0 interrupts of a turn are allowed; matches are let through, and reported"
             }
@@ -64,7 +66,7 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
         RepeatMode::Always => format!("{acts} every match"),
     };
     if stops {
-        let then = match settings.on_budget {
+        let then = match on_budget {
             OnBudget::Pass => "matches are let through, and reported",
             OnBudget::Stop => "a match ends the turn",
         };
@@ -135,6 +137,30 @@ mod tests {
             ),
         ] {
             assert_eq!(said(keys, repeat, gap, settings), promise);
+        }
+    }
+
+    #[test]
+    fn a_rule_about_secrets_promises_that_none_is_let_through() {
+        let pass = RuleSettings::default();
+        let never = RuleSettings { interrupt_mode: InterruptMode::Never, ..RuleSettings::default() };
+        let none = RuleSettings { max_interrupts_per_turn: 0, ..RuleSettings::default() };
+        for (keys, settings, promise) in [
+            (
+                "secret = true\nscope = 'text'",
+                &pass,
+                "stops the answer at every match; after 3 interrupts of a turn a match ends the turn",
+            ),
+            (
+                "secret = true",
+                &never,
+                "in tool calls blocks the call of every match; in text stops the answer at every match; after 3 interrupts of \
+                 a turn a match ends the turn",
+            ),
+            ("secret = true\nscope = 'text'", &none, "ends the turn at a match: 0 interrupts of a turn are allowed"),
+        ] {
+            let mode = rule(keys).repeat.unwrap();
+            assert_eq!(said(keys, mode, 10, settings), promise, "{keys}");
         }
     }
 

@@ -1,9 +1,11 @@
 //! One condition, ready to run: its states, the bytes that a match can start with, and the start of a match.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use regex_syntax::hir::{Hir, Look};
 
+use super::automaton::Automaton;
+use super::cursor::Cursor;
 use super::look::{Context, holds, looks_behind_only};
 use super::nfa::{self, MAX_STATES, Nfa, NfaState, UNBOUNDED};
 use crate::dialect::{self, PatternError};
@@ -104,6 +106,19 @@ impl Pattern {
     /// empty block does not count.
     pub fn matches_no_bytes(&self) -> bool {
         self.first_bytes().asserts_only && FirstBytes::somewhere(self.nfa())
+    }
+
+    /// Whether it matches anywhere in a text. It makes an automaton for this alone: for a text that is looked at once.
+    pub fn is_in(self: &Arc<Self>, text: &str) -> bool {
+        let automaton = Automaton::new(vec![Arc::clone(self)]);
+        let (mut cursor, mut is_found) = (Cursor::new(&automaton), self.matches_empty());
+        let mut found = |_| {
+            is_found = true;
+            true
+        };
+        cursor.feed(text.as_bytes(), &mut found);
+        cursor.finish(&mut found);
+        is_found
     }
 
     /// The first start of a match that ends where `window` ends; `before` is the context before the window, `next` is

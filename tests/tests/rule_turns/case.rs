@@ -25,6 +25,9 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) settings: toml::Table,
     pub(crate) rule: Vec<RuleCase>,
+    /// Strings that nothing contains that the host sends, emits, keeps or reports.
+    #[serde(default)]
+    pub(crate) nowhere: Vec<String>,
     pub(crate) turn: Vec<Turn>,
 }
 

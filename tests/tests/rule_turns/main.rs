@@ -131,11 +131,33 @@ impl<'a> Run<'a> {
         let ran = std::mem::take(&mut *self.tools.0.lock().unwrap());
         assert_eq!(ran, turn.ran, "{label}: tools");
         self.check_told(&label, turn);
+        self.is_nowhere(&label, &format!("{events:?}"));
+        self.is_nowhere(&label, &format!("{report:?}"));
         let requests = self.model.take_requests();
+        self.is_nowhere(&label, &format!("{requests:?}"));
         assert_eq!(requests.len(), turn.answer.len(), "{label}: requests");
         check_requests(&label, turn, &requests);
         if self.case.settings.get("hold").is_none() {
             nothing_of_a_match_is_shown(&label, self.case.prefill, &events);
+        }
+    }
+
+    fn is_nowhere(&self, label: &str, text: &str) {
+        for secret in &self.case.nowhere {
+            assert!(!text.contains(secret), "{label}: {secret:?} is in {text}");
+        }
+    }
+
+    /// No page about the session contains what it must not.
+    fn check_pages(&self) {
+        let records = self.recorded.records();
+        self.is_nowhere(&self.label, &format!("{records:?}"));
+        let page = report::Report::of(records.into_iter());
+        self.is_nowhere(&self.label, &report::markdown(&page));
+        self.is_nowhere(&self.label, &report::html(&page));
+        for turn in 1.. {
+            let Some(explanation) = report::explain(&page, Some(turn)) else { break };
+            self.is_nowhere(&self.label, &explanation.text());
         }
     }
 
@@ -286,6 +308,7 @@ fn play(case: &Case, wire: Wire, cut: Cut) {
         for (number, turn) in case.turn.iter().enumerate() {
             run.turn(number, turn).await;
         }
+        run.check_pages();
         run.check_replay();
     });
 }

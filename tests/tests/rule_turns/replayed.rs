@@ -96,6 +96,10 @@ impl Recorded {
         }
     }
 
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.transcript.lines().map(|line| Record::read(line.as_bytes()).unwrap()).collect()
+    }
+
     /// Every start of the transcript is a conversation that providers take.
     fn check_starts(&self, label: &str) {
         let mut rebuild = Rebuild::default();

@@ -23,6 +23,7 @@ const UNREADABLE: DiagnosticCode = DiagnosticCode::RuleFileUnreadable;
 /// JSON is one object:
 /// ```json
 /// {"files": 3, "rules": ["no-print"], "examples": 4, "errors": 1, "warnings": 0,
+///  "guards": [{"rule": "no-print", "promise": "…"}],
 ///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "no-print", "plugin": null, "message": "…",
 ///    "file": "rules/no-print.md", "line": 2, "column": 14, "help": "…",
 ///    "labels": [{"file": "rules/no-print.md", "line": 2, "column": 14, "start": 17, "end": 20, "text": ""}]}],
@@ -74,6 +75,9 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
             one.cause
         ));
     }
+    for (rule, promise) in &checked.guards {
+        writeln!(out, "{rule}: {promise}")?;
+    }
     let (errors, warnings) = checked.counts();
     writeln!(
         out,
@@ -93,6 +97,7 @@ fn as_json(checked: &Checked) -> Value {
     json!({
         "files": checked.files,
         "rules": checked.rules,
+        "guards": checked.guards.iter().map(|(rule, promise)| json!({"rule": rule, "promise": promise})).collect::<Vec<_>>(),
         "examples": checked.examples,
         "errors": errors,
         "warnings": warnings,

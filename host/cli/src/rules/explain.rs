@@ -63,11 +63,12 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
         line(out, "promises", promise)?;
     }
     if rule.secret {
-        line(out, "secret", "the matched text is left out of events, notices, records and reminders")?;
+        line(out, "secret", "every match is acted on, and none is let through; its text is nowhere")?;
     }
     match all.longest_hold {
         Some(0) => {}
         Some(bytes) => line(out, "holds", &format!("at most {bytes} bytes are held back"))?,
+        None if rule.secret => line(out, "holds", "held back without a bound, up to the end of the answer")?,
         None => line(out, "holds", "held back without a bound of its own, up to `hold_max_bytes` or `hold_max_ms`")?,
     }
     examples(out, all)?;

@@ -1,6 +1,6 @@
 //! One recorded attempt, from a recording or a transcript: the model's answer, and the actions taken then.
 
-use flow::{Delta, StreamKind};
+use flow::{Delta, RuleMatch, StreamKind};
 
 use super::report::{Tokens, Where};
 
@@ -58,6 +58,8 @@ pub(super) struct PastFire {
     pub(super) end: Option<u64>,
     /// The tokens discarded because of it, if recorded.
     pub(super) tokens: Option<Tokens>,
+    /// The match as it is recorded, where its text is not.
+    pub(super) hidden: Option<Box<RuleMatch>>,
 }
 
 impl PastFire {

@@ -10,6 +10,7 @@ use turn::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Pre
 
 use super::Trial;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
+use super::hidden::Hidden;
 use super::report::{Agreement, Fire, Replay, Then, Tokens};
 use crate::catalogue::session;
 use crate::input::stream_words;
@@ -102,26 +103,38 @@ impl<'a> Driver<'a> {
         let mut effects = Vec::new();
         let prefix = Prefix { text: attempt.prefix.clone(), released: 0 };
         let mut core = Core::new(&self.session, prefix, &mut effects);
-        let (mut fires, mut again, mut stopped) = (Vec::new(), Vec::new(), None);
-        for delta in &attempt.deltas {
+        let (mut fires, mut again, mut hidden) = (Vec::new(), Vec::new(), Hidden::of(attempt));
+        for delta in attempt.deltas.iter().map(Some).chain([None]) {
             let mut context = Context { rules: &mut self.session, now: &|| Duration::ZERO, effects: &mut effects };
-            let over = core.delta(delta.clone(), &mut context);
-            for effect in effects.drain(..) {
-                if let Effect::Fired { matches, judgement } = effect {
-                    for ((found, action), used_up) in matches.into_iter().zip(judgement.actions).zip(judgement.again) {
-                        if used_up { again.push(found) } else { fires.push((found, action)) }
-                    }
+            let mut over = delta.is_some_and(|delta| core.delta(delta.clone(), &mut context));
+            note(&mut effects, &mut fires, &mut again);
+            for group in hidden.due(delta) {
+                let is_new = |found: &&RuleMatch| !over && self.is_unseen(found, &fires);
+                let group: Vec<RuleMatch> = group.into_iter().filter(is_new).cloned().collect();
+                if !group.is_empty() {
+                    let mut context =
+                        Context { rules: &mut self.session, now: &|| Duration::ZERO, effects: &mut effects };
+                    over = core.found(group, &mut context);
+                    note(&mut effects, &mut fires, &mut again);
                 }
             }
             if over {
-                stopped = match core.take_ending() {
-                    Some(Ending::Stopped(stopped)) => Some(stopped),
-                    Some(Ending::Complete) | None => None,
-                };
                 break;
             }
         }
+        let stopped = match core.take_ending() {
+            Some(Ending::Stopped(stopped)) => Some(stopped),
+            Some(Ending::Complete) | None => None,
+        };
         Verdict { fires, again, stopped, answer: core.answer, noted: core.noted }
+    }
+
+    /// Whether a match that is recorded without its text is of a rule that is used, and was not found again: older transcripts have the
+    /// text.
+    fn is_unseen(&self, found: &RuleMatch, fires: &[(RuleMatch, Action)]) -> bool {
+        let rule = self.session.rules().active(&found.rule);
+        let is_used = rule.is_some_and(|rule| rule.watches_agent(self.session.agent()));
+        is_used && !fires.iter().any(|(seen, _)| seen.rule == found.rule && seen.stream == found.stream)
     }
 
     /// What follows the attempt's end: reminders are delivered, or those that wait are dropped. Returns what was discarded
@@ -231,6 +244,17 @@ impl<'a> Driver<'a> {
         if let Past::Fired(fires) = &attempt.past {
             for fire in fires {
                 self.missed(attempt, fire.clone(), None, true, report);
+            }
+        }
+    }
+}
+
+/// Takes what fired out of the effects of a step.
+fn note(effects: &mut Vec<Effect>, fires: &mut Vec<(RuleMatch, Action)>, again: &mut Vec<RuleMatch>) {
+    for effect in effects.drain(..) {
+        if let Effect::Fired { matches, judgement } = effect {
+            for ((found, action), used_up) in matches.into_iter().zip(judgement.actions).zip(judgement.again) {
+                if used_up { again.push(found) } else { fires.push((found, action)) }
             }
         }
     }

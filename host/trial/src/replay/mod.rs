@@ -11,6 +11,7 @@
 
 mod attempt;
 mod drive;
+mod hidden;
 mod lines;
 mod rebuild;
 mod recording;

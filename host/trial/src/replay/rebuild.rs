@@ -69,6 +69,7 @@ mod tests {
             action: "interrupt".into(),
             end: Some(*end),
             tokens: None,
+            hidden: None,
         };
         let fires: Vec<PastFire> = ends.iter().map(fire).collect();
         let block = Piece { kind: StreamKind::Text, text: text.into(), kept, complete };

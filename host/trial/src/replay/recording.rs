@@ -137,5 +137,5 @@ fn attempt(place: Where, answer: RecordedAnswer) -> Attempt {
 
 fn fired(fire: RecordedFire) -> PastFire {
     let RecordedFire { rule, stream, action, end, .. } = fire;
-    PastFire { rule, stream, action: action.as_str().to_owned(), end: Some(end), tokens: None }
+    PastFire { rule, stream, action: action.as_str().to_owned(), end: Some(end), tokens: None, hidden: None }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::{CallId, Delta, StreamKind};
+use flow::{CallId, Delta, Evidence, RuleMatch, StreamKind};
 use serde::Deserialize as _;
 use turn::transcript::{Body, CognitionOut, Injected, Record, RuleFired, ToolCallStart};
 
@@ -64,6 +64,12 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
         report.notes.push(format!("{shown}: {count} records of the unknown type `{kind}` were not read"));
     }
     threads.values_mut().for_each(|thread| thread.flush(None, report, take));
+    let hidden: usize = threads.values().map(|thread| thread.hidden).sum();
+    if hidden > 0 {
+        report.notes.push(format!(
+            "{shown}: it does not have the text of {hidden} matches, which rules about secrets hid; they are replayed as they are recorded"
+        ));
+    }
     Ok(())
 }
 
@@ -74,6 +80,8 @@ struct Thread {
     last_seq: Option<u64>,
     /// The line at hand, from 1.
     line: usize,
+    /// Matches that are recorded without their text.
+    hidden: usize,
     pending: Option<Pending>,
 }
 
@@ -94,7 +102,7 @@ struct Pending {
 
 impl Thread {
     fn new(file: &str, name: &str) -> Self {
-        Self { file: file.to_owned(), name: name.to_owned(), last_seq: None, line: 0, pending: None }
+        Self { file: file.to_owned(), name: name.to_owned(), last_seq: None, line: 0, hidden: 0, pending: None }
     }
 
     /// Says where records are missing.
@@ -170,6 +178,7 @@ impl Thread {
         let outcome = pending.outcome();
         let first = attempt == 1 && outcome == Outcome::Complete;
         let (deltas, prefix, past) = pending.deltas();
+        self.hidden += past.iter().filter(|fire| fire.hidden.is_some()).count();
         let (output_tokens, past) = (tokens.filter(|_| first), Past::Fired(past));
         let attempt = Attempt { place, deltas, prefix, outcome, output_tokens, past };
         take(&self.name, Step::Attempt(Box::new(attempt)), report);
@@ -223,15 +232,37 @@ impl Pending {
 }
 
 fn fired(found: RuleFired) -> Result<PastFire, String> {
-    let word = found.stream;
+    let word = &found.stream;
     let call = || {
         Ok::<_, String>((
-            CallId::new(found.call_id.ok_or("`call_id` is missing")?),
-            found.tool.ok_or("`tool` is missing")?,
+            CallId::new(found.call_id.as_deref().ok_or("`call_id` is missing")?),
+            found.tool.clone().ok_or("`tool` is missing")?,
         ))
     };
-    let stream = StreamKind::read(&word, call).ok_or_else(|| format!("`{word}` is not a stream"))??;
-    Ok(PastFire { rule: found.rule, stream, action: found.action, end: Some(found.evidence.end), tokens: None })
+    let stream = StreamKind::read(word, call).ok_or_else(|| format!("`{word}` is not a stream"))??;
+    let end = Some(found.evidence.end);
+    let hidden = hidden(&found, &stream).map(Box::new);
+    Ok(PastFire { rule: found.rule, stream, action: found.action, end, tokens: None, hidden })
+}
+
+/// The match, where the record does not have its text.
+fn hidden(found: &RuleFired, stream: &StreamKind) -> Option<RuleMatch> {
+    let evidence = &found.evidence;
+    let is_hidden = evidence.text == Evidence::HIDDEN && !evidence.unread.unwrap_or(false);
+    is_hidden.then(|| RuleMatch {
+        rule: found.rule.clone(),
+        stream: stream.clone(),
+        evidence: Evidence {
+            pattern: evidence.pattern.clone(),
+            text: evidence.text.clone(),
+            start: evidence.start,
+            end: evidence.end,
+            line: evidence.line,
+            field: evidence.field.clone(),
+            path: evidence.path.clone(),
+            unread: false,
+        },
+    })
 }
 
 /// A call that was run.

@@ -76,6 +76,26 @@ pub struct Kept {
     pub decided: usize,
 }
 
+impl Block {
+    pub(super) fn kind(&self) -> &StreamKind {
+        &self.kind
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Its thinking; empty for text, which is in [`Answer::text`].
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
+
+    /// Replaces the arguments of a call.
+    pub(super) fn hide_arguments(&mut self, hidden: impl FnOnce(&str) -> String) {
+        self.text = hidden(&self.text);
+    }
+}
+
 impl Answer {
     /// A block begins.
     pub(super) fn begin(&mut self, id: BlockId, kind: StreamKind) {

@@ -9,6 +9,7 @@
 //! held back, so that nothing else waits while a match is undecided.
 
 mod answer;
+mod hidden;
 mod hold;
 mod noted;
 mod prose;
@@ -20,6 +21,7 @@ use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind
 use rules::{Fed, Gate, Hold, Judgement};
 
 pub use answer::{Answer, Block, Kept};
+use hidden::SecretCalls;
 pub use noted::{CallNotes, Noted};
 use prose::Prose;
 
@@ -83,6 +85,7 @@ pub struct Attempt {
     pub answer: Answer,
     /// What was noted so far.
     pub noted: Noted,
+    secret_calls: SecretCalls,
     text: Prose,
     thinking: Prose,
     /// How long bytes may be held back for conditions without a bounded length; `None`: the time is not limited.
@@ -183,6 +186,16 @@ impl Attempt {
         self.ending.is_some()
     }
 
+    /// Takes matches of one byte that are known from elsewhere: a transcript has those of rules about secrets, and not what they matched.
+    /// Returns whether the attempt is over.
+    pub fn found(&mut self, matches: Vec<RuleMatch>, cx: &mut Context<'_>) -> bool {
+        if let Some(found) = matches.first() {
+            let (surface, start) = (Surface::of(&found.stream), found.evidence.start);
+            self.judge(matches, surface, (self.answer.text.len(), start), cx);
+        }
+        self.ending.is_some()
+    }
+
     /// When bytes that are held back for conditions without a bounded length have waited for as long as they may.
     pub fn deadline(&self) -> Option<Duration> {
         let oldest = [&self.text, &self.thinking].into_iter().filter_map(Prose::oldest).min()?;
@@ -208,8 +221,9 @@ impl Attempt {
         self.answer.released = self.text.released();
     }
 
-    /// Nothing more is received: reports what was held back.
+    /// Nothing more is received: reports what was held back, and hides what may have become a secret.
     pub fn close(&mut self, cx: &mut Context<'_>) {
+        self.hide_rest(cx.rules);
         for (prose, surface) in [(&mut self.text, Surface::Text), (&mut self.thinking, Surface::Thinking)] {
             if let Some((rules, report)) = prose.report(surface.stream(), cx.now) {
                 cx.effects.push(Effect::Held { rules, report: Box::new(report) });
@@ -242,6 +256,7 @@ impl Attempt {
     /// shown, as for any attempt that is repeated.
     fn restart(&mut self, cx: &mut Context<'_>) {
         self.close(cx);
+        self.secret_calls = SecretCalls::default();
         self.noted.roll_back(cx.rules);
         let void = std::mem::take(&mut self.answer);
         self.answer.follow(&void);
@@ -320,6 +335,7 @@ impl Attempt {
         }
         let fed = gate.block_end(id);
         self.verdicts(id, surface, self.answer.text.len(), fed, cx);
+        self.hide_call(id, cx.rules);
     }
 
     /// The answer is complete, and with it its text and its thinking.
@@ -339,8 +355,9 @@ impl Attempt {
 
     /// Decides what is done about the matches of one byte. Returns whether they stop the answer. `at`: the bytes of the
     /// answer's text before the chunk, and the bytes of the matches' own stream that are decided.
-    fn judge(&mut self, matches: Vec<RuleMatch>, surface: Surface, at: (usize, u64), cx: &mut Context<'_>) -> bool {
+    fn judge(&mut self, mut matches: Vec<RuleMatch>, surface: Surface, at: (usize, u64), cx: &mut Context<'_>) -> bool {
         let (text_bytes, decided) = at;
+        let is_secret = self.secret_calls.note(&mut matches, cx.rules.rules());
         let judgement = cx.rules.judge(&matches);
         let matches = self.answer.keeping.evidence_of(matches);
         cx.effects.push(Effect::Fired { matches: matches.clone(), judgement: judgement.clone() });
@@ -351,7 +368,15 @@ impl Attempt {
             return false;
         }
         let end = matches.iter().map(|found| found.evidence.end).max().and_then(|end| usize::try_from(end).ok());
-        let text_bytes = if surface == Surface::Text { end.unwrap_or(text_bytes) } else { text_bytes };
+        let text_bytes = match surface {
+            // Nothing of a secret is kept with the start of the answer.
+            Surface::Text if is_secret => usize::try_from(decided).unwrap_or(usize::MAX),
+            Surface::Text => end.unwrap_or(text_bytes),
+            Surface::Thinking | Surface::None => text_bytes,
+        };
+        if is_secret {
+            self.hide_from(surface, decided);
+        }
         let text_bytes = self.answer.text.floor_char_boundary(text_bytes.min(self.answer.text.len()));
         let noted = std::mem::take(&mut self.noted).into_matches();
         let text_decided = || self.gate.as_ref().map_or(u64::MAX, |gate| gate.decided(&StreamKind::Text));

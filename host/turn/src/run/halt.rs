@@ -47,6 +47,7 @@ impl Turn<'_> {
     /// Records the answer as it is. Its text, and what it continues from, joins the conversation, with a note that gives the cause. Returns
     /// whether there was anything.
     fn keep_partial(&mut self, why: &str) -> bool {
+        self.attempt.hide_rest(&self.session.rules);
         let mut answer = std::mem::take(&mut self.attempt).answer;
         if answer.blocks.is_empty() && answer.prefix == 0 {
             return false;
