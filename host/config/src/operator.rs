@@ -98,6 +98,10 @@ pub struct Provider {
     pub connect_timeout: Duration,
     /// The idle timeout of an answer.
     pub idle_timeout: Duration,
+    /// How long an answer may go without content while the server keeps its connection alive.
+    pub content_timeout: Duration,
+    /// How long a request may take, with all retries.
+    pub request_timeout: Duration,
     /// Whether the model supports prefill; `None` = known by its name.
     pub prefill: Option<bool>,
     /// Tokens for reasoning (Anthropic's format).
@@ -518,6 +522,8 @@ impl Provider {
             max_tokens: typed.max_tokens,
             connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
             idle_timeout: Duration::from_millis(typed.idle_timeout_ms),
+            content_timeout: Duration::from_millis(typed.content_timeout_ms),
+            request_timeout: Duration::from_millis(typed.request_timeout_ms),
             thinking_budget: typed.thinking_budget,
             effort: typed.effort,
             headers: typed.headers,

@@ -39,6 +39,8 @@ fn every_value_arrives() {
     assert_eq!((provider.kind, provider.max_tokens), (Some(ProviderKind::Anthropic), Some(1024)));
     assert_eq!(provider.key, KeySource::Env("MY_KEY".to_owned()));
     assert_eq!((provider.idle_timeout, provider.prefill), (Duration::from_secs(30), Some(false)));
+    let times = (provider.content_timeout, provider.request_timeout);
+    assert_eq!(times, (Duration::from_secs(45), Duration::from_secs(600)));
     assert_eq!(operator.system.as_deref(), Some("Answer in one sentence."));
     let [plugin] = operator.plugins.as_slice() else { panic!("the plugin that is switched off is there") };
     assert_eq!(plugin.folder, Path::new("folder/plugins/redact-secrets"));

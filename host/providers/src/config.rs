@@ -52,6 +52,8 @@ pub struct HttpConfig {
     pub connect_timeout: Duration,
     /// How long the server may be silent: before the answer's head, and between two chunks of it.
     pub idle_timeout: Duration,
+    /// How long an answer may go without content while the server sends pings or comments.
+    pub content_timeout: Duration,
     /// How large one answer may become.
     pub limits: AnswerLimits,
     /// Record the session to this file, which must not exist. It is complete when the model has been dropped.
@@ -60,7 +62,7 @@ pub struct HttpConfig {
 
 impl HttpConfig {
     /// The vendor's own address, its usual key, the default limits, and the default time-outs: 10 s to connect, 90 s of
-    /// silence.
+    /// silence, 10 minutes without content.
     pub fn new(wire: Wire, model: impl Into<String>) -> Self {
         Self {
             wire,
@@ -75,6 +77,7 @@ impl HttpConfig {
             prefill: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(90),
+            content_timeout: Duration::from_secs(600),
             limits: AnswerLimits::default(),
             record: None,
         }
@@ -210,6 +213,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
             WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
                 .hiding(secrets)
                 .limited(config.limits)
+                .patient(config.content_timeout)
         }
         ProviderConfig::Recording(config) => {
             let replay = Replay::open(config)?;

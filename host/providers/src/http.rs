@@ -113,7 +113,7 @@ impl Http {
     }
 
     fn failed(&self, cause: &reqwest::Error) -> ModelError {
-        broken(&self.place(), cause)
+        broken(&self.place(), self.connect_timeout, cause)
     }
 
     fn silent(&self, when: &str) -> ModelError {
@@ -157,7 +157,7 @@ impl Chunks for Body {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ModelError>>> {
         if let Poll::Ready(next) = self.body.as_mut().poll_next(cx) {
             self.waiting = false;
-            return Poll::Ready(next.map(|chunk| chunk.map_err(|cause| broken(&self.place, &cause))));
+            return Poll::Ready(next.map(|chunk| chunk.map_err(|cause| broken(&self.place, self.idle, &cause))));
         }
         if !std::mem::replace(&mut self.waiting, true) {
             self.timer.as_mut().reset(Instant::now() + self.idle);
@@ -299,12 +299,18 @@ fn place(url: &Url) -> String {
 
 fn silent(place: &str, idle: Duration, when: &str) -> ModelError {
     let seconds = idle.as_secs_f64();
-    ModelError::of_kind(FailureKind::Transport, format!("{place} was silent for {seconds} s {when} (idle time-out)"))
+    ModelError::of_kind(
+        FailureKind::Transport,
+        format!("{place} was silent for {seconds} s {when} (`idle_timeout_ms` of the provider)"),
+    )
 }
 
-fn broken(place: &str, cause: &reqwest::Error) -> ModelError {
+fn broken(place: &str, connect_timeout: Duration, cause: &reqwest::Error) -> ModelError {
     let why = chain(cause);
-    let message = if cause.is_connect() {
+    let message = if cause.is_connect() && cause.is_timeout() {
+        let seconds = connect_timeout.as_secs_f64();
+        format!("cannot connect to {place} within {seconds} s (`connect_timeout_ms` of the provider)")
+    } else if cause.is_connect() {
         format!("cannot connect to {place}: {why}; is it running, and is `base_url` right?")
     } else {
         format!("the connection to {place} broke: {why}")

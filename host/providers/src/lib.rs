@@ -20,6 +20,7 @@ mod models;
 mod nul;
 mod openai_chat;
 mod openai_responses;
+mod patience;
 mod recording;
 mod schema;
 mod sse;

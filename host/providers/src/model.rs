@@ -14,6 +14,7 @@ use crate::config::{HttpConfig, Options, Secrets, Wire};
 use crate::conversation::Renamed;
 use crate::decode::AnswerDecoder;
 use crate::limits::AnswerLimits;
+use crate::patience::Patience;
 use crate::recording::{RecordedEnd, Recorder, Taken};
 use crate::wires::takes;
 use crate::{anthropic, failure, nul, openai_chat, openai_responses};
@@ -62,6 +63,7 @@ pub(crate) struct WireModel {
     recorder: Option<Recorder>,
     secrets: Secrets,
     limits: AnswerLimits,
+    content_timeout: Option<Duration>,
 }
 
 impl WireModel {
@@ -82,6 +84,7 @@ impl WireModel {
             recorder,
             secrets: Secrets::default(),
             limits: AnswerLimits::default(),
+            content_timeout: None,
         }
     }
 
@@ -93,6 +96,11 @@ impl WireModel {
     /// The same, and no answer becomes larger.
     pub(crate) fn limited(self, limits: AnswerLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// The same, and no answer goes without content for longer.
+    pub(crate) fn patient(self, content_timeout: Duration) -> Self {
+        Self { content_timeout: Some(content_timeout), ..self }
     }
 
     async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
@@ -125,6 +133,7 @@ impl WireModel {
             secrets: self.secrets.clone(),
             wire: self.wire,
             renamed: Renamed::new(&prompt.tools, takes(self.wire)),
+            patience: self.content_timeout.map(Patience::new),
         };
         if is_stream {
             return Ok(Box::new(stream));
@@ -194,6 +203,7 @@ struct AnswerStream {
     secrets: Secrets,
     wire: Wire,
     renamed: Renamed,
+    patience: Option<Patience>,
 }
 
 impl ModelStream for AnswerStream {
@@ -201,6 +211,7 @@ impl ModelStream for AnswerStream {
         loop {
             if let Some(mut delta) = self.decoder.next_delta() {
                 self.renamed.restore(&mut delta);
+                self.patience.iter_mut().for_each(|patience| patience.decoded(&delta));
                 return Poll::Ready(Some(Ok(delta)));
             }
             if let Some(error) = self.failed.take() {
@@ -212,7 +223,10 @@ impl ModelStream for AnswerStream {
                 return Poll::Ready(None);
             }
             match self.poll_body(cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => match self.patience.as_mut().map(|patience| patience.poll(cx)) {
+                    Some(Poll::Ready(error)) => self.failed = Some(error),
+                    Some(Poll::Pending) | None => return Poll::Pending,
+                },
                 Poll::Ready(Some(Ok(bytes))) => self.failed = self.decoder.push(&bytes).err(),
                 Poll::Ready(Some(Err(error))) => self.failed = Some(error),
                 Poll::Ready(None) => {
@@ -233,6 +247,9 @@ impl AnswerStream {
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ModelError>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let polled = body.poll_chunk(cx);
+        if polled.is_ready() {
+            self.patience.iter_mut().for_each(Patience::received);
+        }
         match (&polled, &mut self.taken) {
             (Poll::Ready(Some(Ok(bytes))), Some(taken)) => taken.chunk(bytes),
             (Poll::Ready(Some(Err(error))), taken) => {

@@ -32,6 +32,7 @@ pub(crate) fn provider(
         headers: from.headers.clone().into_iter().collect(),
         connect_timeout: from.connect_timeout,
         idle_timeout: from.idle_timeout,
+        content_timeout: from.content_timeout,
         prefill: from.prefill,
         record: record.map(Path::to_owned),
         ..HttpConfig::new(wire, model)
@@ -203,6 +204,7 @@ pub(crate) fn turn(
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
         retries,
+        request_timeout: Some(operator.provider.request_timeout),
         // By the model of the session.
         compaction: None,
         price: None,

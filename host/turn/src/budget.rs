@@ -189,6 +189,12 @@ impl Budget {
         state.spent.duration = state.spent.duration.saturating_add(took);
     }
 
+    /// What is left of the limit `duration` in a turn that has taken this so far; `None`: there is no limit.
+    pub(crate) fn time_left(&self, running: Duration) -> Option<Duration> {
+        let state = self.state();
+        Some(state.limits.duration?.saturating_sub(state.spent.duration.saturating_add(running)))
+    }
+
     /// What is recorded of what is spent.
     pub(crate) fn charged(&self) -> Charged {
         let Spent { tokens, spend, spawns, .. } = self.spent();

@@ -84,6 +84,12 @@ impl Retry {
         Ok(delay)
     }
 
+    /// The shortest wait before the next attempt, where there is one after this error.
+    pub(crate) fn wait(&self, error: &ModelError) -> Option<Duration> {
+        let policy = error.class.and_then(|class| self.table.policy(class))?;
+        asked(policy, error).or_else(|| own(policy, self.count, u64::MAX))
+    }
+
     /// An answer was received: reports it if it took more than one try, and resets the count.
     pub(crate) fn succeeded(&mut self, hub: &Hub) {
         if let Some(original_error) = self.first_error.take() {

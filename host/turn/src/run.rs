@@ -6,6 +6,7 @@ mod accept;
 mod additions;
 mod calls;
 pub(crate) mod compact;
+pub(crate) mod deadline;
 mod given;
 mod halt;
 mod interrupt;
@@ -16,6 +17,7 @@ mod steer;
 mod stop;
 mod traced;
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +75,8 @@ pub(crate) struct Turn<'a> {
     reopened: Option<OpenCalls>,
     /// The inputs for which an answer or a call was aborted, until they are delivered.
     halted: Option<Claim>,
+    /// The last request was ended by the time of the thread.
+    is_out_of_time: bool,
 }
 
 /// What the turn is doing, and with it what is to be settled when it ends now.
@@ -118,6 +122,7 @@ impl<'a> Turn<'a> {
             summary: Summary::default(),
             reopened: None,
             halted: None,
+            is_out_of_time: false,
         }
     }
 
@@ -312,7 +317,7 @@ impl<'a> Turn<'a> {
         self.session.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
         self.choose_additions();
         self.attempts().await?;
-        if self.halted.is_some() {
+        if std::mem::take(&mut self.is_out_of_time) || self.halted.is_some() {
             self.spending.end_step();
             self.finish_step(StepEnd::Cancelled);
             return Ok(true);
@@ -360,6 +365,9 @@ impl<'a> Turn<'a> {
             let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
             let end = self.request(&mut segments, effects).await;
             self.count_tokens();
+            if !matches!(end, End::Broken(_)) {
+                self.spending.end_request();
+            }
             match end {
                 End::Complete => {
                     retry.succeeded(&self.session.hub);
@@ -375,6 +383,10 @@ impl<'a> Turn<'a> {
                 }
                 End::Broken(error) if self.rejects_prefill(&error) => self.state_beginning(&error).await?,
                 End::Broken(error) => self.broken(error, &mut retry).await?,
+                End::OutOfTime => {
+                    self.end_of_time();
+                    return Ok(());
+                }
                 End::Refused(failure) => return Err(failure.into()),
             }
         }
@@ -384,6 +396,10 @@ impl<'a> Turn<'a> {
     async fn ask(&mut self, segments: &mut Segments, effects: Vec<Effect>) -> End {
         checkpoint(self.cancel).await;
         let asked = Instant::now();
+        self.spending.begin_request(self.session.parts.clock.now_ms());
+        let mut deadline = self.deadline();
+        let out_of_time = |error: Option<ModelError>| error.map_or(End::OutOfTime, End::Broken);
+        let timed_out = Self::timed_out(&deadline);
         let session = &mut *self.session;
         let mut messages = session.history.messages();
         messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
@@ -391,6 +407,7 @@ impl<'a> Turn<'a> {
         let stream = tokio::select! {
             biased;
             claim = session.inputs.interrupting() => return End::Halted(claim),
+            () = poll_fn(|cx| deadline.poll(cx)) => return out_of_time(timed_out),
             started = session.parts.model.start(&prompt) => match started {
                 Ok(stream) => stream,
                 Err(error) => return End::Broken(error),
@@ -421,8 +438,12 @@ impl<'a> Turn<'a> {
             since: Instant::now(),
             asked,
             first_chunk: &mut self.first_chunk,
+            deadline,
         };
-        driver.run(stream, effects).await
+        match driver.run(stream, effects).await {
+            End::OutOfTime => out_of_time(timed_out),
+            end => end,
+        }
     }
 
     /// Counts what rules have found in a whole call, and notifies extensions.
@@ -449,7 +470,7 @@ impl<'a> Turn<'a> {
         let answer = &self.attempt.answer;
         let unseen = !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned);
         let random = retry::random(&self.session.parts.id, self.session.parts.clock.now_ms());
-        let delay = retry.decide(error, unseen, &self.session.hub, random).map_err(Stop::Model)?;
+        let delay = self.decide(error, unseen, retry, random).map_err(Stop::Model)?;
         self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {

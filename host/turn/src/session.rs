@@ -79,6 +79,8 @@ pub struct SessionSettings {
     pub max_steps: u32,
     /// What failed requests mean, and how often and when one is sent again before anything of its answer was shown.
     pub retries: Arc<RetryTable>,
+    /// The longest time of a request, from its first attempt to the end of its answer; `None`: there is no limit.
+    pub request_timeout: Option<Duration>,
     /// When the conversation is summarised; `None`: never.
     pub compaction: Option<Compaction>,
     /// The prices of the model; `None`: they are not known, and neither is what turns cost.
@@ -106,6 +108,7 @@ impl Default for SessionSettings {
             max_tokens: None,
             max_steps: 50,
             retries: Arc::default(),
+            request_timeout: None,
             compaction: None,
             price: None,
             workspace: String::new(),

@@ -19,6 +19,7 @@ use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
 use crate::reasoning::{Reasoning, Seen};
+use crate::run::deadline::Deadline;
 use crate::segments::Segments;
 
 /// How an attempt ended.
@@ -30,6 +31,8 @@ pub(crate) enum End {
     Interrupted(Stopped),
     /// The user stopped it, for these inputs.
     Halted(Claim),
+    /// It was not over when its time was.
+    OutOfTime,
     /// The stream broke.
     Broken(ModelError),
     /// A required extension failed.
@@ -58,6 +61,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) asked: Instant,
     /// How long the first chunk of the answer took; `None` before it.
     pub(crate) first_chunk: &'a mut Option<Duration>,
+    /// When the request has to be over.
+    pub(crate) deadline: Deadline,
 }
 
 /// What a stream of deltas is continued with.
@@ -66,6 +71,8 @@ enum Next {
     Delta(Option<Result<Delta, ModelError>>),
     /// The user stops the answer, for these inputs.
     Interrupt(Claim),
+    /// The time of the request is over.
+    OutOfTime,
     /// Held bytes have waited for as long as they may.
     Due,
 }
@@ -117,6 +124,7 @@ impl Driver<'_> {
                 Next::Delta(Some(Err(error))) => return Ok(End::Broken(error)),
                 Next::Delta(None) => return Ok(End::Broken(unfinished())),
                 Next::Interrupt(claim) => return Ok(End::Halted(claim)),
+                Next::OutOfTime => return Ok(End::OutOfTime),
                 Next::Due => {
                     self.attempt.tick(now(), effects);
                     self.perform(effects).await?;
@@ -151,6 +159,7 @@ impl Driver<'_> {
     where
         I: Future<Output = Claim>,
     {
+        let deadline = &mut self.deadline;
         let next = poll_fn(|cx| {
             // A stream that is always ready must not keep a cancelled turn, which is dropped by whoever waits for the token, or the
             // other tasks of its thread, from going on.
@@ -161,11 +170,15 @@ impl Driver<'_> {
             if let Poll::Ready(claim) = interrupts.poll_new(cx) {
                 return Poll::Ready(Next::Interrupt(claim));
             }
+            if deadline.poll_seldom(cx).is_ready() {
+                return Poll::Ready(Next::OutOfTime);
+            }
             match stream.poll_next(cx) {
                 Poll::Ready(delta) => {
                     budget.made_progress();
                     Poll::Ready(Next::Delta(delta))
                 }
+                Poll::Pending if deadline.poll(cx).is_ready() => Poll::Ready(Next::OutOfTime),
                 Poll::Pending => interrupts.next.as_mut().poll(cx).map(Next::Interrupt),
             }
         });

@@ -59,6 +59,14 @@ pub(crate) struct ProviderFile {
     /// Time in milliseconds without a received byte after which the answer fails.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) idle_timeout_ms: u64,
+    /// Time in milliseconds without content after which the answer fails, although the server keeps the connection alive with pings or
+    /// comments, as it does while the model thinks.
+    #[schemars(range(min = 1, max = 86_400_000))]
+    pub(crate) content_timeout_ms: u64,
+    /// Time limit for a request in milliseconds, from its first attempt to the end of its answer, with all retries and the waits between
+    /// them.
+    #[schemars(range(min = 1, max = 86_400_000))]
+    pub(crate) request_timeout_ms: u64,
     /// Whether the model can continue a partial answer (prefill), which `context_mode = "rewind"` prefers.
     /// Default: derived from the model's name. Only Anthropic's format supports it.
     pub(crate) prefill: Option<bool>,
@@ -88,6 +96,8 @@ impl Default for ProviderFile {
             headers: BTreeMap::new(),
             connect_timeout_ms: 10_000,
             idle_timeout_ms: 120_000,
+            content_timeout_ms: 600_000,
+            request_timeout_ms: 3_600_000,
             prefill: None,
             recording: None,
         }

@@ -18,10 +18,15 @@ impl Turn<'_> {
     /// Settles the attempt that was stopped for these inputs, and the step with it.
     pub(super) fn halt(&mut self, claim: Claim) {
         self.halted = Some(claim);
+        self.settle_stopped(INTERRUPTED);
+    }
+
+    /// Settles the attempt that was stopped for this cause: what was received of its answer is kept, marked as partial.
+    pub(super) fn settle_stopped(&mut self, why: &str) {
         // What was noted in it does not reach the model.
         self.attempt.noted.roll_back(&mut self.session.rules);
         (self.phase, self.beginning) = (Phase::Between, Beginning::None);
-        if self.keep_partial(INTERRUPTED) {
+        if self.keep_partial(why) {
             self.accept_attempt();
         } else {
             self.discard_attempt();

@@ -1,6 +1,7 @@
 //! Limits: before a request would exceed one, somebody is asked whether it may. Where nobody permits it, the thread is suspended.
 //!
-//! A request that is under way is never cut off: a step that has begun is finished.
+//! A request that is under way is cut off by the time of the thread alone (`deadline`): a step that has begun is finished within every
+//! other limit.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! What a turn spends: the tokens of its steps, and the time of discarded attempts.
 
+use std::time::Duration;
+
 use flow::{Spend, Usage};
 
 /// The tokens of a step and the time of its attempts.
@@ -19,6 +21,8 @@ pub(super) struct Spending {
     waiting_since_ms: Option<u64>,
     /// When the last attempt began, by the clock of the session.
     began_ms: u64,
+    /// When the first attempt of the request began; `None`: no request is under way.
+    request_began_ms: Option<u64>,
     /// The tokens of the last attempt are not counted yet.
     open: bool,
     /// A step has begun and is not over.
@@ -39,6 +43,21 @@ impl Spending {
     pub(super) fn turn_ms(&self, now_ms: u64) -> u64 {
         let waiting = self.waiting_since_ms.map_or(0, |since| now_ms.saturating_sub(since));
         now_ms.saturating_sub(self.turn_began_ms).saturating_sub(self.waited_ms + waiting)
+    }
+
+    /// An attempt is sent: the first one begins the request.
+    pub(super) fn begin_request(&mut self, now_ms: u64) {
+        self.request_began_ms.get_or_insert(now_ms);
+    }
+
+    /// The request is over: it was answered, or somebody has stopped it.
+    pub(super) fn end_request(&mut self) {
+        self.request_began_ms = None;
+    }
+
+    /// How long the request has taken, with all its attempts.
+    pub(super) fn request_time(&self, now_ms: u64) -> Duration {
+        Duration::from_millis(self.request_began_ms.map_or(0, |began| now_ms.saturating_sub(began)))
     }
 
     /// A decision is waited for from now on. Where the turn is dropped meanwhile, it has waited until then.

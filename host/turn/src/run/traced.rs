@@ -93,7 +93,7 @@ impl Request<'_, '_> {
                 self.stage.record("rules", &stopped.judgement.rules.join(","));
                 ("interrupted", None)
             }
-            End::Halted(_) => ("interrupted", None),
+            End::Halted(_) | End::OutOfTime => ("interrupted", None),
             End::Broken(error) => {
                 let code = error.code.clone().or_else(|| error.status.map(|status| status.to_string()));
                 let class = self.turn.session.parts.settings.retries.classify(error).class;
