@@ -10,6 +10,7 @@ mod chat;
 mod doctor;
 mod exit;
 mod explain;
+mod keys;
 mod list;
 mod matches;
 mod metrics;
@@ -44,6 +45,7 @@ fn main() -> std::process::ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    keys::protect(&command);
     style::choose(common.color);
     std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

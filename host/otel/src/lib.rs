@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
+use turn::environment;
 
 use export::{Shared, Unsent};
 use layer::SpanLayer;
@@ -92,11 +93,11 @@ impl Telemetry {
     /// A variable cannot be used, or there is no runtime.
     pub fn from_env() -> Result<Option<Self>, OtelError> {
         // A value that is not UTF-8 would count as none, and nothing would be exported without a word.
-        let not_utf8 = |name: &&&str| matches!(std::env::var(**name), Err(std::env::VarError::NotUnicode(_)));
+        let not_utf8 = |name: &&&str| environment::variable(name).is_some_and(|value| value.to_str().is_none());
         if let Some(name) = settings::NAMES.iter().find(not_utf8) {
             return Err(OtelError::new(*name, "this is not UTF-8: set it again"));
         }
-        Self::from_variables(&|name| std::env::var(name).ok())
+        Self::from_variables(&|name| environment::variable(name).and_then(|value| value.into_string().ok()))
     }
 
     /// As [`Telemetry::from_env`], with variables from elsewhere.

@@ -1,5 +1,6 @@
 //! Requests over HTTP/1.1: one connection an answer, closed the moment the answer is dropped.
 
+use std::ffi::OsString;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
@@ -233,8 +234,8 @@ fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
         KeySource::Usual | KeySource::None => return Ok(None),
     };
     let provider = config.wire.as_str();
-    match std::env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(Some(Secret(key.trim().to_owned()))),
+    match turn::environment::variable(variable).map(OsString::into_string) {
+        Some(Ok(key)) if !key.trim().is_empty() => Ok(Some(Secret(key.trim().to_owned()))),
         // Also where it is set and empty, or no text.
         _ => Err(ProviderError::NoKey { provider, variable: variable.to_owned() }),
     }

@@ -164,7 +164,7 @@ pub use store::{
     StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
     TranscriptSummary,
 };
-pub use tools::{DiskFiles, ToolsError};
+pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;
 pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
@@ -174,6 +174,6 @@ pub use turn::ports::{
 };
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
-    SPANS, Spent, Subscription, SystemClock, TurnReport, WaitingInput, transcript,
+    SPANS, Spent, Subscription, SystemClock, TurnReport, WaitingInput, environment, transcript,
 };
 pub use turns::Turn;

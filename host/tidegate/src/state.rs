@@ -39,7 +39,8 @@ impl Stored {
                 Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
             }
             StatePlace::Redis { url_env } => {
-                let url = std::env::var(url_env).map_err(|_| HostError::NoStateUrl { variable: url_env.clone() })?;
+                let url = turn::environment::variable(url_env).and_then(|url| url.into_string().ok());
+                let url = url.ok_or_else(|| HostError::NoStateUrl { variable: url_env.clone() })?;
                 let mut redis = RedisOptions::new(url);
                 redis.store = options;
                 Self::of(Arc::new(RedisStore::new(redis, clock)?))

@@ -28,7 +28,7 @@ use flow::{ToolCall, ToolSpec};
 use turn::ports::{Files, PreparedCall, Terminals, Tools};
 
 use builtin::Builtin;
-pub use builtin::CommandVariables;
+pub use builtin::{CommandVariables, looks_secret};
 pub use disk::DiskFiles;
 pub use guard::GuardedPath;
 use guard::Guards;

@@ -35,6 +35,7 @@ pub mod bench;
 mod budget;
 mod chain;
 mod clock;
+pub mod environment;
 mod events;
 mod found;
 mod history;

@@ -17,7 +17,7 @@ pub(crate) struct Export;
 impl Export {
     /// Says so where the environment asks for one.
     pub(crate) fn start(command: &Command) -> Self {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_set = |name: &&str| tidegate::environment::variable(name).is_some_and(|value| !value.is_empty());
         if has_turns(command)
             && let Some(name) = ENDPOINTS.iter().find(|name| is_set(name))
         {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::Files;
 
-pub use shell::CommandVariables;
 pub(crate) use shell::run_in_terminal;
+pub use shell::{CommandVariables, looks_secret};
 
 use crate::arguments::{parse, schema};
 use crate::blocking::{self, Access};

@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use turn::ports::{TerminalCommand, TerminalExit, Terminals};
 
-pub use environment::CommandVariables;
 use environment::OfTerminal;
+pub use environment::{CommandVariables, looks_secret};
 use output::Kept;
 
 use crate::{Failure, Shared};

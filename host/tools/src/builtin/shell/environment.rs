@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use turn::environment;
+
 use crate::ToolSettings;
 
 /// The variables that commands get, by what they are for.
@@ -135,10 +137,8 @@ pub struct CommandVariables {
 
 impl CommandVariables {
     pub(crate) fn of(settings: &ToolSettings) -> Self {
-        let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        all.sort();
         let mut found = Self::default();
-        for (name, value) in &all {
+        for (name, value) in &environment::variables() {
             let (text, value) = (name.to_string_lossy().into_owned(), value.to_string_lossy());
             if !passes(settings, &text, &value) {
                 found.left_out.push(text);
@@ -157,7 +157,7 @@ impl CommandVariables {
 
 /// The environment of a command that this process starts.
 pub(super) fn of_process(settings: &ToolSettings) -> Vec<(OsString, OsString)> {
-    let all = std::env::vars_os();
+    let all = environment::variables().into_iter();
     let kept = all.filter(|(name, value)| passes(settings, &name.to_string_lossy(), &value.to_string_lossy()));
     kept.chain(UNATTENDED.map(|(name, value)| (name.into(), value.into()))).collect()
 }
@@ -208,7 +208,7 @@ fn is_name(name: &str) -> bool {
 
 /// By its name (`API_KEY`, `GITHUB_TOKEN`, `DB_PASS`), or by its value: an address with a password in it, or what begins
 /// as keys of well-known services do.
-fn looks_secret(name: &str, value: &str) -> bool {
+pub fn looks_secret(name: &str, value: &str) -> bool {
     const WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"];
     // As a whole word at the end only: `PWD`, `GIT_ASKPASS` and `SSH_AUTH_SOCK` are none.
     const ENDS: [&str; 5] = ["_AUTH", "_PASS", "_PAT", "_PWD", "SSHPASS"];
