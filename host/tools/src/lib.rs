@@ -12,6 +12,7 @@ mod arguments;
 mod blocking;
 mod builtin;
 mod change;
+mod command;
 mod disk;
 mod glob;
 mod guard;

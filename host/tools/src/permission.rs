@@ -7,19 +7,17 @@
 //! them on purpose: `write_file(**)` does not, `write_file(.git/hooks/*)` does.
 //!
 //! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
-//! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against the command. A shell can hide a command in
-//! many ways, so the two directions differ:
-//! - an `allow` matches only a command that has no other shell characters (`; & | < > $ ( )`, backquote, backslash,
-//!   line   ends, invisible characters) than the glob itself, in the same order: `shell(git status*)` never allows
-//!   `git status; rm -r .`;
-//! - `ask` and `deny` match when the whole command or any part of it between such characters matches. That catches
-//!   what is   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
+//! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against each command of the line (`command`):
+//! - `ask` and `deny` match when one of the commands matches, also one that another runs. Where that depends on what is only known when the
+//!   command runs, the call asks;
+//! - `allow` has to cover every command, and the line must not do anything else, such as write to a file.
 
 use flow::{Permission, PermissionMode, ToolCall};
 use globset::GlobMatcher;
 
 use crate::ToolsError;
 use crate::builtin::{self, Builtin, Subject};
+use crate::command::{Line, Match, Pattern};
 use crate::glob;
 use crate::guard::{Guards, Hit};
 use crate::workspace::Workspace;
@@ -52,8 +50,33 @@ const MAX_ALWAYS: usize = 300;
 /// All entries, ready to decide.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    entries: Vec<(PermissionRule, Option<GlobMatcher>)>,
+    entries: Vec<(PermissionRule, Option<Matcher>)>,
     guards: Guards,
+}
+
+/// The glob of an entry, ready to be held against what it is about.
+#[derive(Debug)]
+enum Matcher {
+    Path(GlobMatcher),
+    /// As it is written, and without the folder of its program where it has one.
+    Command(Vec<Pattern>),
+}
+
+impl Matcher {
+    fn new(tool: Option<Builtin>, rule: &PermissionRule, pattern: &str) -> Result<Self, String> {
+        if tool != Some(Builtin::Shell) {
+            return glob::compile(pattern, true).map(Self::Path);
+        }
+        let name = pattern.split(' ').next().unwrap_or_default();
+        let without_folder = name.rfind('/').and_then(|slash| pattern.get(slash + 1..));
+        // What is allowed is allowed in that folder only.
+        let without_folder = without_folder.filter(|pattern| rule.mode != PermissionMode::Allow && !pattern.is_empty());
+        std::iter::once(pattern)
+            .chain(without_folder)
+            .map(Pattern::compile)
+            .collect::<Result<_, _>>()
+            .map(Self::Command)
+    }
 }
 
 impl Policy {
@@ -72,8 +95,8 @@ impl Policy {
             let matcher = match &rule.pattern {
                 None => None,
                 Some(pattern) => {
-                    let glob = glob::compile(pattern, tool != Some(Builtin::Shell));
-                    Some(glob.map_err(|cause| ToolsError::Pattern { key, origin, cause })?)
+                    let matcher = Matcher::new(tool, rule, pattern);
+                    Some(matcher.map_err(|cause| ToolsError::Pattern { key, origin, cause })?)
                 }
             };
             entries.push((rule.clone(), matcher));
@@ -83,7 +106,10 @@ impl Policy {
 
     /// Whether a call is allowed to run. Looks at the disk to see where a path really leads; never fails.
     pub(crate) fn decide(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Permission {
-        self.permission(tool, &forms(workspace, subject))
+        match subject {
+            Subject::Command(command) => self.of_command(command),
+            Subject::Path(path) => self.of_path(tool, &Forms::of(workspace, path)),
+        }
     }
 
     /// What a person can allow for the rest of a session when they are asked about a call: calls of the tool about exactly this file
@@ -94,7 +120,10 @@ impl Policy {
             Subject::Command(command) => command.clone(),
             Subject::Path(path) => workspace.resolve(path).ok()?.relative,
         };
-        let is_guarded = tool.writes() && forms(workspace, subject).guarded(&self.guards).is_some();
+        let is_guarded = match subject {
+            Subject::Command(_) => false,
+            Subject::Path(path) => tool.writes() && Forms::of(workspace, path).guarded(&self.guards).is_some(),
+        };
         let is_plain = exact.len() <= MAX_ALWAYS && !exact.trim().is_empty() && !exact.chars().any(flow::is_hidden);
         (is_plain && !is_guarded).then(|| format!("{}({})", tool.name(), globset::escape(&exact)))
     }
@@ -109,23 +138,70 @@ impl Policy {
 
     /// Whether reading this file (relative to the workspace) was restricted by a glob: then a search does not show it.
     pub(crate) fn hides(&self, relative: &str) -> bool {
-        let fits = |(rule, glob): &(PermissionRule, Option<GlobMatcher>)| {
+        let fits = |(rule, matcher): &(PermissionRule, Option<Matcher>)| {
             rule.mode != PermissionMode::Allow
                 && rule.tool == Builtin::ReadFile.name()
-                && glob.as_ref().is_some_and(|glob| glob.is_match(relative))
+                && matches!(matcher, Some(Matcher::Path(glob)) if glob.is_match(relative))
         };
         self.entries.iter().any(fits)
     }
 
-    fn permission(&self, tool: Builtin, subject: &Forms) -> Permission {
-        let entries = || self.entries.iter();
-        let fitting = entries().filter(|(rule, glob)| {
-            rule.tool == tool.name() && glob.as_ref().is_some_and(|glob| subject.fits(rule, glob))
-        });
-        let named = |name: &str| {
-            let same = entries().filter(|(rule, _)| rule.pattern.is_none() && rule.tool == name);
-            same.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule)
+    /// The strictest of the entries with this key and without a glob.
+    fn named(&self, name: &str) -> Option<&PermissionRule> {
+        let same = self.entries.iter().filter(|(rule, _)| rule.pattern.is_none() && rule.tool == name);
+        same.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule)
+    }
+
+    /// What holds for a tool where no glob decides.
+    fn general(&self, tool: Builtin) -> Permission {
+        match self.named(tool.name()).or_else(|| self.named("*")) {
+            Some(rule) => of_rule(tool, rule),
+            None if tool.writes() => Permission::Ask { reason: format!("`{}` asks by default", tool.name()) },
+            None => Permission::Allow,
+        }
+    }
+
+    fn of_command(&self, command: &str) -> Permission {
+        let general = self.general(Builtin::Shell);
+        let entries: Vec<(&PermissionRule, &[Pattern])> = self.of_shell().collect();
+        // Reading a command takes a thread.
+        if entries.is_empty() {
+            return general;
+        }
+        let line = Line::of(command);
+        let strictest = |wanted: Match| {
+            let found = |patterns: &[Pattern]| patterns.iter().map(|pattern| line.matches(pattern)).max();
+            let strict = entries.iter().filter(|(rule, _)| rule.mode != PermissionMode::Allow);
+            let fitting = strict.filter(|(_, patterns)| found(patterns) == Some(wanted));
+            fitting.map(|(rule, _)| *rule).max_by_key(|rule| rule.mode)
         };
+        if let Some(rule) = strictest(Match::Yes) {
+            return of_rule(Builtin::Shell, rule);
+        }
+        if let Some(rule) = strictest(Match::Maybe).filter(|_| !matches!(general, Permission::Deny { .. })) {
+            let (set, doubt) = (set_by(rule), line.doubt());
+            return Permission::Ask {
+                reason: format!("whether {set} is about this command cannot be decided: {doubt}"),
+            };
+        }
+        let allowed = entries.iter().filter(|(rule, _)| rule.mode == PermissionMode::Allow);
+        let allowed: Vec<&Pattern> = allowed.flat_map(|(_, patterns)| *patterns).collect();
+        if line.is_covered(&allowed) { Permission::Allow } else { general }
+    }
+
+    /// The entries with a glob for commands.
+    fn of_shell(&self) -> impl Iterator<Item = (&PermissionRule, &[Pattern])> {
+        self.entries.iter().filter_map(|(rule, matcher)| match matcher {
+            Some(Matcher::Command(patterns)) => Some((rule, patterns.as_slice())),
+            _ => None,
+        })
+    }
+
+    fn of_path(&self, tool: Builtin, subject: &Forms) -> Permission {
+        let fitting = self.entries.iter().filter(|(rule, matcher)| {
+            let fits = |matcher: &Matcher| matches!(matcher, Matcher::Path(glob) if subject.fits(rule.mode, glob));
+            rule.tool == tool.name() && matcher.as_ref().is_some_and(fits)
+        });
         let guarded = subject.guarded(&self.guards).filter(|_| tool.writes());
         // Of the globs that allow a guarded path, only those count that name it.
         let counts = |rule: &PermissionRule| match (&guarded, &rule.pattern) {
@@ -134,7 +210,7 @@ impl Policy {
         };
         let by_glob = fitting.map(|(rule, _)| rule).filter(|rule| counts(rule)).max_by_key(|rule| rule.mode);
         if let Some((path, hit)) = guarded.as_ref().filter(|_| by_glob.is_none()) {
-            let general = named(tool.name()).or_else(|| named("*"));
+            let general = self.named(tool.name()).or_else(|| self.named("*"));
             if general.is_none_or(|rule| rule.mode != PermissionMode::Deny) {
                 let (tool, reason) = (tool.name(), &hit.reason);
                 let key = format!("\"{tool}({})\" = \"allow\"", globset::escape(path));
@@ -145,16 +221,12 @@ impl Policy {
                 };
             }
         }
-        match by_glob.or_else(|| named(tool.name())).or_else(|| named("*")) {
-            Some(rule) => of_rule(tool, rule),
-            None if tool.writes() => Permission::Ask { reason: format!("`{}` asks by default", tool.name()) },
-            None => Permission::Allow,
-        }
+        by_glob.map_or_else(|| self.general(tool), |rule| of_rule(tool, rule))
     }
 }
 
 fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
-    let set = format!("`\"{}\" = \"{}\"` ({})", rule.key(), rule.mode.as_str(), rule.origin);
+    let set = set_by(rule);
     match rule.mode {
         PermissionMode::Allow => Permission::Allow,
         PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
@@ -165,55 +237,31 @@ fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
     }
 }
 
-/// The forms of a call's subject that patterns are matched with.
-enum Forms {
-    /// A path: as written, and where it really is.
-    Path(Vec<String>),
-    /// The command line that `shell` would run, in every form that a pattern may match.
-    Command(String),
+/// An entry as it is written, with its place.
+fn set_by(rule: &PermissionRule) -> String {
+    format!("`\"{}\" = \"{}\"` ({})", rule.key(), rule.mode.as_str(), rule.origin)
 }
 
-fn forms(workspace: &Workspace, subject: &Subject) -> Forms {
-    match subject {
-        Subject::Command(command) => Forms::Command(command.clone()),
-        Subject::Path(path) => {
-            let real = workspace.resolve(path).ok().map(|inside| inside.relative);
-            Forms::Path(workspace.by_name(path).into_iter().chain(real).collect())
-        }
-    }
-}
+/// A path as patterns are held against it: as written, and where it really is.
+struct Forms(Vec<String>);
 
 impl Forms {
+    fn of(workspace: &Workspace, path: &str) -> Self {
+        let real = workspace.resolve(path).ok().map(|inside| inside.relative);
+        Self(workspace.by_name(path).into_iter().chain(real).collect())
+    }
+
     /// Where other programs execute or trust the path: the place that it leads to, and why.
     fn guarded(&self, guards: &Guards) -> Option<(&str, Hit)> {
-        let Self::Path(forms) = self else { return None };
-        let place = forms.last().map_or("", String::as_str);
-        guards.find(forms).map(|hit| (place, hit))
+        let place = self.0.last().map_or("", String::as_str);
+        guards.find(&self.0).map(|hit| (place, hit))
     }
 
-    fn fits(&self, rule: &PermissionRule, glob: &GlobMatcher) -> bool {
-        match (self, rule.mode) {
+    fn fits(&self, mode: PermissionMode, glob: &GlobMatcher) -> bool {
+        match mode {
             // To allow, every form of it must match: a link must not carry a permission to another place.
-            (Self::Path(forms), PermissionMode::Allow) => {
-                !forms.is_empty() && forms.iter().all(|form| glob.is_match(form))
-            }
-            (Self::Path(forms), _) => forms.iter().any(|form| glob.is_match(form)),
-            (Self::Command(command), PermissionMode::Allow) => {
-                let pattern = rule.pattern.as_deref().unwrap_or_default();
-                shell_characters(command).eq(shell_characters(pattern)) && glob.is_match(command)
-            }
-            (Self::Command(command), _) => {
-                let mut parts = command.split(is_shell_character).map(str::trim).filter(|part| !part.is_empty());
-                glob.is_match(command) || parts.any(|part| glob.is_match(part))
-            }
+            PermissionMode::Allow => !self.0.is_empty() && self.0.iter().all(|form| glob.is_match(form)),
+            _ => self.0.iter().any(|form| glob.is_match(form)),
         }
     }
-}
-
-fn is_shell_character(c: char) -> bool {
-    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\') || (c != '\t' && flow::is_hidden(c))
-}
-
-fn shell_characters(text: &str) -> impl Iterator<Item = char> + '_ {
-    text.chars().filter(|c| is_shell_character(*c))
 }

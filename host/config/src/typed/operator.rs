@@ -210,8 +210,8 @@ impl JsonSchema for ValueFile {
 pub(crate) struct ToolsFile {
     /// Permissions: `allow`, `ask` or `deny`. A key is a tool (`shell`), a tool with a pattern (`"shell(git status*)"`,
     /// `"write_file(docs/**)"`) or `"*"` for every tool. A pattern takes precedence over a tool, a tool over `*`; if
-    /// several patterns match, the strictest applies. Only built-in tools take patterns. A tool that a plugin provides is `ask`
-    /// unless its name or `"*"` says otherwise.
+    /// several patterns match, the strictest applies. A pattern of `shell` is held against each command of a line. Only built-in tools
+    /// take patterns. A tool that a plugin provides is `ask` unless its name or `"*"` says otherwise.
     pub(crate) permission: BTreeMap<String, PermissionMode>,
     /// The tool `shell`.
     pub(crate) shell: ShellFile,

@@ -1,0 +1,143 @@
+//! Walks through what a word or a redirection contains: substitutions, expressions, parameters and here-documents.
+
+use shuck_ast::{
+    BourneParameterExpansion, CommandSubstitutionSyntax, HeredocBodyPart, ParameterExpansion, ParameterOp, Redirect,
+    RedirectKind, RedirectTarget, Span, Word as Syntax, WordPart,
+};
+
+use super::walk::{Walk, script};
+
+impl<'a> Walk<'a> {
+    pub(super) fn redirect(&mut self, redirect: &Redirect) {
+        let word = match &redirect.target {
+            RedirectTarget::Word(word) => self.word(word).exact(),
+            RedirectTarget::Heredoc(document) => {
+                for part in &document.body.parts {
+                    self.document(&part.kind, part.span);
+                }
+                None
+            }
+        };
+        let word = word.as_deref();
+        match redirect.kind {
+            _ if word == Some("/dev/null") => {}
+            RedirectKind::DupOutput | RedirectKind::DupInput
+                if word.is_some_and(|word| word == "-" || word.bytes().all(|byte| byte.is_ascii_digit())) => {}
+            RedirectKind::Input | RedirectKind::DupInput => self.beyond("it takes its input from a file"),
+            RedirectKind::HereDoc | RedirectKind::HereDocStrip | RedirectKind::HereString => {
+                self.beyond("it passes text to a command");
+            }
+            RedirectKind::Output
+            | RedirectKind::Clobber
+            | RedirectKind::Append
+            | RedirectKind::ReadWrite
+            | RedirectKind::DupOutput
+            | RedirectKind::OutputBoth => self.beyond("it writes to a file"),
+        }
+    }
+
+    fn document(&mut self, part: &HeredocBodyPart, span: Span) {
+        match part {
+            HeredocBodyPart::Literal(_) | HeredocBodyPart::Variable(_) => {}
+            HeredocBodyPart::CommandSubstitution { syntax, .. } => self.substitution(*syntax, span),
+            HeredocBodyPart::ArithmeticExpansion { expression_word_ast, .. } => {
+                self.arithmetic(expression_word_ast, span);
+            }
+            HeredocBodyPart::Parameter(parameter) => self.within(span, |walk| walk.parameter(parameter)),
+        }
+    }
+
+    /// Walks through an expression, unless a shell would read `$((` as a substitution that begins with a group.
+    fn arithmetic(&mut self, expression: &Syntax, span: Span) {
+        let is_expression = |text: &str| match text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
+            Some(inner) => is_balanced(inner) && !inner.contains(['\n', ';', '#', '\'', '"']),
+            // The old form.
+            None => text.starts_with("$["),
+        };
+        if !self.slice(span).is_some_and(is_expression) {
+            self.undecided("it has an expression that can be a command");
+        }
+        self.within(span, |walk| drop(walk.word(expression)));
+    }
+
+    /// Reads the commands of a substitution on their own: errors in it and a wrong end of it come to light then.
+    fn substitution(&mut self, syntax: CommandSubstitutionSyntax, span: Span) {
+        let Some(text) = self.slice(span) else { return self.undecided("it has a substitution that cannot be found") };
+        let inner = match syntax {
+            CommandSubstitutionSyntax::DollarParen => text.get(2..).filter(|_| text.starts_with(['$', '<', '>'])),
+            // In backquotes a backslash quotes for two readings: another substitution can be inside.
+            _ => text.strip_prefix('`').filter(|text| !text.contains('\\')),
+        };
+        let Some(inner) = inner.and_then(|inner| inner.strip_suffix([')', '`'])) else {
+            return self.undecided("it has a substitution whose text is not plain");
+        };
+        script(inner, self.dialect, self.depth + 1, self.found);
+    }
+
+    /// Walks through what an expansion contains.
+    pub(super) fn expansion(&mut self, part: &WordPart, span: Span) {
+        match part {
+            WordPart::CommandSubstitution { syntax, .. } => self.substitution(*syntax, span),
+            WordPart::ProcessSubstitution { .. } => {
+                self.beyond("it passes a command as a file");
+                self.substitution(CommandSubstitutionSyntax::DollarParen, span);
+            }
+            WordPart::ArithmeticExpansion { expression_word_ast, .. } => self.arithmetic(expression_word_ast, span),
+            WordPart::Parameter(parameter) => self.within(span, |walk| walk.parameter(parameter)),
+            WordPart::ParameterExpansion { operand_word_ast, operator, .. } => self.within(span, |walk| {
+                walk.words(operand_word_ast.as_deref());
+                walk.operator(operator);
+            }),
+            _ => self.text(span),
+        }
+    }
+
+    fn parameter(&mut self, parameter: &ParameterExpansion) {
+        match parameter.bourne() {
+            Some(BourneParameterExpansion::Operation { operator, operand_word_ast, .. }) => {
+                self.words(operand_word_ast.as_deref());
+                self.operator(operator);
+            }
+            Some(BourneParameterExpansion::Slice { offset_word_ast, length_word_ast, .. }) => {
+                self.words([&**offset_word_ast].into_iter().chain(length_word_ast.as_deref()));
+            }
+            _ => {}
+        }
+    }
+
+    fn operator(&mut self, operator: &ParameterOp) {
+        self.words(operator.replacement_word_ast());
+    }
+
+    /// Walks through an expansion that can have commands where `walk` does not look.
+    fn within(&mut self, span: Span, walk: impl FnOnce(&mut Self)) {
+        let before = self.found.simple.len();
+        walk(self);
+        if self.found.simple.len() == before {
+            self.text(span);
+        }
+    }
+
+    /// Text that is not walked through: it must not contain a command.
+    pub(super) fn text(&mut self, span: Span) {
+        let has_command =
+            |text: &str| ["$(", "`", "<(", ">("].iter().any(|mark| text.replace("$((", "").contains(mark));
+        if self.slice(span).is_none_or(has_command) {
+            self.undecided("it has a command in an expression");
+        }
+    }
+
+    fn slice(&self, span: Span) -> Option<&'a str> {
+        self.source.get(span.start.offset()..span.end.offset())
+    }
+}
+
+/// Whether each `)` has a `(` before it.
+fn is_balanced(text: &str) -> bool {
+    let step = |open: usize, c| match c {
+        '(' => Some(open + 1),
+        ')' => open.checked_sub(1),
+        _ => Some(open),
+    };
+    text.chars().try_fold(0, step) == Some(0)
+}

@@ -1,0 +1,294 @@
+//! Walks through the syntax tree of a command line and collects the simple commands in it, wherever they are: in lists, pipelines, groups, loops,
+//! functions, substitutions and here-documents.
+
+use std::collections::BTreeSet;
+
+use shuck_ast::{
+    Assignment, AssignmentValue, BinaryCommand, BuiltinCommand, Command, CompoundCommand, DeclOperand, SimpleCommand,
+    Stmt, StmtSeq, StmtTerminator, VarRef, Word as Syntax,
+};
+use shuck_parser::parser::Parser;
+use shuck_parser::{ShellDialect, parser::ParseStatus};
+
+use super::word::Word;
+use super::wrapper;
+
+/// The deepest nesting of substitutions and of scripts that are arguments.
+const MAX_DEPTH: usize = 12;
+/// The most words of all commands of a line, those included that commands run in turn.
+const MAX_WORDS: usize = 20_000;
+
+/// What is known of a command line.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The commands that it runs, as far as the text tells.
+    pub(crate) simple: Vec<Simple>,
+    /// How many words they have.
+    pub(super) words: usize,
+    /// Where commands that others run were found, and whether they run for certain: what begins where one did is that one.
+    pub(super) seen: BTreeSet<((usize, usize), bool)>,
+    /// Why it can run commands that are not among them.
+    pub(crate) undecided: Option<String>,
+    /// What it does besides, which a permission to run commands does not cover.
+    pub(crate) beyond: Option<&'static str>,
+}
+
+/// A simple command, after its assignments and without redirections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Simple {
+    pub(crate) words: Vec<Word>,
+    /// As it is written.
+    pub(crate) written: Option<String>,
+    /// Whether it runs for certain where the line runs it, and is not perhaps only an argument.
+    pub(crate) is_certain: bool,
+    /// Where another command runs it: the index of the first one, and how many words of that lead to its name, which is the last of them.
+    pub(crate) within: Option<(usize, usize)>,
+}
+
+/// A walk through one script.
+pub(super) struct Walk<'a> {
+    pub(super) source: &'a str,
+    pub(super) found: &'a mut Found,
+    pub(super) dialect: ShellDialect,
+    pub(super) depth: usize,
+}
+
+/// Walks through a script.
+pub(super) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
+    if depth > MAX_DEPTH {
+        return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
+    }
+    let parsed = Parser::with_dialect(source, dialect).parse();
+    if parsed.status != ParseStatus::Clean {
+        let why = parsed.diagnostics.first().map_or("its syntax", |one| one.message.as_str());
+        undecided(found, format!("it cannot be parsed: {why}"));
+    }
+    Walk { source, found, dialect, depth }.sequence(&parsed.file.body);
+}
+
+fn undecided(found: &mut Found, why: impl Into<String>) {
+    found.undecided.get_or_insert_with(|| why.into());
+}
+
+impl Walk<'_> {
+    pub(super) fn undecided(&mut self, why: impl Into<String>) {
+        undecided(self.found, why);
+    }
+
+    pub(super) fn beyond(&mut self, what: &'static str) {
+        self.found.beyond.get_or_insert(what);
+    }
+
+    /// Walks through a script that is an argument of this program.
+    pub(super) fn argument(&mut self, text: &str, program: &str) {
+        let is_own = matches!(program, "bash" | "rbash" | "ksh" | "ksh93" | "mksh" | "zsh" | "fish");
+        script(text, if is_own { ShellDialect::Bash } else { self.dialect }, self.depth + 1, self.found);
+    }
+
+    fn sequence(&mut self, statements: &StmtSeq) {
+        for statement in statements.iter() {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        if matches!(statement.terminator, Some(StmtTerminator::Background(_))) {
+            self.beyond("it starts a command in the background");
+        }
+        for redirect in &statement.redirects {
+            self.redirect(redirect);
+        }
+        match &statement.command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Builtin(builtin) => self.builtin(builtin),
+            Command::Decl(declaration) => {
+                self.beyond("it sets a variable");
+                let mut words = vec![Word::text(declaration.variant.as_str())];
+                words.extend(declaration.operands.iter().map(|operand| self.operand(operand)));
+                self.assignments(&declaration.assignments);
+                self.add(&words, None);
+            }
+            Command::Binary(BinaryCommand { left, right, .. }) => {
+                self.statement(left);
+                self.statement(right);
+            }
+            Command::Compound(compound) => self.compound(compound),
+            Command::Function(function) => {
+                self.beyond("it defines a function");
+                self.statement(&function.body);
+            }
+            Command::AnonymousFunction(function) => {
+                self.beyond("it defines a function");
+                self.statement(&function.body);
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand) {
+        self.assignments(&simple.assignments);
+        let words: Vec<Word> = std::iter::once(&simple.name).chain(&simple.args).map(|word| self.word(word)).collect();
+        // Assignments or redirections alone have an empty name.
+        if simple.args.is_empty() && simple.name.parts.is_empty() {
+            return;
+        }
+        let end = simple.args.last().unwrap_or(&simple.name).span.end.offset();
+        let written = self.source.get(simple.name.span.start.offset()..end).map(str::to_owned);
+        self.add(&words, written);
+    }
+
+    fn builtin(&mut self, builtin: &BuiltinCommand) {
+        let (name, first, more, assignments) = match builtin {
+            BuiltinCommand::Break(one) => ("break", &one.depth, &one.extra_args, &one.assignments),
+            BuiltinCommand::Continue(one) => ("continue", &one.depth, &one.extra_args, &one.assignments),
+            BuiltinCommand::Return(one) => ("return", &one.code, &one.extra_args, &one.assignments),
+            BuiltinCommand::Exit(one) => ("exit", &one.code, &one.extra_args, &one.assignments),
+        };
+        self.assignments(assignments);
+        let mut words = vec![Word::text(name)];
+        words.extend(first.iter().chain(more).map(|word| self.word(word)));
+        self.add(&words, None);
+    }
+
+    fn operand(&mut self, operand: &DeclOperand) -> Word {
+        match operand {
+            DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => self.word(word),
+            DeclOperand::Name(reference) => {
+                self.reference(reference);
+                Word::unknown()
+            }
+            DeclOperand::Assignment(assignment) => {
+                self.assignment(assignment);
+                Word::unknown()
+            }
+        }
+    }
+
+    fn assignments(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            self.beyond("it sets a variable");
+            self.assignment(assignment);
+        }
+    }
+
+    fn assignment(&mut self, assignment: &Assignment) {
+        self.reference(&assignment.target);
+        match &assignment.value {
+            AssignmentValue::Scalar(word) => self.value(word),
+            AssignmentValue::Compound(array) => array.elements.iter().for_each(|element| self.value(element.value())),
+        }
+    }
+
+    /// What a variable is set to: some are read as commands again (`PS4`, arithmetic, `${x@P}`).
+    fn value(&mut self, word: &Syntax) {
+        if self.word(word).has_quoted_command() {
+            self.undecided("it stores a command in a variable");
+        }
+    }
+
+    fn reference(&mut self, reference: &VarRef) {
+        reference.subscript.iter().for_each(|subscript| self.text(subscript.span()));
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        match compound {
+            CompoundCommand::Subshell(body) | CompoundCommand::BraceGroup(body) => self.sequence(body),
+            CompoundCommand::If(one) => {
+                self.sequence(&one.condition);
+                self.sequence(&one.then_branch);
+                for (condition, branch) in &one.elif_branches {
+                    self.sequence(condition);
+                    self.sequence(branch);
+                }
+                one.else_branch.iter().for_each(|branch| self.sequence(branch));
+            }
+            CompoundCommand::For(one) => {
+                self.words(one.words.iter().flatten());
+                self.sequence(&one.body);
+            }
+            CompoundCommand::Select(one) => {
+                self.words(&one.words);
+                self.sequence(&one.body);
+            }
+            CompoundCommand::While(one) => {
+                self.sequence(&one.condition);
+                self.sequence(&one.body);
+            }
+            CompoundCommand::Until(one) => {
+                self.sequence(&one.condition);
+                self.sequence(&one.body);
+            }
+            CompoundCommand::Case(one) => {
+                self.word(&one.word);
+                for case in &one.cases {
+                    case.patterns.iter().for_each(|pattern| self.text(pattern.span));
+                    self.sequence(&case.body);
+                }
+            }
+            CompoundCommand::Time(one) => one.command.iter().for_each(|command| self.timed(command)),
+            CompoundCommand::Coproc(one) => {
+                self.beyond("it starts a command in the background");
+                self.statement(&one.body);
+            }
+            CompoundCommand::ArithmeticFor(one) => {
+                [one.init_span, one.condition_span, one.step_span]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|span| self.text(span));
+                self.sequence(&one.body);
+            }
+            CompoundCommand::Arithmetic(one) => self.text(one.span),
+            CompoundCommand::Conditional(one) => self.text(one.span),
+            // Of a shell that is not asked for.
+            CompoundCommand::Repeat(_) | CompoundCommand::Foreach(_) | CompoundCommand::Always(_) => {
+                self.undecided("it uses the syntax of another shell");
+            }
+        }
+    }
+
+    /// A command after `time`. With options that the shell does not have, `time` is a program.
+    fn timed(&mut self, statement: &Stmt) {
+        self.statement(statement);
+        let Command::Simple(simple) = &statement.command else { return };
+        let mut words: Vec<Word> =
+            std::iter::once(&simple.name).chain(&simple.args).map(|word| self.word(word)).collect();
+        if words.first().is_some_and(|word| word.start().starts_with('-')) {
+            words.insert(0, Word::text("time"));
+            self.add(&words, None);
+        }
+    }
+
+    pub(super) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w Syntax>) {
+        words.into_iter().for_each(|word| drop(self.word(word)));
+    }
+
+    /// Adds a command, and those that it runs.
+    fn add(&mut self, words: &[Word], written: Option<String>) {
+        let first = self.found.simple.len();
+        if self.has_place(words.len()) {
+            let simple = Simple { words: words.to_vec(), written, is_certain: true, within: None };
+            self.found.simple.push(simple);
+            wrapper::inner(self, words, (first, 0));
+        }
+    }
+
+    /// Adds a command that another one runs. Returns whether it is new, and there was a place for it.
+    pub(super) fn add_inner(&mut self, words: &[Word], is_certain: bool, within: (usize, usize)) -> bool {
+        if !self.found.seen.insert((within, is_certain)) {
+            return false;
+        }
+        let has_place = self.has_place(words.len());
+        if has_place {
+            self.found.simple.push(Simple { words: words.to_vec(), written: None, is_certain, within: Some(within) });
+        }
+        has_place
+    }
+
+    fn has_place(&mut self, words: usize) -> bool {
+        self.found.words += words;
+        let has_place = self.found.words <= MAX_WORDS;
+        if !has_place {
+            self.undecided(format!("its commands have more than {MAX_WORDS} words"));
+        }
+        has_place
+    }
+}

@@ -1,0 +1,225 @@
+//! Commands that run the command in their arguments: `sudo`, `xargs`, `find -exec`, `sh -c`, `eval`. The list is data, `wrappers.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::options::{Head, Options};
+use super::walk::Walk;
+use super::word::Word;
+
+/// The list as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    run: Vec<Options>,
+    shell: Vec<Options>,
+    joined: Vec<Options>,
+    operand: Vec<Names>,
+    assigned: Vec<Names>,
+    after: Vec<After>,
+    input: Vec<Names>,
+    name: Vec<Names>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    names: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct After {
+    names: Vec<String>,
+    marks: Vec<String>,
+    /// It adds the name of a file where there is no place for it.
+    #[serde(default)]
+    appends: bool,
+}
+
+/// The list, or why the file that is compiled in cannot be used.
+static LISTED: LazyLock<Result<Listed, String>> =
+    LazyLock::new(|| toml::from_str(include_str!("wrappers.toml")).map_err(|error| error.to_string()));
+
+/// Where a command begins: the index of the command that the line itself has, and which of its words.
+type Place = (usize, usize);
+
+/// Adds the commands that the command of these words runs.
+pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
+    let listed = match &*LISTED {
+        Ok(listed) => listed,
+        // Cannot happen while the test of the list passes; if it did, no command could be told.
+        Err(error) => return walk.undecided(format!("the list of wrappers cannot be used: {error}")),
+    };
+    let Some((first, arguments)) = words.split_first() else { return };
+    let Some(name) = first.without_folder().exact() else { return };
+    let has = |names: &[String]| names.contains(&name);
+    let is = |list: &[Names]| list.iter().any(|one| has(&one.names));
+    if let Some(options) = listed.run.iter().find(|one| has(&one.names)) {
+        run(walk, options, words, place);
+    } else if let Some(options) = listed.shell.iter().find(|one| has(&one.names)) {
+        shell(walk, options, arguments, &name);
+    } else if let Some(options) = listed.joined.iter().find(|one| has(&one.names)) {
+        joined(walk, options, arguments, &name);
+    } else if is(&listed.operand) {
+        let operand = arguments.iter().find(|word| !word.start().starts_with('-'));
+        operand.iter().for_each(|word| script(walk, word, &name));
+    } else if is(&listed.assigned) {
+        // What follows the name when it is used is a part of the command.
+        let value = |word: &Word| word.after('=').map(|value| Word::joined([&value, &Word::unknown()]));
+        arguments.iter().filter_map(value).for_each(|value| walk.argument(&value.as_script(), &name));
+        if arguments.iter().any(|word| word.exact().is_none()) {
+            walk.undecided(format!("`{name}` has a command that is not written out"));
+        }
+    } else if let Some(after) = listed.after.iter().find(|one| has(&one.names)) {
+        after.commands(walk, words, place);
+    } else if is(&listed.input) {
+        walk.undecided(format!("`{name}` takes commands from its input"));
+    } else if is(&listed.name) && arguments.iter().any(Word::has_indexed_command) {
+        walk.undecided(format!("`{name}` runs the command in the index of a variable"));
+    }
+}
+
+/// Walks through a script that is an argument of `name`. What is only known of it when it runs can be commands as well.
+fn script(walk: &mut Walk<'_>, word: &Word, name: &str) {
+    if word.exact().is_none() {
+        walk.undecided(format!("`{name}` runs a script that is not written out"));
+    }
+    walk.argument(&word.as_script(), name);
+}
+
+/// Adds the command that begins at a word, and those that it runs in turn.
+fn command(walk: &mut Walk<'_>, words: &[Word], is_certain: bool, place: Place) {
+    if !words.is_empty() && walk.add_inner(words, is_certain, place) {
+        inner(walk, words, place);
+    }
+}
+
+fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): Place) {
+    let arguments = words.get(1..).unwrap_or_default();
+    let name = words.first().and_then(Word::exact).unwrap_or_default();
+    let Some(Head { length, is_certain, scripts }) = options.head(arguments) else { return };
+    let (head, rest) = arguments.split_at(length.min(arguments.len()));
+    let rest = options.filled(head, rest);
+    for text in &scripts {
+        // What follows is appended to the script by some, and given to it as arguments by others.
+        let with_rest = || Word::joined(std::iter::once(text).chain(&rest));
+        script(walk, &if options.appends_to_script { with_rest() } else { text.clone() }, &name);
+    }
+    if !scripts.is_empty() {
+        return;
+    }
+    if options.to_shell {
+        return shell(walk, options, &rest, &name);
+    }
+    if rest.is_empty() && options.reads_input {
+        return walk.undecided(format!("`{name}` takes commands from its input"));
+    }
+    let at = offset + 1 + length;
+    command(walk, &rest, is_certain, (root, at));
+    if !is_certain {
+        for start in 1..rest.len() {
+            command(walk, rest.get(start..).unwrap_or_default(), false, (root, at + start));
+        }
+    }
+}
+
+fn joined(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
+    let Some(Head { length, is_certain, .. }) = options.head(arguments) else { return };
+    let (head, rest) = arguments.split_at(length.min(arguments.len()));
+    if !is_certain {
+        walk.undecided(format!("`{name}` has options that are not known"));
+    }
+    // After `:::` there are values to fill in.
+    if options.reads_input && rest.first().is_none_or(|word| word.start().starts_with(":::")) {
+        return walk.undecided(format!("`{name}` takes commands from its input"));
+    }
+    let text = Word::joined(&options.filled(head, rest));
+    // What is appended to it is arguments only.
+    let is_written = rest.iter().all(|word| options.filled(head, std::slice::from_ref(word)).first() == Some(word));
+    if options.appends && is_written {
+        return walk.argument(&text.as_script(), name);
+    }
+    script(walk, &text, name);
+}
+
+fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
+    let (mut at, mut takes_script) = (0, false);
+    while let Some(word) = arguments.get(at) {
+        let start = word.start();
+        let is_option = start.len() > 1 && start.starts_with(['-', '+']);
+        if !is_option || start == "--" {
+            at += usize::from(start == "--");
+            break;
+        }
+        let Some(text) = word.exact() else {
+            return walk.undecided(format!("`{name}` has options that are not written out"));
+        };
+        at += 1;
+        match text.strip_prefix("--") {
+            Some("help" | "version") => return,
+            Some(long) => at += usize::from(options.long_values.iter().any(|one| one == long)),
+            None => {
+                takes_script |= text.contains('c');
+                at += text.chars().filter(|c| options.values.contains(*c)).count();
+            }
+        }
+    }
+    match arguments.get(at) {
+        Some(word) if takes_script => script(walk, word, name),
+        // A script in a file is a program like any other.
+        Some(word) if word.exact().is_some_and(|file| !is_input(&file)) => {}
+        _ => walk.undecided(format!("`{name}` takes commands from its input")),
+    }
+}
+
+impl After {
+    fn commands(&self, walk: &mut Walk<'_>, words: &[Word], (root, offset): Place) {
+        let is_mark = |word: &Word| word.exact().is_some_and(|text| self.marks.contains(&text));
+        for (at, _) in words.iter().enumerate().filter(|(_, word)| is_mark(word)) {
+            let rest = words.get(at + 1..).unwrap_or_default();
+            let is_end = |word: &Word| matches!(word.exact().as_deref(), Some(";" | "+"));
+            let end = rest.iter().position(is_end).unwrap_or(rest.len());
+            let filled = |word: &Word| word.with_places(&[]);
+            let mut run: Vec<Word> = rest.get(..end).unwrap_or_default().iter().map(filled).collect();
+            if self.appends && !run.is_empty() && run.iter().all(|word| word.exact().is_some()) {
+                run.push(Word::unknown());
+            }
+            command(walk, &run, true, (root, offset + at + 1));
+        }
+        if words.iter().any(|word| word.is_elastic) {
+            walk.undecided("its arguments are not written out");
+        }
+    }
+}
+
+/// Whether a file is what the shell has as its input anyway.
+fn is_input(file: &str) -> bool {
+    file == "-" || file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LISTED;
+
+    #[test]
+    fn the_list_can_be_used_and_names_nothing_twice() {
+        let listed = LISTED.as_ref().unwrap_or_else(|error| panic!("wrappers.toml: {error}"));
+        let runners = listed.run.iter().chain(&listed.shell).chain(&listed.joined).map(|one| &one.names);
+        let others = listed
+            .operand
+            .iter()
+            .chain(&listed.assigned)
+            .chain(&listed.input)
+            .chain(&listed.name)
+            .map(|one| &one.names);
+        let mut names: Vec<&String> =
+            runners.chain(others).chain(listed.after.iter().map(|one| &one.names)).flatten().collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(all >= 70, "{all} names");
+    }
+}
