@@ -1,27 +1,24 @@
 //! Keeps secrets off the screen: keys, tokens and passwords in what the model writes, its reasoning included.
 //!
-//! The unit is the line, so that the answer still streams: no secret but a private key spans lines, and for that one the
-//! plugin remembers, in state, that a key is open.
+//! What a secret looks like is known to `tidegate-secrets`, the one list that the host has too. The unit is the line, so that the answer
+//! still streams; for what spans lines (a private key, a table with a column of passwords, a name whose value is on the next line) the
+//! plugin keeps, in state, what the lines before have told.
 
 #![forbid(unsafe_code)]
 
-mod find;
-mod key_block;
-
 use std::collections::BTreeMap;
 
-use find::Span;
-use key_block::{KeyBlock, Line};
 use regex_lite::Regex;
 use serde::Deserialize;
 use tidegate_sdk::prelude::*;
+use tidegate_secrets::{Found, Lines, PRIVATE_KEY};
 
 /// State: how many secrets of each kind were redacted in this session.
 const COUNTS: &str = "counts";
-/// State: the private key that is open in the answer, where one is.
-const OPEN_KEY: &str = "open-key";
+/// State: what the lines of the answer have told about those to come.
+const LINES: &str = "lines";
 /// The same for the reasoning.
-const OPEN_KEY_THINKING: &str = "open-key-thinking";
+const LINES_THINKING: &str = "lines-thinking";
 /// What an operator's own patterns find.
 const EXTRA: &str = "secret";
 
@@ -33,32 +30,43 @@ struct RedactSecrets {
     thinking: Progress,
 }
 
+/// A secret of a line, in the place of which this is shown.
+struct Span {
+    kind: &'static str,
+    start: usize,
+    end: usize,
+    /// Nothing is shown: the line before has what stands for it.
+    continues: bool,
+}
+
 /// The progress through the lines of one stream.
 #[derive(Default)]
 struct Progress {
     /// `None`: a new instance, which has to ask the state.
-    open: Option<KeyBlock>,
+    lines: Option<Lines>,
     /// The number of the next unit where none is missed; 0 in a new instance.
     next: u32,
 }
 
 impl Progress {
     /// Takes the next line of the stream.
-    fn take(&mut self, key: &str, text: &str, place: &TextPlace) -> Result<Line> {
-        let before = match self.open.take() {
-            Some(open) => open,
+    fn take(&mut self, key: &str, text: &str, place: &TextPlace) -> Result<Vec<Found>> {
+        let before = match self.lines.take() {
+            Some(lines) => lines,
             None => state::get(key)?.unwrap_or_default(),
         };
+        let mut lines = if place.unit == 0 { Lines::default() } else { before.clone() };
         // Lines that failed or were skipped were withheld, and this instance, or the one before it, has not seen them.
-        let missed = place.unit > 0 && self.next != place.unit;
-        self.next = place.unit.saturating_add(1);
-        let mut open = before.clone();
-        let line = open.take(text, place, missed);
-        if open != before {
-            state::set(key, &open)?;
+        if place.unit > 0 && self.next != place.unit {
+            lines.missed();
         }
-        self.open = Some(open);
-        Ok(line)
+        self.next = place.unit.saturating_add(1);
+        let found = lines.take(text, &place.inside.join("/"));
+        if lines != before {
+            state::set(key, &lines)?;
+        }
+        self.lines = Some(lines);
+        Ok(found)
     }
 }
 
@@ -109,24 +117,17 @@ impl OnPlainText for RedactSecrets {
     }
 
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
-        let line = match place.stream {
-            TextStream::Thinking => self.thinking.take(OPEN_KEY_THINKING, text, place)?,
-            _ => self.answer.take(OPEN_KEY, text, place)?,
+        let found = match place.stream {
+            TextStream::Thinking => self.thinking.take(LINES_THINKING, text, place)?,
+            _ => self.answer.take(LINES, text, place)?,
         };
-        match line {
-            Line::Begins => {
-                count(&[key_block::KIND])?;
-                Ok(TextAnswer::Replace(format!("{}\n", self.shown(key_block::KIND))))
-            }
-            Line::Inside => Ok(TextAnswer::replace("")),
-            Line::Outside => self.redact(text),
-        }
+        self.redact(text, found)
     }
 }
 
 impl RedactSecrets {
-    fn redact(&self, text: &str) -> Result<TextAnswer> {
-        let spans = self.spans(text);
+    fn redact(&self, text: &str, found: Vec<Found>) -> Result<TextAnswer> {
+        let spans = self.spans(text, found);
         if spans.is_empty() {
             return Ok(TextAnswer::Pass);
         }
@@ -134,25 +135,33 @@ impl RedactSecrets {
         let mut end = 0;
         for span in &spans {
             shown.push_str(&text[end..span.start]);
-            shown.push_str(&self.shown(span.kind));
+            if !span.continues {
+                shown.push_str(&self.shown(span.kind));
+            }
             end = span.end;
         }
         shown.push_str(&text[end..]);
-        count(&spans.iter().map(|span| span.kind).collect::<Vec<_>>())?;
+        count(spans.iter().filter(|span| !span.continues).map(|span| span.kind))?;
         Ok(TextAnswer::Replace(shown))
     }
 
     /// The secrets of a line, in order, none within or across another.
-    fn spans(&self, text: &str) -> Vec<Span> {
-        let mut spans = find::secrets(text);
+    fn spans(&self, text: &str, found: Vec<Found>) -> Vec<Span> {
+        let of_found = |one: Found| Span { kind: one.kind, start: one.start, end: one.end, continues: one.continues };
+        let mut spans: Vec<Span> = found.into_iter().map(of_found).collect();
         for regex in &self.extra {
-            spans.extend(regex.find_iter(text).map(|found| Span {
+            let of_match = |found: regex_lite::Match<'_>| Span {
                 kind: EXTRA,
                 start: found.start(),
                 end: found.end(),
-            }));
+                continues: false,
+            };
+            spans.extend(regex.find_iter(text).map(of_match));
         }
-        spans.retain(|span| !self.ignore.iter().any(|word| text[span.start..span.end].contains(word.as_str())));
+        let is_ignored =
+            |span: &Span| self.ignore.iter().any(|word| text[span.start..span.end].contains(word.as_str()));
+        // A key has no words: what is ignored by chance would show a line of it.
+        spans.retain(|span| span.kind == PRIVATE_KEY || !is_ignored(span));
         spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
         let mut apart: Vec<Span> = Vec::with_capacity(spans.len());
         for span in spans {
@@ -170,9 +179,13 @@ impl RedactSecrets {
 }
 
 /// Adds to the session's counts, and tells the operator which kinds; never the secrets.
-fn count(kinds: &[&str]) -> Result<()> {
+fn count(kinds: impl Iterator<Item = &'static str>) -> Result<()> {
+    let kinds: Vec<&str> = kinds.collect();
+    if kinds.is_empty() {
+        return Ok(());
+    }
     let mut counts: BTreeMap<String, u64> = state::get(COUNTS)?.unwrap_or_default();
-    for kind in kinds {
+    for kind in &kinds {
         *counts.entry((*kind).to_owned()).or_default() += 1;
     }
     state::set_with(COUNTS, &counts, state::Keep::Session)?;

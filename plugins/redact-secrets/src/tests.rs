@@ -1,8 +1,18 @@
 //! What is redacted, what is not, and what is kept about it.
 
+use std::path::{Path, PathBuf};
+
 use tidegate_sdk::testing::{Answer, Harness};
 
 use super::*;
+
+#[path = "../../../sdk/secrets/tests/corpus/mod.rs"]
+mod corpus;
+
+/// The corpus that the list of shapes is tested with, too.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/secrets")
+}
 
 fn plugin() -> Harness<RedactSecrets> {
     Harness::of_plugin(include_str!("../plugin.toml"))
@@ -25,7 +35,7 @@ fn keys_that_tell_themselves_are_redacted() {
     check(&format!("key sk-ant-{} end\n", letters(40)), "key [redacted Anthropic key] end\n");
     check(&format!("`ghp_{}`", letters(36)), "`[redacted GitHub token]`");
     check(&format!("id=AKIA{}", "ABCDEFGH12345678"), "id=[redacted AWS key]");
-    check(&format!("xoxb-{}.", letters(20)), "[redacted Slack token]");
+    check(&format!("xoxb-{}.", letters(20)), "[redacted Slack token].");
     let token = format!("eyJ{}.eyJ{}.{}", letters(20), letters(20), letters(20));
     check(&format!("jwt {token}, next"), "jwt [redacted web token], next");
 }
@@ -62,7 +72,7 @@ fn what_only_looks_like_a_secret_stays() {
 fn a_private_key_is_redacted_over_its_lines() {
     let key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\nabc+/=\n-----END RSA PRIVATE KEY-----\n";
     check(&format!("Here:\n{key}done\n"), "Here:\n[redacted private key]\ndone\n");
-    check("> -----BEGIN PRIVATE KEY-----\n> MIIE\nWords end it.\n", "[redacted private key]\nWords end it.\n");
+    check("> -----BEGIN PRIVATE KEY-----\n> MIIE\nWords end it.\n", "> [redacted private key]\nWords end it.\n");
     check(
         "k: \"-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----\\n\"",
         "k: \"[redacted private key]\\n\"",
@@ -91,7 +101,8 @@ fn reasoning_is_searched_and_does_not_mix_with_the_answer() {
     harness.restart();
     assert_eq!(harness.plain_text_at("MIIEpAIB\n", &thought(1)).expect("inside"), TextAnswer::replace(""));
     let key = format!("ghp_{}", letters(36));
-    let shown = harness.plain_text_at(&format!("so {key}\n"), &thought(2)).expect("a token");
+    harness.plain_text_at("-----END PRIVATE KEY-----\n", &thought(2)).expect("ends");
+    let shown = harness.plain_text_at(&format!("so {key}\n"), &thought(3)).expect("a token");
     assert_eq!(shown, TextAnswer::replace("so [redacted GitHub token]\n"));
 }
 
@@ -183,15 +194,77 @@ fn settings_decide_what_is_shown_and_what_else_is_secret() {
     assert!(error.message().contains("matches nothing at all"), "{error}");
 }
 
-/// Lines made to send a search back again and again: time grows with their length, not with its square.
+/// Every case of the corpus, line by line; half of them with an instance that is replaced before each line.
 #[test]
-fn hostile_lines_take_linear_time() {
-    for piece in
-        ["eyJ-", "sk-", "token=\"", "://a:", "password:'", "-----BEGIN PRIVATE KEY", "a-", "://", "token=", "Bearer "]
-    {
-        let line = piece.repeat((1 << 18) / piece.len());
-        let begun = std::time::Instant::now();
-        find::secrets(&line);
-        assert!(begun.elapsed().as_secs() < 5, "{piece:?} took {:?} for 256 KiB", begun.elapsed());
+fn the_corpus_is_redacted_line_by_line() {
+    let mut counts = corpus::Counts::default();
+    for (number, case) in corpus::cases(&folder()).iter().enumerate() {
+        let mut harness = plugin();
+        let mut shown = String::new();
+        for (unit, line) in (0..).zip(case.text.split_inclusive('\n')) {
+            if number % 2 == 0 {
+                harness.restart();
+            }
+            match harness.plain_text_at(line, &TextPlace::new(unit, &[])).expect("a line") {
+                TextAnswer::Replace(text) => shown.push_str(&text),
+                _ => shown.push_str(line),
+            }
+        }
+        counts.add(case, &unmarked(&shown));
     }
+    let figures = counts.check();
+    assert!(include_str!("../README.md").contains(&figures), "README.md does not say `{figures}`");
+}
+
+/// The text with `§` for each marker.
+fn unmarked(shown: &str) -> String {
+    let mut parts = shown.split("[redacted ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "§" + part.split_once(']').map_or("", |(_, rest)| rest))
+}
+
+/// A sample of the corpus at every chunking, as an answer and as reasoning, and again after an attempt that was stopped anywhere.
+#[test]
+fn the_corpus_is_redacted_at_every_chunking() {
+    for case in corpus::cases(&folder()).iter().step_by(97) {
+        let text = &case.text;
+        let shown = plugin().answer(text.as_str()).text;
+        let thought = plugin().answer(Answer::new().thinking(text.as_str())).thinking;
+        for shown in [shown, thought] {
+            assert!(!case.secrets.iter().any(|secret| shown.contains(secret.as_str())), "{}: {shown:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn texts_without_a_secret_are_left_alone() {
+    for (name, text) in corpus::harmless(&folder()) {
+        let mut harness = plugin();
+        for (unit, line) in (0..).zip(text.split_inclusive('\n')) {
+            let answer = harness.plain_text_at(line, &TextPlace::new(unit, &[])).expect("a line");
+            assert_eq!(answer, TextAnswer::Pass, "{name}: {line:?}");
+        }
+    }
+}
+
+/// A unit also ends where a tag opens or closes: a key that is cut there is hidden on both sides, and so is a value that is in the tag of its name.
+#[test]
+fn a_secret_that_a_tag_cuts_is_redacted_on_both_sides() {
+    let key = format!("ghp_{}", letters(36));
+    let shown = |pieces: &[&str]| {
+        let mut harness = plugin();
+        let answers = (0..).zip(pieces).map(|(unit, piece)| {
+            let inside: &[&str] = if unit % 2 == 1 { &["b"] } else { &[] };
+            match harness.plain_text_at(piece, &TextPlace::new(unit, inside)).expect("a piece") {
+                TextAnswer::Replace(text) => text,
+                _ => (*piece).to_owned(),
+            }
+        });
+        answers.collect::<Vec<_>>().join("|")
+    };
+    assert_eq!(
+        shown(&[&format!("key {}", &key[..20]), &key[20..], " and more\n"]),
+        "key [redacted GitHub token]|| and more\n"
+    );
+    assert_eq!(shown(&["**Password:** ", "hunter2", " it is\n"]), "**Password:** |[redacted password]| it is\n");
 }

@@ -9,27 +9,40 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 26] = [
+const MAP: [(&str, &[&str]); 27] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
-    ("sandbox", &["flow", "turn"]),
-    ("providers", &["flow", "turn"]),
-    ("tools", &["flow", "turn"]),
+    ("sandbox", &["flow", "turn", "secrets"]),
+    ("providers", &["flow", "turn", "secrets"]),
+    ("tools", &["flow", "turn", "secrets"]),
     ("store", &["flow", "turn"]),
     ("metrics", &["flow"]),
     // The spans of `turn` are what it exports.
     ("otel", &["metrics", "turn"]),
-    ("config", &["flow", "rules"]),
+    ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
     // Only the records of transcripts.
     ("report", &["turn"]),
     (
         "tidegate",
-        &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "otel", "config"],
+        &[
+            "flow",
+            "rules",
+            "turn",
+            "chat",
+            "sandbox",
+            "providers",
+            "tools",
+            "store",
+            "metrics",
+            "otel",
+            "config",
+            "secrets",
+        ],
     ),
     ("serve", &["tidegate", "chat"]),
     // `tidegate plugin build` is the builder.
@@ -37,6 +50,8 @@ const MAP: [(&str, &[&str]); 26] = [
     // Natively, for the tests of authors: an answer is split as the host splits it.
     ("sdk", &["segments"]),
     ("build", &[]),
+    // What secrets look like: for plugins as for the host.
+    ("secrets", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     // Neither the sandbox nor HTTP: the light crates test with it.
     ("kit", &["flow", "rules", "turn"]),
