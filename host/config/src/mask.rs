@@ -12,9 +12,9 @@ use crate::SourceFile;
 
 /// Whether a key's value is a secret, by the key's name. `…_env` names a variable, and `max_…` is a number.
 pub(crate) fn is_secret(key: &str) -> bool {
-    const WORDS: [&str; 7] = ["key", "token", "secret", "password", "passwd", "passphrase", "credential"];
-    let key = key.to_lowercase();
-    !key.ends_with("_env") && !key.starts_with("max_") && WORDS.iter().any(|word| key.contains(word))
+    !key.ends_with("_env")
+        && !key.starts_with("max_")
+        && (secrets::mentions_secret(key) || secrets::strength(key).is_some())
 }
 
 /// The source as diagnostics show it: the same bytes, except that each character of a secret is `*`. `table` is what could be

@@ -1,5 +1,6 @@
 //! Which provider, where, with what key: configuration as used, and the model made of it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -260,15 +261,16 @@ impl Secrets {
     }
 
     /// Error messages of a server can repeat the request, and they reach screens, logs and transcripts. As in
-    /// recordings, strings of fewer than 6 bytes are not treated as secrets.
+    /// recordings, strings of fewer than 6 bytes are not treated as secrets, and what looks like a secret is one.
     pub(crate) fn mask(&self, mut error: ModelError) -> ModelError {
-        for secret in self.iter().filter(|secret| secret.len() >= LEAST_BYTES) {
-            for spelled in spellings(secret) {
-                let facts = &mut *error.facts;
-                let texts = [&mut error.code, &mut facts.error_type, &mut facts.said];
-                for text in std::iter::once(&mut error.message).chain(texts.into_iter().flatten()) {
-                    mask_text(text, &spelled);
-                }
+        let facts = &mut *error.facts;
+        let texts = [&mut error.code, &mut facts.error_type, &mut facts.said];
+        for text in std::iter::once(&mut error.message).chain(texts.into_iter().flatten()) {
+            for secret in self.iter().filter(|secret| secret.len() >= LEAST_BYTES) {
+                spellings(secret).for_each(|spelled| mask_text(text, &spelled));
+            }
+            if let Cow::Owned(masked) = ::secrets::without_secrets(text) {
+                *text = masked;
             }
         }
         error

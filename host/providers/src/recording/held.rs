@@ -52,7 +52,7 @@ impl Held {
         let mut patches = Vec::new();
         if self.plain {
             bytes.iter().zip(place..).for_each(|(byte, at)| self.rest.push(*byte, at..at + 1));
-            self.rest.look(masks, &mut patches);
+            self.rest.look(masks, false, &mut patches);
         } else {
             let mut events = std::mem::take(&mut self.events);
             events.push(bytes, &mut |piece| self.piece(masks, &piece, &mut patches));
@@ -82,7 +82,7 @@ impl Held {
         if piece.kind != PieceKind::Part {
             let mut whole = Watch::default();
             bytes.for_each(|(byte, place)| whole.push(byte, place));
-            whole.look(masks, patches);
+            whole.look(masks, true, patches);
             return;
         }
         if self.texts.len() >= MOST_TEXTS {
@@ -98,7 +98,7 @@ impl Held {
         }
         let text = self.texts.entry(name).or_default();
         bytes.for_each(|(byte, place)| text.push(byte, place));
-        text.look(masks, patches);
+        text.look(masks, false, patches);
     }
 
     /// The place up to which the chunks can be written.
@@ -153,7 +153,7 @@ pub(super) fn mask_text(masks: &Masks, text: &mut String) {
     let mut watch = Watch::default();
     text.bytes().enumerate().for_each(|(at, byte)| watch.push(byte, at..at + 1));
     let mut patches = Vec::new();
-    watch.look(masks, &mut patches);
+    watch.look(masks, true, &mut patches);
     if !patches.is_empty() {
         let mut bytes = std::mem::take(text).into_bytes();
         for Patch { place, fill } in patches {

@@ -1,11 +1,9 @@
-//! What counts as a secret: texts that were named, and shapes that keys are known to have. Finds them in bytes that may
-//! go on.
+//! What is masked: texts that were named, and what `tidegate-secrets` knows to be a secret. Finds them in bytes that may go on.
+
+use ::secrets::{PRIVATE_KEY, scan};
 
 /// A named text of fewer bytes is not treated as a secret: it would be found in ordinary words.
 pub(crate) const LEAST_BYTES: usize = 6;
-
-/// A run of more characters is not a key; the rest is left unchanged.
-const LONGEST_RUN: usize = 8192;
 
 /// Texts and shapes to mask.
 #[derive(Clone, Debug, Default)]
@@ -53,64 +51,6 @@ impl Fill {
     }
 }
 
-/// A key that is known by how it begins.
-struct Shape {
-    prefix: &'static str,
-    /// How many characters follow, at least.
-    least: usize,
-    of: fn(u8) -> bool,
-    /// One of them must be a digit: words joined by hyphens look the same.
-    digit: bool,
-}
-
-const fn shape(prefix: &'static str, least: usize, of: fn(u8) -> bool) -> Shape {
-    Shape { prefix, least, of, digit: false }
-}
-
-/// Keys of model vendors, code hosts, clouds and package registries, and private keys in PEM.
-const SHAPES: [Shape; 24] = [
-    Shape { prefix: "sk-", least: 20, of: word, digit: true },
-    shape("sk_live_", 20, alphanumeric),
-    shape("rk_live_", 20, alphanumeric),
-    shape("ghp_", 36, alphanumeric),
-    shape("gho_", 36, alphanumeric),
-    shape("ghu_", 36, alphanumeric),
-    shape("ghs_", 36, alphanumeric),
-    shape("ghr_", 36, alphanumeric),
-    shape("github_pat_", 50, word),
-    shape("glpat-", 20, word),
-    shape("AKIA", 16, upper),
-    shape("ASIA", 16, upper),
-    shape("AIza", 35, word),
-    shape("xoxb-", 24, word),
-    shape("xoxp-", 24, word),
-    shape("xoxs-", 24, word),
-    shape("hf_", 30, alphanumeric),
-    shape("npm_", 36, alphanumeric),
-    shape("-----BEGIN PRIVATE KEY-----", 40, pem),
-    shape("-----BEGIN RSA PRIVATE KEY-----", 40, pem),
-    shape("-----BEGIN EC PRIVATE KEY-----", 40, pem),
-    shape("-----BEGIN DSA PRIVATE KEY-----", 40, pem),
-    shape("-----BEGIN OPENSSH PRIVATE KEY-----", 40, pem),
-    shape("-----BEGIN ENCRYPTED PRIVATE KEY-----", 40, pem),
-];
-
-fn alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-fn upper(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit()
-}
-
-fn word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
-}
-
-fn pem(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b' ' | b'\n' | b'\r' | b'\t')
-}
-
 impl Masks {
     pub(super) fn name(&mut self, secret: &str) {
         if secret.len() >= LEAST_BYTES {
@@ -118,9 +58,10 @@ impl Masks {
         }
     }
 
-    /// Finds every secret in `text`, which follows `before` and may continue.
-    pub(super) fn find(&self, text: &[u8], before: Option<u8>) -> Found {
-        let mut found = Found { hits: Vec::new(), unsure: text.len(), open: text.len() };
+    /// Finds every secret in `text`, which follows `before` and may continue. `is_last`: it does not, or not in time.
+    pub(super) fn find(&self, text: &[u8], before: Option<u8>, is_last: bool) -> Found {
+        let known = scan(text, before);
+        let mut found = Found { hits: Vec::new(), unsure: known.undecided, open: known.open };
         for secret in &self.named {
             let mut from = 0;
             // One may overlap another of the same.
@@ -129,9 +70,13 @@ impl Masks {
                 found.hits.push(Hit { from, to: from + secret.len(), fill: Fill::Star });
                 from += 1;
             }
-            found.may_begin(text.len() - begun(text, secret));
+            let begun = text.len() - begun(text, secret);
+            (found.unsure, found.open) = (found.unsure.min(begun), found.open.min(begun));
         }
-        SHAPES.iter().for_each(|shape| shape.find(text, before, &mut found));
+        for one in known.found.into_iter().filter(|one| is_last || !one.is_open) {
+            let to = if one.kind == PRIVATE_KEY { end_of_key(text, one.body, one.end) } else { one.end };
+            found.hits.push(Hit { from: one.body, to, fill: Fill::Kind });
+        }
         found
     }
 
@@ -148,44 +93,7 @@ fn begun(text: &[u8], secret: &[u8]) -> usize {
     (1..=most).rev().find(|len| text.ends_with(&secret[..*len])).unwrap_or(0)
 }
 
-impl Found {
-    fn may_begin(&mut self, at: usize) {
-        self.unsure = self.unsure.min(at);
-        self.open = self.open.min(at);
-    }
-}
-
-impl Shape {
-    fn find(&self, text: &[u8], before: Option<u8>, found: &mut Found) {
-        let prefix = self.prefix.as_bytes();
-        // A key starts at a word boundary: `task-…` contains none.
-        let stands_alone = |at: usize| {
-            let before = at.checked_sub(1).map_or(before, |at| Some(text[at]));
-            !word(prefix[0]) || !before.is_some_and(word)
-        };
-        let mut from = 0;
-        while let Some(at) = memchr::memmem::find(&text[from..], prefix).map(|at| from + at) {
-            let begin = at + prefix.len();
-            from = begin;
-            if !stands_alone(at) {
-                continue;
-            }
-            let run = text[begin..].iter().take(LONGEST_RUN).take_while(|byte| (self.of)(**byte)).count();
-            let key = &text[begin..begin + run];
-            let is_key = run >= self.least && (!self.digit || key.iter().any(u8::is_ascii_digit));
-            let goes_on = begin + run == text.len() && run < LONGEST_RUN;
-            if is_key {
-                found.hits.push(Hit { from: begin, to: begin + run, fill: Fill::Kind });
-            } else if goes_on {
-                found.may_begin(at);
-            }
-            if goes_on {
-                found.open = found.open.min(at);
-            }
-        }
-        let at = text.len() - begun(text, prefix);
-        if at < text.len() && stands_alone(at) {
-            found.may_begin(at);
-        }
-    }
+/// Where the letters of a key end: the line of dashes behind them says nothing, and shows a reader what was there.
+fn end_of_key(text: &[u8], from: usize, to: usize) -> usize {
+    memchr::memmem::find(&text[from..to], b"--").map_or(to, |at| from + at)
 }

@@ -41,16 +41,16 @@ impl Watch {
         self.places.push(place);
     }
 
-    /// Finds what is complete, and forgets what can no longer matter.
-    pub(super) fn look(&mut self, masks: &Masks, patches: &mut Vec<Patch>) {
+    /// Finds what is complete, and forgets what can no longer matter. `is_last`: nothing follows, so that all is complete.
+    pub(super) fn look(&mut self, masks: &Masks, is_last: bool, patches: &mut Vec<Patch>) {
         let [before, inner_before] = self.before;
-        let plain = masks.find(&self.text, before);
+        let plain = masks.find(&self.text, before, is_last);
         self.patch(&plain.hits, &self.text, |at| at..at + 1, patches);
         let (mut unsure, mut open) = (plain.unsure, plain.open);
         let mut last = None;
         if before != inner_before || memchr::memchr(b'\\', &self.text).is_some() {
             let inner = Unescaped::of(&self.text);
-            let found = masks.find(&inner.bytes, inner_before);
+            let found = masks.find(&inner.bytes, inner_before, is_last);
             self.patch(&found.hits, &inner.bytes, |at| inner.places[at].clone(), patches);
             let place = |at: usize| inner.places.get(at).map_or(inner.end, |place| place.start);
             unsure = unsure.min(place(found.unsure));
@@ -68,8 +68,10 @@ impl Watch {
         self.places.drain(..open);
     }
 
-    /// Nothing more comes in time: what is the beginning of a named secret is masked as far as it is there.
+    /// Nothing more comes in time: what can be a secret is one, and what is the beginning of a named secret is masked as far as it is
+    /// there.
     pub(super) fn give_up(&mut self, masks: &Masks, patches: &mut Vec<Patch>) {
+        self.look(masks, true, patches);
         let last = |bytes: &[u8]| [Hit { from: bytes.len() - masks.cut_off(bytes), to: bytes.len(), fill: Fill::Star }];
         self.patch(&last(&self.text), &self.text, |at| at..at + 1, patches);
         let inner = Unescaped::of(&self.text);
