@@ -223,12 +223,9 @@ impl Guest {
             message.push('=');
             message.push_str(value);
         }
-        let kept = limits::cut(&message, limits::LOG_LINE_BYTES).len();
-        if kept < message.len() {
-            message.truncate(kept);
-            self.call.cut += 1;
-        }
-        self.write(level, message);
+        let kept = limits::cut(&message, limits::LOG_LINE_BYTES);
+        self.call.cut += u32::from(kept.len() < message.len());
+        self.write(level, kept);
     }
 
     /// The current call is one of a tool, whose progress goes to `lines`.
@@ -259,19 +256,21 @@ impl Guest {
             let (lines, bytes) = (limits::PROGRESS_LINES, limits::PROGRESS_BYTES);
             let message =
                 format!("progress: {dropped} lines over {lines} were dropped, {cut} lines were cut to {bytes} bytes");
-            self.write("warn", message);
+            self.write("warn", &message);
         }
         let (dropped, cut) = (self.call.dropped, self.call.cut);
         if dropped > 0 || cut > 0 {
             let (lines, bytes) = (limits::LOG_LINES, limits::LOG_LINE_BYTES);
             self.write(
                 "warn",
-                format!("{dropped} lines over {lines} were dropped, {cut} lines were cut to {bytes} bytes"),
+                &format!("{dropped} lines over {lines} were dropped, {cut} lines were cut to {bytes} bytes"),
             );
         }
     }
 
-    fn write(&self, level: &str, message: String) {
+    /// Lines of a plugin reach terminals, streams of events and transcripts: a secret in one is masked.
+    fn write(&self, level: &str, message: &str) {
+        let message = secrets::without_secrets(message).into_owned();
         match &self.scene {
             Scene::Register => tracing::info!(plugin = %self.plugin.id, level, "while registering: {message}"),
             Scene::Session(session, _) => session.events.emit(EventKind::ExtensionLog {

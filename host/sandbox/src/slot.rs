@@ -138,8 +138,10 @@ impl Slot {
         }
     }
 
+    /// The words of a guest's error or panic can contain what it was given: a secret in them is masked.
     pub(crate) fn failure(&self, called: Called, described: Described) -> NoAnswer {
         let Described { cause, message, frames } = described;
+        let message = secrets::without_secrets(&message).into_owned();
         CallFailure { plugin: self.plugin.identity.id.clone(), called, cause, message, frames }.into()
     }
 

@@ -158,6 +158,8 @@ pub use rules::{
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
+/// For what an embedder logs: the text with `***` in the place of each secret.
+pub use secrets::without_secrets;
 pub use session::{Input, NewInput, Session, TurnRunning, WhenBusy};
 pub use store::{
     DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, SpawnedBy,

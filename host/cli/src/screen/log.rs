@@ -1,4 +1,4 @@
-//! Log lines: each event is one line of the host on standard error, whatever its fields contain.
+//! Log lines: each event is one line of the host on standard error, whatever its fields contain. Secrets in them are masked.
 
 use std::io::{self, Write};
 
@@ -35,10 +35,30 @@ impl Write for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let text = String::from_utf8_lossy(&self.0);
-        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = self.shown();
         if !text.is_empty() {
             note(text);
         }
+    }
+}
+
+impl Line {
+    fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.0);
+        tidegate::without_secrets(text.strip_suffix('\n').unwrap_or(&text)).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_fields_and_messages_are_masked() {
+        let text = "WARN a request failed: password=hunter2x error=cannot reach postgres://bob:hunter2@db/app\n";
+        let mut line = Line(text.as_bytes().to_vec());
+        let shown = line.shown();
+        line.0.clear();
+        assert_eq!(shown, "WARN a request failed: password=*** error=cannot reach postgres://bob:***@db/app");
     }
 }

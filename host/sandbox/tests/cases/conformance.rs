@@ -217,6 +217,23 @@ async fn ttsr_triggered_is_told_what_happened() {
 }
 
 #[tokio::test]
+async fn secrets_in_what_an_extension_logs_and_in_its_failures_are_masked() {
+    let (extensions, stage) = session();
+    assert!(say(&extensions, "!log as postgres://bob:hunter2@db").await.is_ok());
+    let events = stage.events.lock().unwrap().clone();
+    let [EventKind::ExtensionLog { message, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(message, "as postgres://bob:***@db");
+    for (script, cause) in [
+        ("!error no login with password=hunter2x", FailureCause::Returned),
+        ("!panic no login with password=hunter2x", FailureCause::Panic),
+    ] {
+        let failure = say(&extensions, script).await.unwrap_err();
+        assert_eq!(failure.cause, cause);
+        assert!(failure.message.ends_with("no login with password=***"), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
 async fn every_kind_of_damage_has_its_cause_and_the_guest_is_made_anew() {
     let (extensions, _) = patient_session();
     for (script, cause, words) in [
