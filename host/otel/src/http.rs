@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+pub(crate) use net::place;
+use net::{Proxies, cause};
+
 pub(crate) use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 pub(crate) use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -35,7 +38,8 @@ pub(crate) struct Sender {
 impl Sender {
     /// A sender; the error names what of this machine cannot be used.
     pub(crate) fn new(target: Target) -> Result<Self, String> {
-        let client = client(&target.url).map_err(|error| format!("cannot prepare HTTP: {}", cause(&error)))?;
+        let proxies = Proxies::of_environment().map_err(|error| error.to_string())?;
+        let client = net::client(&target.url, &proxies, None).map_err(|error| error.to_string())?;
         Ok(Self { client, target })
     }
 
@@ -89,39 +93,4 @@ impl Sender {
             _ => Sent::Refused { cause },
         })
     }
-}
-
-fn client(url: &Url) -> reqwest::Result<Client> {
-    // Somebody else may have chosen already; then theirs is used.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let mut builder = Client::builder()
-        .http1_only()
-        // A redirect could carry the headers elsewhere.
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(url) {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        builder = builder.tls_certs_only([]); // none are needed, so none are read
-    }
-    builder.build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-pub(crate) fn place(url: &Url) -> String {
-    url.origin().ascii_serialization()
-}
-
-/// The innermost cause, which is what happened; the outer ones repeat the address.
-fn cause(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(next) = innermost.source() {
-        innermost = next;
-    }
-    innermost.to_string()
 }

@@ -180,6 +180,12 @@ pub enum ProviderError {
         /// Why, and what is expected.
         cause: String,
     },
+    /// A variable of the environment about proxies cannot be used.
+    #[error("{message}")]
+    Environment {
+        /// Which, why, and what is expected.
+        message: String,
+    },
     /// The recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),

@@ -86,6 +86,10 @@ fn advice(status: u16) -> &'static str {
         401 | 403 => {
             " (check the API key and its permissions; with `base_url`, a key is sent only if `api_key_env` names its variable)"
         }
+        407 => {
+            " (a proxy between this machine and the provider wants a user and a password: name them in the variable of the proxy, \
+             http://USER:PASSWORD@HOST:PORT)"
+        }
         404 => " (check the model's name and `base_url`)",
         300..=399 => {
             " (redirects are not followed, so that the key is not sent elsewhere; set `base_url` to the new address)"

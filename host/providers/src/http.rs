@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use flow::{FailureKind, KeySource, ModelError};
 use futures_core::Stream;
+use net::{Proxies, Proxy, place};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -25,6 +26,7 @@ pub(crate) struct Http {
     /// Made when first needed: reading the machine's certificates takes longer than all else at the start of a program.
     client: OnceLock<Client>,
     connect_timeout: Duration,
+    proxies: Proxies,
     url: Url,
     /// The list of models, for [`crate::check()`].
     models_url: Url,
@@ -56,9 +58,14 @@ impl Http {
             secrets.extend(scheme_less(value).map(|word| Secret(word.to_owned())));
             secrets.push(Secret(value.clone()));
         }
+        let proxies =
+            Proxies::of_environment().map_err(|error| ProviderError::Environment { message: error.to_string() })?;
+        let password = proxies.of(&base).and_then(Proxy::password);
+        secrets.extend(password.map(Secret::new));
         Ok(Self {
             client: OnceLock::new(),
             connect_timeout: config.connect_timeout,
+            proxies,
             url: below(&base, config.wire.endpoint()),
             models_url: below(&base, "models"),
             headers,
@@ -96,19 +103,18 @@ impl Http {
         }
     }
 
-    /// The server, for messages: no path, no query, no user.
+    /// The server, for messages: no path, no query, no user; and the proxy before it.
     pub(crate) fn place(&self) -> String {
-        place(&self.url)
+        let place = place(&self.url);
+        self.proxies.of(&self.url).map_or_else(|| place.clone(), |proxy| format!("{place} through {proxy}"))
     }
 
     fn client(&self) -> Result<&Client, ModelError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = client(&self.url, self.connect_timeout).map_err(|cause| {
-            let message = format!("cannot prepare HTTP: {}; check the certificates of this machine", chain(&cause));
-            ModelError::of_kind(FailureKind::Request, message)
-        })?;
+        let client = net::client(&self.url, &self.proxies, Some(self.connect_timeout))
+            .map_err(|error| ModelError::of_kind(FailureKind::Request, error.to_string()))?;
         // Where two requests are the first at once, both have the same client.
         Ok(self.client.get_or_init(|| client))
     }
@@ -270,34 +276,6 @@ fn secret_value(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn client(base: &Url, connect_timeout: Duration) -> reqwest::Result<Client> {
-    // Somebody else may have chosen already; then theirs is used.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let mut builder = Client::builder()
-        .http1_only()
-        .connect_timeout(connect_timeout)
-        .tcp_nodelay(true)
-        // A redirect could carry the key elsewhere.
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(base) {
-        builder = builder.no_proxy();
-    }
-    if base.scheme() == "http" {
-        builder = builder.tls_certs_only([]); // none are needed, so none are read
-    }
-    builder.build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn place(url: &Url) -> String {
-    url.origin().ascii_serialization()
-}
-
 fn silent(place: &str, idle: Duration, when: &str) -> ModelError {
     let seconds = idle.as_secs_f64();
     ModelError::of_kind(
@@ -306,29 +284,27 @@ fn silent(place: &str, idle: Duration, when: &str) -> ModelError {
     )
 }
 
+/// What to look at where no connection came about.
+fn advice(place: &str, why: &str) -> &'static str {
+    if why.contains("proxy authorization required") {
+        "; the proxy wants a user and a password: name them in its variable, http://USER:PASSWORD@HOST:PORT"
+    } else if place.contains(" through the proxy ") {
+        "; is the proxy running, does it let the request through, and is `base_url` right?"
+    } else {
+        "; is it running, and is `base_url` right?"
+    }
+}
+
 fn broken(place: &str, connect_timeout: Duration, cause: &reqwest::Error) -> ModelError {
-    let why = chain(cause);
+    let why = net::cause(cause);
     let message = if cause.is_connect() && cause.is_timeout() {
         let seconds = connect_timeout.as_secs_f64();
         format!("cannot connect to {place} within {seconds} s (`connect_timeout_ms` of the provider)")
     } else if cause.is_connect() {
-        format!("cannot connect to {place}: {why}; is it running, and is `base_url` right?")
+        format!("cannot connect to {place}: {why}{}", advice(place, &why))
     } else {
         format!("the connection to {place} broke: {why}")
     };
     let kind = if cause.is_builder() { FailureKind::Request } else { FailureKind::Transport };
     ModelError::of_kind(kind, message)
-}
-
-/// The innermost causes, which say what happened; the outer ones repeat the URL.
-fn chain(error: &reqwest::Error) -> String {
-    let mut causes = Vec::new();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        causes.push(cause.to_string());
-        next = cause.source();
-    }
-    causes
-        .pop()
-        .unwrap_or_else(|| if error.is_timeout() { "it took too long".to_owned() } else { "no cause given".to_owned() })
 }

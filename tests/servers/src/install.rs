@@ -69,6 +69,15 @@ pub fn ensure_otel() -> Result<PathBuf> {
     ensure("otel", "requirements-otel.txt", "bin/oteltap", "oteltap (pip)", &install)
 }
 
+/// Installs proxies and an authority for certificates where they are missing and gives their folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_proxy() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-proxy.txt", &[]);
+    ensure("proxy", "requirements-proxy.txt", "bin/pproxy", "pproxy and trustme (pip)", &install)
+}
+
 /// Installs `componentize-qjs` where it is missing and returns the program: it builds extensions in JavaScript.
 ///
 /// # Errors

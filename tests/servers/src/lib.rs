@@ -17,6 +17,7 @@ mod oteltap;
 mod process;
 mod progress;
 mod prometheus;
+mod proxy;
 mod redis;
 mod tmux;
 
@@ -24,7 +25,7 @@ pub use aimock::Aimock;
 pub use http::{Response, get, post};
 pub use install::{
     ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge, ensure_model,
-    ensure_node, ensure_otel, ensure_python, extism_library, tombi,
+    ensure_node, ensure_otel, ensure_proxy, ensure_python, extism_library, tombi,
 };
 pub use judge::Judge;
 pub use llmock::Llmock;
@@ -33,5 +34,6 @@ pub use oteltap::{OtelTap, Received};
 pub use process::free_port;
 pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};
+pub use proxy::{BEHIND, ProxyServers};
 pub use redis::{RedisServer, ensure_redis};
 pub use tmux::ensure_tmux;

@@ -9,19 +9,20 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 27] = [
+const MAP: [(&str, &[&str]); 28] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
     ("sandbox", &["flow", "turn", "secrets"]),
-    ("providers", &["flow", "turn", "secrets"]),
+    ("net", &[]),
+    ("providers", &["flow", "net", "turn", "secrets"]),
     ("tools", &["flow", "turn", "secrets"]),
     ("store", &["flow", "turn"]),
     ("metrics", &["flow"]),
     // The spans of `turn` are what it exports.
-    ("otel", &["metrics", "turn"]),
+    ("otel", &["metrics", "net", "turn"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
@@ -67,8 +68,8 @@ const MAP: [(&str, &[&str]); 27] = [
 /// Crates of others that only one of ours may name. Tests may name all.
 const OWNED: [(&str, &str); 14] = [
     ("wasmtime", "sandbox"),
-    ("reqwest", "providers"),
-    ("rustls", "providers"),
+    ("reqwest", "net"),
+    ("rustls", "net"),
     ("redis", "store"),
     ("redb", "store"),
     ("hyper", "metrics"),
@@ -82,10 +83,10 @@ const OWNED: [(&str, &str); 14] = [
     ("wit-bindgen", "sdk"),
 ];
 
-/// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; telemetry
-/// is sent over HTTP too, and made by a layer of the subscriber.
+/// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; requests
+/// are sent with the client of `net`; telemetry is made by a layer of the subscriber.
 const ALSO: [(&str, &str); 4] =
-    [("clap", "flow"), ("reqwest", "otel"), ("rustls", "otel"), ("tracing-subscriber", "otel")];
+    [("clap", "flow"), ("reqwest", "providers"), ("reqwest", "otel"), ("tracing-subscriber", "otel")];
 
 /// A crate as cargo sees it.
 #[derive(Debug)]

@@ -1,0 +1,74 @@
+//! The client of one address.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::{Client, Url};
+
+use crate::certificates::{self, InvalidCertificates};
+use crate::proxy::{InvalidVariable, Proxies};
+
+/// There is no client, because of this machine or its environment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoClient {
+    /// A variable about proxies cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] InvalidVariable),
+    /// The certificates that a variable names cannot be used.
+    #[error(transparent)]
+    Certificates(#[from] InvalidCertificates),
+    /// The certificates of this machine cannot be used, or what is named is none after all.
+    #[error("cannot prepare HTTP: {0}; check the certificates of this machine")]
+    Machine(String),
+}
+
+/// A client for requests to one address, over HTTP/1.1, which follows no redirects: a redirect could carry a key elsewhere.
+///
+/// # Errors
+/// The certificates cannot be used.
+pub fn client(url: &Url, proxies: &Proxies, connect_timeout: Option<Duration>) -> Result<Client, NoClient> {
+    // Somebody else may have chosen already; then theirs is used.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let machine = |error: reqwest::Error| NoClient::Machine(cause(&error));
+    let mut builder = Client::builder()
+        .http1_only()
+        .tcp_nodelay(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")))
+        // Those of the environment are read here, where they can be refused.
+        .no_proxy();
+    if let Some(time) = connect_timeout {
+        builder = builder.connect_timeout(time);
+    }
+    let proxy = proxies.of(url);
+    if let Some(proxy) = proxy {
+        builder = builder.proxy(reqwest::Proxy::all(proxy.url.clone()).map_err(machine)?);
+    }
+    let is_plain = url.scheme() == "http" && proxy.is_none_or(|proxy| proxy.url.scheme() != "https");
+    let certificates = if is_plain { Some(Vec::new()) } else { certificates::of_environment()? };
+    if let Some(certificates) = certificates {
+        builder = builder.tls_certs_only(certificates);
+    }
+    builder.build().map_err(machine)
+}
+
+/// Whether an address is of this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// An address for messages: no path, no query, no user.
+pub fn place(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// The innermost cause of an error, which says what happened; the outer ones repeat the address.
+pub fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(next) = innermost.source() {
+        innermost = next;
+    }
+    innermost.to_string()
+}
