@@ -15,6 +15,7 @@ pub(crate) fn parameters(schema: &Value) -> Cow<'_, Value> {
     let is_object = schema["type"] == "object" && schema["properties"].is_object();
     let is_taken = is_object && !NOT_AT_TOP.iter().any(|key| schema.get(key).is_some());
     let mut taken = if is_taken { schema.clone() } else { as_object(schema) };
+    describe_names(&mut taken);
     modernise(&mut taken);
     if taken == *schema { Cow::Borrowed(schema) } else { Cow::Owned(taken) }
 }
@@ -98,6 +99,29 @@ fn require(top: &mut Map<String, Value>, more: &[Value]) {
     }
 }
 
+/// Whether Anthropic takes an argument of this name: "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
+fn is_name(name: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    (1..=64).contains(&name.len()) && name.bytes().all(is_known)
+}
+
+/// Arguments whose names cannot be sent as such are named in the description: a call can have them all the same.
+fn describe_names(schema: &mut Value) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    if properties.keys().all(|name| is_name(name)) {
+        return;
+    }
+    let (known, others): (Map<_, _>, Map<_, _>) =
+        std::mem::take(properties).into_iter().partition(|(name, _)| is_name(name));
+    *properties = known;
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| name.as_str().is_none_or(is_name));
+    }
+    let before = schema["description"].as_str().unwrap_or_default();
+    let all = format!("{before}\nMore arguments, as a JSON Schema: {}", json!({"properties": others}));
+    schema["description"] = all.trim_start().into();
+}
+
 /// Rewrites what earlier drafts wrote otherwise: exclusive bounds as booleans, tuples as lists of items, `required` in the property. An
 /// array says what it consists of.
 fn modernise(schema: &mut Value) {
@@ -149,6 +173,13 @@ mod tests {
         let (a, b) = (json!({"type": "string"}), json!({"type": "integer"}));
         let cases = [
             (json!(null), json!({"type": "object", "properties": {}})),
+            (
+                json!({"type": "object", "properties": {"a": a, "b c": b}, "required": ["b c"]}),
+                json!({
+                    "type": "object", "properties": {"a": a}, "required": [],
+                    "description": "More arguments, as a JSON Schema: {\"properties\":{\"b c\":{\"type\":\"integer\"}}}"
+                }),
+            ),
             (json!({}), json!({"type": "object", "properties": {}})),
             (
                 json!({"type": "object", "required": [], "additionalProperties": false}),

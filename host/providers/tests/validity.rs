@@ -2,12 +2,14 @@
 //! (`tests/corpus/providers/published`), and shares nothing with the code that writes requests.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod conversations;
+
 use std::sync::Arc;
 
-use flow::{CallId, Image, Message, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
+use conversations::random::{messages, texts, tools};
+use flow::{Message, Origin, Prompt, Role};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 use serde_json::{Value, json};
 use tidegate_kit::judge::{problems, sources};
 use tidegate_providers::{HttpConfig, Wire, encode};
@@ -19,127 +21,6 @@ fn body(wire: Wire, prompt: &Prompt, thinking: bool) -> Value {
     let thinking_budget = thinking.then_some(2048);
     let config = HttpConfig { thinking_budget, ..HttpConfig::new(wire, model) };
     serde_json::from_slice(&encode(&config, prompt).unwrap()).unwrap()
-}
-
-/// Texts that somebody's server refuses.
-fn texts() -> impl Strategy<Value = String> {
-    select(vec![
-        "",
-        " \n",
-        "\0",
-        "words",
-        "\0 and NUL",
-        "trailing \n",
-        "\u{fffd}\u{feff}",
-        "\u{a0}",
-        "🌊",
-        "\\u0000",
-        "{}",
-    ])
-    .prop_map(str::to_owned)
-}
-
-fn names() -> impl Strategy<Value = String> {
-    let long = "n".repeat(200);
-    let names = vec![
-        "read_file",
-        "functions.read_file",
-        "read_file<|channel|>commentary",
-        "read_file\" path=\"a",
-        "",
-        " ",
-        "читать",
-        "read file",
-        "a\0b",
-        "_",
-    ];
-    prop_oneof![select(names).prop_map(str::to_owned), Just(long)]
-}
-
-fn ids() -> impl Strategy<Value = String> {
-    let long = "i".repeat(300);
-    let ids =
-        vec!["call_1", "call_1", "toolu_01", "", "call:1/x", "functions.read_file:0", "ü", "a b", "\0", "fc_1|call_2"];
-    prop_oneof![select(ids).prop_map(str::to_owned), Just(long)]
-}
-
-fn arguments() -> impl Strategy<Value = String> {
-    let cases = vec![
-        "",
-        "{}",
-        "{\"path\":\"a\"}",
-        "[1]",
-        "null",
-        "{\"path\": \"a",
-        "{\"a\":\"\\u0000\"}",
-        "{\"a\":\"\\ud800\"}",
-        "{\"a\":\"\\\\u0000\"}",
-        "{\"a\":1e999}",
-        "\0",
-        "{\"a\":1}{\"b\":2}",
-        "\"{}\"",
-    ];
-    select(cases).prop_map(str::to_owned)
-}
-
-fn seals() -> impl Strategy<Value = Option<String>> {
-    let seals = vec![
-        "",
-        "EqQBCgIYAhIM==",
-        "{\"id\":\"rs_1\",\"encrypted_content\":\"gAAA\"}",
-        "{\"id\":\"\",\"encrypted_content\":\"\"}",
-        "{",
-        "\0",
-    ];
-    prop_oneof![Just(None), select(seals).prop_map(|seal| Some(seal.to_owned()))]
-}
-
-fn image() -> impl Strategy<Value = Part> {
-    select(vec![("image/png", "iVBORw0KGgo="), ("image/jpeg", "/9j/4AAQ")])
-        .prop_map(|(kind, data)| Part::Image(Image::new(kind, data).unwrap()))
-}
-
-fn parts() -> impl Strategy<Value = Part> {
-    prop_oneof![
-        3 => texts().prop_map(Part::Text),
-        1 => image(),
-        2 => (texts(), seals(), any::<bool>())
-            .prop_map(|(text, signature, redacted)| Part::Thinking { text, signature, redacted, shown: None }),
-        4 => (ids(), names(), arguments())
-            .prop_map(|(id, name, arguments)| Part::ToolCall(ToolCall { id: CallId::new(id), name, arguments })),
-        3 => (ids(), vec(texts(), 0..3), any::<bool>()).prop_map(|(id, content, is_error)| {
-            Part::ToolResult(ToolResult { call: CallId::new(id), content, is_error })
-        }),
-    ]
-}
-
-fn messages() -> impl Strategy<Value = Vec<Arc<Message>>> {
-    let role = select(vec![Role::System, Role::User, Role::Assistant, Role::Assistant, Role::Tool]);
-    let message = (role, vec(parts(), 0..5), any::<bool>())
-        .prop_map(|(role, parts, hidden)| Arc::new(Message { role, origin: Origin::Host, parts, hidden }));
-    vec(message, 0..10)
-}
-
-fn tools() -> impl Strategy<Value = Vec<ToolSpec>> {
-    let schema = select(vec![
-        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
-        json!({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"$ref": "#/$defs/b"}], "$defs": {"b": {"type": "object"}}}),
-        json!({"$ref": "#/$defs/b", "$defs": {"b": {"type": "object", "properties": {"list": {"type": "array"}}}}}),
-        json!({"type": "object"}),
-        json!({}),
-        json!(true),
-        json!({"type": "object", "properties": {"a": {"description": "\0"}}, "additionalProperties": false}),
-    ]);
-    // Names of tools are unique in a session.
-    vec((names(), texts(), schema), 0..4).prop_map(|tools| {
-        let mut specs: Vec<ToolSpec> = Vec::new();
-        for (name, description, parameters) in tools {
-            if !specs.iter().any(|spec| spec.name == name) {
-                specs.push(ToolSpec { name, description, parameters });
-            }
-        }
-        specs
-    })
 }
 
 proptest! {
@@ -235,9 +116,18 @@ fn the_judge_finds_what_is_wrong() {
         {"type": "function_call", "call_id": "a", "name": "a", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "b", "output": ""},
         {"type": "reasoning", "id": "x", "encrypted_content": ""},
-    ]});
+        {"type": "message", "content": [{"type": "input_image", "image_url": "data:image/png;base64,"}]},
+    ], "max_output_tokens": 15});
     let found = problems("openai-responses", &responses).join("\n");
-    for expected in ["No tool output", "No tool call", "begins with 'rs'", "encrypted_content", "following item"] {
+    for expected in [
+        "No tool output",
+        "No tool call",
+        "begins with 'rs'",
+        "encrypted_content",
+        "following item",
+        "detail",
+        "max_output_tokens",
+    ] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
 }

@@ -1,56 +1,56 @@
-//! A judge of our request bodies: the types of the vendors' own SDKs (`judge.py`).
+//! Servers that refuse requests of the wrong shape: by the types of the vendors' own SDKs, and by the OpenAPI documents that the vendors
+//! publish (`judge.py`).
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use crate::http;
+use crate::install::{ensure_judge, folder, sources};
+use crate::process::Server;
 
-use crate::install::{ensure_judge, sources};
-
-/// A running judge. It ends with its value.
+/// The running servers. They end with their value.
 #[derive(Debug)]
-pub struct Judge {
-    child: Child,
-    given: ChildStdin,
-    said: BufReader<ChildStdout>,
-}
+pub struct Judge(Server);
 
 impl Judge {
-    /// Starts it; installs it first where it is missing.
+    /// Starts them; installs them first where they are missing.
     ///
     /// # Errors
-    /// It cannot be installed or does not start.
+    /// They cannot be installed or do not answer. The message holds the end of their log.
     pub fn start() -> Result<Self> {
-        let python = ensure_judge()?.join("bin/python");
-        let mut child = Command::new(&python)
-            .arg(sources().join("judge.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", python.display()))?;
-        let given = child.stdin.take().context("the judge has no input")?;
-        let said = BufReader::new(child.stdout.take().context("the judge has no output")?);
-        Ok(Self { child, given, said })
+        let python = ensure_judge()?.join("bin/python").display().to_string();
+        let script = sources().join("judge.py").display().to_string();
+        let server =
+            Server::start("judge", &folder("logs"), |port| vec![python.clone(), script.clone(), port.to_string()])?;
+        Ok(Self(server))
     }
 
-    /// Judges the body of a request for an answer that streams. `wire`: `anthropic`, `openai-chat`, `openai-responses`. Returns what
-    /// the SDK's types do not allow, keys that they do not have included; empty where all is well.
+    /// The addresses of both, each with its name.
+    pub fn base_urls(&self) -> [(&'static str, String); 2] {
+        ["sdk", "openapi"].map(|name| (name, format!("{}/{name}/v1", self.0.base_url())))
+    }
+
+    /// Judges the body of a request for an answer that streams, by both. `wire`: `anthropic`, `openai-chat`, `openai-responses`. Returns
+    /// what is not allowed, keys that the SDK's types do not have included; empty where all is well.
     ///
     /// # Errors
-    /// The judge has ended; what it wrote is on standard error.
-    pub fn problems(&mut self, wire: &str, body: &Value) -> Result<Vec<String>> {
-        writeln!(self.given, "{}", json!({"wire": wire, "body": body})).context("the judge has ended")?;
-        let mut line = String::new();
-        self.said.read_line(&mut line).context("the judge has ended")?;
-        serde_json::from_str(&line).with_context(|| format!("the judge wrote no list: {line:?}"))
-    }
-}
-
-impl Drop for Judge {
-    fn drop(&mut self) {
-        // It may have ended already.
-        drop(self.child.kill());
-        drop(self.child.wait());
+    /// They do not answer.
+    pub fn problems(&self, wire: &str, body: &Value) -> Result<Vec<String>> {
+        let path = match wire {
+            "anthropic" => "/v1/messages",
+            "openai-chat" => "/v1/chat/completions",
+            "openai-responses" => "/v1/responses",
+            _ => bail!("no wire format {wire}"),
+        };
+        let mut found = Vec::new();
+        for name in ["sdk", "openapi"] {
+            let answer = http::post(self.0.base_url(), &format!("/{name}{path}"), body)?;
+            if answer.status != 200 {
+                let refused: Value = serde_json::from_str(&answer.body).context("the judge wrote no JSON")?;
+                let problems = refused["problems"].as_array().context("no list of problems")?;
+                found.extend(problems.iter().map(|problem| format!("{name}: {problem}")));
+            }
+        }
+        Ok(found)
     }
 }

@@ -115,7 +115,7 @@ fn a_dropped_server_is_gone_at_once() {
 
 #[test]
 fn the_judge_knows_what_an_sdk_would_not_send() {
-    let mut judge = Judge::start().unwrap();
+    let judge = Judge::start().unwrap();
     let bodies = questions("", "hello").map(|(_, mut body)| {
         body["stream"] = json!(true);
         body

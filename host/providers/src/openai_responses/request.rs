@@ -12,6 +12,9 @@ use crate::schema::parameters;
 use crate::wires::takes;
 use crate::{Options, Wire};
 
+/// OpenAI refuses a request for fewer: "Expected a value >= 16".
+const LEAST_OUTPUT_TOKENS: u32 = 16;
+
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
     let system: Vec<&str> =
@@ -30,7 +33,7 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
         instructions: Some(system.join("\n\n")).filter(|text| !text.is_empty()),
         input,
         tools: prompt.tools.iter().map(tool).collect(),
-        max_output_tokens: prompt.max_tokens.or(options.max_tokens),
+        max_output_tokens: prompt.max_tokens.or(options.max_tokens).map(|most| most.max(LEAST_OUTPUT_TOKENS)),
         reasoning: effort.map(|effort| Reasoning { effort, summary: "auto" }),
     })
 }
@@ -69,7 +72,7 @@ fn push<'a>(turn: &'a Exchange<'_>, input: &mut Vec<Item<'a>>) {
 fn user_content<'a>(word: &'a Word<'_>) -> Content<'a> {
     match word {
         Word::Text(text) => Content::Input { text },
-        Word::Image(image) => Content::Image { image_url: data_url(image) },
+        Word::Image(image) => Content::Image { image_url: data_url(image), detail: "auto" },
     }
 }
 
@@ -80,7 +83,8 @@ fn assistant_item<'a>(part: &'a Said<'_>) -> Option<Item<'a>> {
         // Reasoning goes back only with its signature; that of another provider is not JSON and is not sent.
         Said::Thinking { text, signature, .. } => {
             let sealed: Sealed = serde_json::from_str((*signature)?).ok()?;
-            if sealed.id.is_empty() || sealed.encrypted_content.is_empty() {
+            // "Expected an ID that begins with 'rs'."
+            if !sealed.id.starts_with("rs") || sealed.encrypted_content.is_empty() {
                 return None;
             }
             let summary = (!text.is_empty()).then_some(Content::Summary { text });
@@ -155,7 +159,7 @@ enum Content<'a> {
     #[serde(rename = "input_text")]
     Input { text: &'a str },
     #[serde(rename = "input_image")]
-    Image { image_url: String },
+    Image { image_url: String, detail: &'static str },
     #[serde(rename = "summary_text")]
     Summary { text: &'a str },
 }

@@ -37,6 +37,10 @@ pub(super) fn judge(body: &Value, found: &mut Found<'_>) {
         }
     }
     images::judge(&shown, found);
+    let least = found.limit("max_output_tokens")["min"].as_u64().unwrap();
+    if body["max_output_tokens"].as_u64().is_some_and(|most| most < least) {
+        found.add("max_output_tokens", format!("integer below minimum value. Expected a value >= {least}"));
+    }
     found.count("tools", "tools", list(&body["tools"]).len());
     for (at, tool) in list(&body["tools"]).iter().enumerate() {
         found.identifier(&format!("tools[{at}].name"), "tool_name", &tool["name"]);
@@ -57,7 +61,12 @@ fn message<'v>(path: &str, item: &'v Value, found: &mut Found<'_>, shown: &mut V
         let path = format!("{path}[{at}]");
         match word(&part["type"]) {
             "input_text" => found.text(&path, word(&part["text"])),
-            "input_image" => shown.push(Shown::of_url(path, word(&part["image_url"]))),
+            "input_image" => {
+                if part["detail"].as_str().is_none() {
+                    found.add(format!("{path}.detail"), "Missing required parameter");
+                }
+                shown.push(Shown::of_url(path, word(&part["image_url"])));
+            }
             other => found.add(path, format!("Invalid value: {other:?}")),
         }
     }
