@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The most bytes of an image. Providers refuse larger ones.
-pub const MAX_IMAGE_BYTES: usize = 5 << 20;
+/// The most bytes of an image. Providers refuse one that has more than 5 MiB in base64.
+pub const MAX_IMAGE_BYTES: usize = (5 << 20) / 4 * 3;
 
 /// What an image counts as where the length of a message is estimated: providers count up to about 1,600 tokens for one, whatever
 /// the bytes of its file are.
@@ -136,9 +136,9 @@ mod tests {
         let wrong = ImageError::MediaType { media_type: "image/svg+xml".into() };
         assert_eq!(Image::new("image/svg+xml", "iVBORw=="), Err(wrong));
         let of = |digits: usize| format!("R0lGODlh{}", "A".repeat(digits - 8));
-        let most = MAX_IMAGE_BYTES / 3 * 4;
-        assert!(Image::new("image/gif", of(most)).is_ok());
-        assert!(matches!(Image::new("image/gif", of(most + 8)), Err(ImageError::TooLarge { .. })));
+        assert!(Image::new("image/gif", of(5 << 20)).is_ok());
+        let larger = Image::new("image/gif", of((5 << 20) + 4));
+        assert_eq!(larger, Err(ImageError::TooLarge { bytes: MAX_IMAGE_BYTES + 3 }));
         for (media_type, file) in [("image/jpeg", "/9j/4AAQ"), ("image/webp", "UklGRiQAAABXRUJQVlA4")] {
             assert!(Image::new(media_type, file).is_ok(), "{media_type}");
         }
