@@ -5,7 +5,7 @@ use super::walk::Simple;
 use super::word::{Part, Word};
 
 /// The most places where the arguments of a command can begin that are tried.
-const MAX_STARTS: usize = 64;
+const MAX_STARTS: usize = 32;
 
 impl Simple {
     /// Whether a pattern that asks or denies is about the command: as it is written, without the folder of its program, or without the

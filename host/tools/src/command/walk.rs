@@ -16,7 +16,7 @@ use super::wrapper;
 /// The deepest nesting of substitutions and of scripts that are arguments.
 const MAX_DEPTH: usize = 12;
 /// The most words of all commands of a line, those included that commands run in turn.
-const MAX_WORDS: usize = 20_000;
+const MAX_WORDS: usize = 10_000;
 
 /// What is known of a command line.
 #[derive(Debug, Default)]
