@@ -40,13 +40,16 @@ impl Access {
     }
 
     /// The files at or below `folder` that are not on the disk, in order of their names.
-    pub(crate) fn unsaved(&self, folder: &Path) -> Vec<PathBuf> {
-        // An embedder that cannot list its buffers has none to show.
-        let mut all = self.wait(self.files.unsaved()).unwrap_or_default();
+    ///
+    /// # Errors
+    /// They cannot be listed: an answer would pass them over.
+    pub(crate) fn unsaved(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let listed = self.wait(self.files.unsaved());
+        let mut all = listed.map_err(|error| Failure(format!("files that are not saved cannot be listed: {error}")))?;
         let is_plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
         all.retain(|path| path.starts_with(folder) && is_plain(path) && path.symlink_metadata().is_err());
         all.sort();
-        all
+        Ok(all)
     }
 
     fn wait<T>(&self, access: BoxFuture<'_, io::Result<T>>) -> io::Result<T> {

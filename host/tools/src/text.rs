@@ -1,5 +1,7 @@
 //! What tools have in common about text: reading it, counting it, showing what changed.
 
+use std::borrow::Cow;
+
 use similar::TextDiff;
 use turn::ports::FileKind;
 
@@ -16,26 +18,35 @@ const MAX_DIFF_BYTES: usize = 64 << 10;
 /// Lines shown around a change.
 const DIFF_CONTEXT: usize = 3;
 
-/// Why a file is not text.
-pub(crate) enum NotText {
-    /// It contains NUL bytes.
+/// How the bytes of a file are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    /// By its byte order mark.
+    Utf16,
+    /// One that is not known, of which ASCII is a part.
+    Other,
+    /// It is not text.
     Binary,
-    /// Its bytes are not UTF-8.
-    Encoding,
 }
 
-/// The bytes as text.
-pub(crate) fn as_text(bytes: Vec<u8>) -> Result<String, NotText> {
-    // Like `grep` and `git`: a NUL byte near the beginning means binary.
-    if bytes.iter().take(8192).any(|byte| *byte == 0) {
-        return Err(NotText::Binary);
+impl Encoding {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let is_utf32 = bytes.starts_with(&[0xff, 0xfe, 0, 0]);
+        if (bytes.starts_with(&[0xff, 0xfe]) && !is_utf32) || bytes.starts_with(&[0xfe, 0xff]) {
+            return Self::Utf16;
+        }
+        // Like `grep` and `git`: a NUL byte near the beginning means binary.
+        if bytes.iter().take(8192).any(|byte| *byte == 0) {
+            return Self::Binary;
+        }
+        if std::str::from_utf8(bytes).is_ok() { Self::Utf8 } else { Self::Other }
     }
-    String::from_utf8(bytes).map_err(|_| NotText::Encoding)
 }
 
 /// Reads a text file whole.
 pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
-    let name = &file.relative;
+    let name = &file.shown();
     let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be read: {error}"));
     let Some(status) = access.status(&file.absolute).map_err(failed)? else {
         return Err(Failure(format!("there is no file `{name}`; `find` or `list_dir` show what is there")));
@@ -53,12 +64,20 @@ pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
             "`{name}` has {size} bytes, more than the {most} that are read; `shell` can show a part of it"
         )));
     }
-    as_text(access.read(&file.absolute).map_err(failed)?).map_err(|why| match why {
-        NotText::Binary => Failure(format!("`{name}` is binary ({size} bytes); only text is read")),
-        NotText::Encoding => {
-            Failure(format!("`{name}` is not UTF-8 text ({size} bytes); convert it with `shell` first"))
+    let bytes = access.read(&file.absolute).map_err(failed)?;
+    let other = match Encoding::of(&bytes) {
+        Encoding::Utf8 => {
+            return String::from_utf8(bytes).map_err(|error| Failure(format!("`{name}` is no text: {error}")));
         }
-    })
+        Encoding::Binary => format!("is binary ({size} bytes); only text is read"),
+        Encoding::Utf16 => {
+            format!(
+                "is UTF-16 text ({size} bytes), and only UTF-8 is read and written; convert it with `shell`, as by `iconv`"
+            )
+        }
+        Encoding::Other => format!("is not UTF-8 text ({size} bytes); convert it with `shell` first"),
+    };
+    Err(Failure(format!("`{name}` {other}")))
 }
 
 /// The change as a human-readable unified diff; `None` if nothing changed. A long one is cut.
@@ -89,6 +108,11 @@ pub(crate) fn cut(mut text: String, most: usize, said: &str) -> String {
     text.truncate(end);
     text.push_str(said);
     text
+}
+
+/// A name of a file as answers show it. One with a line end or another character that cannot be seen is quoted, with escapes.
+pub(crate) fn shown(name: &str) -> Cow<'_, str> {
+    if name.chars().any(flow::is_hidden) { Cow::Owned(format!("{name:?}")) } else { Cow::Borrowed(name) }
 }
 
 /// `1 line`, `2 lines`.

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::Failure;
+use crate::text;
 
 /// The folder the tools work in.
 #[derive(Clone, Debug)]
@@ -25,6 +26,13 @@ pub(crate) struct Inside {
     pub(crate) relative: String,
     /// Whether something is there.
     pub(crate) exists: bool,
+}
+
+impl Inside {
+    /// The path for an answer.
+    pub(crate) fn shown(&self) -> String {
+        text::shown(&self.relative).into_owned()
+    }
 }
 
 impl Workspace {
@@ -122,6 +130,8 @@ fn outside(given: &str) -> Failure {
 }
 
 fn shown(relative: &Path) -> String {
-    let text = relative.to_string_lossy().replace('\\', "/");
+    let text = relative.to_string_lossy();
+    // Elsewhere it is a character of a name.
+    let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
     if text.is_empty() { ".".to_owned() } else { text }
 }

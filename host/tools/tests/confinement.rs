@@ -135,8 +135,11 @@ async fn searches_do_not_follow_links() {
     world.file("a.txt", "words inside\n");
     symlink(world.folder.path(), world.path("up")).unwrap();
     symlink(world.outside(), world.path("file")).unwrap();
-    assert_eq!(world.fine("grep", json!({"pattern": "words"})).await, "a.txt:1:words inside");
-    assert_eq!(world.fine("find", json!({"pattern": "*"})).await, "a.txt");
+    let said = world.fine("grep", json!({"pattern": "words"})).await;
+    assert_eq!(said, "a.txt:1:words inside\n[not searched, links are not followed: file, up]");
+    let (up, file) = (world.folder.path().display(), world.outside());
+    let said = world.fine("find", json!({"pattern": "*"})).await;
+    assert_eq!(said, format!("a.txt\nfile -> {}\nup -> {up}", file.display()));
 }
 
 #[test]

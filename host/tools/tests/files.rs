@@ -57,6 +57,9 @@ async fn what_is_no_text_is_refused() {
         "`a.bin` is binary (5 bytes); only text is read"
     );
     assert!(world.fails("read_file", json!({"path": "latin.txt"})).await.contains("is not UTF-8 text"));
+    world.file("utf16.txt", b"\xff\xfea\0");
+    let said = world.fails("read_file", json!({"path": "utf16.txt"})).await;
+    assert!(said.contains("is UTF-16 text (4 bytes), and only UTF-8 is read and written"), "{said}");
     assert!(world.fails("read_file", json!({"path": "d"})).await.contains("is a folder"));
     assert!(world.fails("read_file", json!({"path": "none.txt"})).await.contains("there is no file `none.txt`"));
     let file = std::fs::File::create(world.path("huge")).unwrap();

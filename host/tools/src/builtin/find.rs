@@ -7,13 +7,17 @@ use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{here, said, walk};
+use super::skipped::{Reason, Skipped};
+use super::walk::{self, Place};
+use super::{here, left_out, said};
 use crate::Failure;
 use crate::blocking::Access;
+use crate::text::shown;
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Finds files of the workspace by a glob: `*.rs` matches names in every folder, \
-                                `src/**/*.rs` matches paths. Files ignored by .gitignore are skipped.";
+                                `src/**/*.rs` matches paths. Links are shown with the place they lead \
+                                to. Files ignored by .gitignore are skipped, and `.git` always is.";
 
 /// The most files that are shown.
 const MAX_RESULTS: usize = 500;
@@ -34,52 +38,67 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
-    if !folder.exists && access.unsaved(&folder.absolute).is_empty() {
-        return Err(Failure(format!("there is no folder `{}`; omit `path` to search everywhere", folder.relative)));
+    if !folder.exists && access.unsaved(&folder.absolute)?.is_empty() {
+        let name = folder.shown();
+        return Err(Failure(format!("there is no folder `{name}`; omit `path` to search everywhere")));
     }
-    let glob = glob(&arguments.pattern)?;
-    let by_name = !arguments.pattern.contains('/');
-    let (mut found, mut more, mut unread, mut looked) = (Vec::new(), 0_usize, 0_usize, 0_usize);
-    for entry in walk::files(access, &folder.absolute, arguments.include_ignored) {
+    let glob = Glob::new(&arguments.pattern)?;
+    let (mut found, mut more, mut looked, mut skipped) = (Vec::new(), 0_usize, 0_usize, Skipped::default());
+    for place in walk::places(access, &folder.absolute, arguments.include_ignored)? {
         looked += 1;
         if access.is_stopped() || looked > walk::MAX_FILES {
             break;
         }
-        let Ok(file) = entry else {
-            unread += 1;
-            continue;
-        };
-        let path = if by_name {
-            Path::new(file.file_name().unwrap_or_default())
-        } else {
-            file.strip_prefix(&folder.absolute).unwrap_or(&file)
-        };
-        if !glob.is_match(path) {
-            continue;
-        }
-        if found.len() < MAX_RESULTS {
-            found.push(workspace.relative(&file));
-        } else {
-            more += 1;
+        let name = workspace.relative(place.path());
+        let name = shown(&name);
+        match &place {
+            Place::Unread(_) => skipped.add(Reason::Unread, &name),
+            Place::BadIgnore(_) => skipped.add(Reason::BadIgnore, &name),
+            _ if !glob.is_match(&folder.absolute, place.path()) => {}
+            _ if found.len() == MAX_RESULTS => more += 1,
+            Place::Link(link) => found.push(format!("{name} -> {}", target(link))),
+            Place::File(_) | Place::Special(_) => found.push(name.into_owned()),
         }
     }
     if found.is_empty() {
         found.push(format!("[no file matches `{}`]", arguments.pattern));
+        let is_whole = arguments.include_ignored || looked > walk::MAX_FILES;
+        let left_out = if is_whole { None } else { left_out(access, &folder.absolute, looked)? };
+        found.extend(left_out.map(str::to_owned));
     }
     if more > 0 {
         found.push(format!("[{more} more; narrow the pattern or the path]"));
     }
-    if unread > 0 {
-        found.push(format!("[{unread} places could not be read]"));
-    }
+    found.extend(skipped.lines());
     if looked > walk::MAX_FILES {
-        found.push(format!("[stopped after {} files; narrow the path]", walk::MAX_FILES));
+        found.push(walk::stopped());
     }
     Ok(said(found.join("\n")))
 }
 
-/// Reads a glob of the model's.
-pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, Failure> {
-    crate::glob::compile(pattern.strip_prefix("./").unwrap_or(pattern), true)
-        .map_err(|cause| Failure(format!("`{pattern}` is not a glob: {cause}; for example `*.rs` or `src/**/*.rs`")))
+/// Where a link leads, for an answer.
+pub(super) fn target(link: &Path) -> String {
+    match std::fs::read_link(link) {
+        Ok(target) => shown(&target.to_string_lossy()).into_owned(),
+        Err(error) => format!("[{error}]"),
+    }
+}
+
+/// A glob of the model's: about the path below the folder where it has a `/`, else about the name alone.
+pub(super) struct Glob {
+    matcher: GlobMatcher,
+    by_name: bool,
+}
+
+impl Glob {
+    pub(super) fn new(pattern: &str) -> Result<Self, Failure> {
+        let matcher = crate::glob::compile(pattern.strip_prefix("./").unwrap_or(pattern), true);
+        let said = |cause| Failure(format!("`{pattern}` is not a glob: {cause}; for example `*.rs` or `src/**/*.rs`"));
+        Ok(Self { matcher: matcher.map_err(said)?, by_name: !pattern.contains('/') })
+    }
+
+    pub(super) fn is_match(&self, folder: &Path, file: &Path) -> bool {
+        let name = || Path::new(file.file_name().unwrap_or_default());
+        self.matcher.is_match(if self.by_name { name() } else { file.strip_prefix(folder).unwrap_or(file) })
+    }
 }

@@ -1,30 +1,34 @@
 //! `grep`: lines that match a regular expression.
 
-use std::io;
+mod lines;
+
 use std::path::Path;
 
 use flow::ToolOutput;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use grep_searcher::{Searcher, SearcherBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{find, here, said, walk};
+use lines::FileSink;
+
+use super::find::Glob;
+use super::skipped::{Reason, Skipped};
+use super::walk::{self, Place};
+use super::{here, left_out, said};
 use crate::blocking::Access;
-use crate::text::{MAX_FILE_BYTES, as_text};
+use crate::text::{Encoding, MAX_FILE_BYTES, shown};
 use crate::{Failure, Shared};
 
 pub(crate) const ABOUT: &str = "Searches text files of the workspace for lines that match a regular expression, and \
-                                returns them as path:line:text. Files ignored by .gitignore and binary files are \
-                                skipped.";
+                                returns them as path:line:text. Files ignored by .gitignore, `.git` and binary files are \
+                                skipped, and links are not followed.";
 
 /// Matching lines that are given when nothing else is asked for, and the most that can be.
 const DEFAULT_MATCHES: usize = 200;
 const MAX_MATCHES: usize = 2000;
 /// The most lines of context on each side.
 const MAX_CONTEXT: usize = 20;
-/// Bytes of a line that are shown; minified files have lines of megabytes.
-const MAX_LINE_BYTES: usize = 400;
 /// The most bytes of one answer.
 const MAX_BYTES: usize = 256 << 10;
 /// Bytes of a compiled expression; the search itself is linear in the text, whatever the expression.
@@ -64,80 +68,94 @@ struct Found {
     out: String,
     matches: usize,
     most: usize,
-    /// There are more matching lines than are given.
-    full: bool,
+    /// Why there is more than what is given.
+    stopped: Option<Stop>,
     skipped: Skipped,
 }
 
-/// Files that were not searched, by reason.
-#[derive(Default)]
-struct Skipped {
-    large: usize,
-    hidden: usize,
-    unread: usize,
+/// Why a search ended early.
+#[derive(Clone, Copy)]
+enum Stop {
+    Matches,
+    Bytes,
+    Files,
 }
 
 pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let place = shared.workspace.resolve(&arguments.path)?;
-    if !place.exists && access.unsaved(&place.absolute).is_empty() {
-        return Err(Failure(format!("there is no `{}`; omit `path` to search everywhere", place.relative)));
+    if !place.exists && access.unsaved(&place.absolute)?.is_empty() {
+        return Err(Failure(format!("there is no `{}`; omit `path` to search everywhere", place.shown())));
+    }
+    if arguments.limit == Some(0) {
+        return Err(Failure::new("`limit` counts from 1; leave it out for 200 matching lines"));
     }
     let matcher = matcher(&arguments.pattern, arguments.ignore_case)?;
     let mut searcher = searcher(arguments.context.min(MAX_CONTEXT));
-    let glob = arguments.glob.as_deref().map(find::glob).transpose()?;
-    let by_name = !arguments.glob.as_deref().unwrap_or_default().contains('/');
-    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES);
-    let mut found = Found { out: String::new(), matches: 0, most, full: false, skipped: Skipped::default() };
-    for (looked, entry) in walk::files(access, &place.absolute, arguments.include_ignored).enumerate() {
-        if access.is_stopped() || found.full || looked >= walk::MAX_FILES {
+    let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
+    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).min(MAX_MATCHES);
+    let mut found = Found { out: String::new(), matches: 0, most, stopped: None, skipped: Skipped::default() };
+    let mut looked = 0;
+    for one in walk::places(access, &place.absolute, arguments.include_ignored)? {
+        if access.is_stopped() || found.stopped.is_some() {
             break;
         }
-        let Ok(file) = entry else {
-            found.skipped.unread += 1;
-            continue;
-        };
-        let below = if by_name {
-            Path::new(file.file_name().unwrap_or_default())
-        } else {
-            file.strip_prefix(&place.absolute).unwrap_or(&file)
-        };
-        if glob.as_ref().is_some_and(|glob| !glob.is_match(below)) {
-            continue;
-        }
-        let name = shared.workspace.relative(&file);
-        if shared.policy.hides(&name) {
-            found.skipped.hidden += 1;
-            continue;
-        }
-        let Some(text) = load(access, &file, &mut found.skipped) else { continue };
-        let mut sink = FileSink { found: &mut found, name: &name, before: String::new(), is_first: true };
-        if searcher.search_slice(&matcher, text.as_bytes(), &mut sink).is_err() {
-            found.skipped.unread += 1;
+        looked += 1;
+        if looked > walk::MAX_FILES {
+            found.stopped = Some(Stop::Files);
+        } else if matches!(one, Place::Unread(_) | Place::BadIgnore(_))
+            || glob.as_ref().is_none_or(|glob| glob.is_match(&place.absolute, one.path()))
+        {
+            found.look_into(shared, access, &one, (&matcher, &mut searcher));
         }
     }
-    Ok(said(told(found, &arguments.pattern)))
+    let is_whole = arguments.include_ignored || found.stopped.is_some() || found.matches > 0;
+    let left_out = if is_whole { None } else { left_out(access, &place.absolute, looked)? };
+    Ok(said(told(found, arguments, left_out)))
 }
 
-/// The file's text; `None` where it is none, or cannot be read, which is counted.
-fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
-    match access.status(path) {
-        Ok(Some(status)) if status.bytes > MAX_FILE_BYTES => {
-            skipped.large += 1;
-            return None;
+impl Found {
+    fn look_into(
+        &mut self,
+        shared: &Shared,
+        access: &Access,
+        place: &Place,
+        (matcher, searcher): (&RegexMatcher, &mut Searcher),
+    ) {
+        let relative = shared.workspace.relative(place.path());
+        let name = shown(&relative);
+        let loaded = match place {
+            Place::Link(_) => Err(Reason::Link),
+            Place::Special(_) => Err(Reason::Special),
+            Place::Unread(_) => Err(Reason::Unread),
+            Place::BadIgnore(_) => Err(Reason::BadIgnore),
+            Place::File(_) if shared.policy.hides(&relative) => Err(Reason::Restricted),
+            Place::File(path) => load(access, path),
+        };
+        let (bytes, encoding) = match loaded {
+            Ok(loaded) => loaded,
+            Err(reason) => return self.skipped.add(reason, &name),
+        };
+        if encoding == Encoding::Other {
+            self.skipped.add(Reason::Encoding, &name);
         }
-        Ok(Some(_)) => {}
-        Ok(None) | Err(_) => {
-            skipped.unread += 1;
-            return None;
+        let mut sink = FileSink { found: self, matcher, name: &name, before: String::new(), is_first: true };
+        if searcher.search_slice(matcher, &bytes, &mut sink).is_err() {
+            self.skipped.add(Reason::Unread, &name);
         }
     }
-    match access.read_in_search(path) {
-        // Binary files and other encodings are left out as announced.
-        Ok(bytes) => as_text(bytes).ok(),
-        Err(_) => {
-            skipped.unread += 1;
-            None
-        }
+}
+
+/// The content of a file; why there is none to search.
+fn load(access: &Access, path: &Path) -> Result<(Vec<u8>, Encoding), Reason> {
+    match access.status(path) {
+        Ok(Some(status)) if status.bytes > MAX_FILE_BYTES => return Err(Reason::Large),
+        Ok(Some(_)) => {}
+        Ok(None) | Err(_) => return Err(Reason::Unread),
+    }
+    let bytes = access.read_in_search(path).map_err(|_| Reason::Unread)?;
+    match Encoding::of(&bytes) {
+        Encoding::Binary => Err(Reason::Binary),
+        encoding => Ok((bytes, encoding)),
     }
 }
 
@@ -150,94 +168,37 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, Failure> {
     builder.build(pattern).map_err(|error| Failure(format!("`{pattern}` is not a valid regular expression: {error}")))
 }
 
-/// The search, with so many lines of context on each side. What is searched is known to be UTF-8.
+/// The search, with so many lines of context on each side. A byte order mark says how the text is decoded.
 fn searcher(context: usize) -> Searcher {
     let mut builder = SearcherBuilder::new();
-    builder.bom_sniffing(false).line_number(true);
+    builder.bom_sniffing(true).line_number(true);
     builder.before_context(context).after_context(context).build()
 }
 
-/// Takes the matching lines of one file.
-struct FileSink<'a> {
-    found: &'a mut Found,
-    name: &'a str,
-    /// Context of a match that is not there yet: it is not shown if there are too many matches already.
-    before: String,
-    is_first: bool,
-}
-
-impl FileSink<'_> {
-    fn line(&self, mark: char, number: Option<u64>, bytes: &[u8]) -> String {
-        let line = String::from_utf8_lossy(bytes);
-        let line = line.strip_suffix('\n').unwrap_or(&line);
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        format!("{}{mark}{}{mark}{}\n", self.name, number.unwrap_or_default(), shorten(line))
+/// The answer, with what it does not contain.
+fn told(found: Found, arguments: &Arguments, left_out: Option<&str>) -> String {
+    let Found { mut out, matches, most, stopped, skipped } = found;
+    if matches == 0 {
+        out = format!("[no line matches `{}`]\n", arguments.pattern);
     }
-}
-
-impl Sink for FileSink<'_> {
-    type Error = io::Error;
-
-    fn matched(&mut self, searcher: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
-        let found = &mut *self.found;
-        if found.matches == found.most || found.out.len() > MAX_BYTES {
-            found.full = true;
-            return Ok(false);
+    let mut notes: Vec<String> = left_out.map(str::to_owned).into_iter().collect();
+    notes.extend(stopped.map(|stop| match stop {
+        Stop::Matches if most == MAX_MATCHES => {
+            format!("[stopped after {matches} matching lines, the most that are given; narrow the search]")
         }
-        found.matches += 1;
-        let is_first = std::mem::replace(&mut self.is_first, false);
-        if is_first && searcher.after_context() > 0 && !found.out.is_empty() {
-            found.out.push_str("--\n");
+        Stop::Matches => format!("[stopped after {matches} matching lines; narrow the search or raise `limit`]"),
+        Stop::Bytes => {
+            format!(
+                "[stopped after {matches} matching lines with {MAX_BYTES} bytes; narrow the search or lower `context`]"
+            )
         }
-        found.out.push_str(&std::mem::take(&mut self.before));
-        let line = self.line(':', matched.line_number(), matched.bytes());
-        self.found.out.push_str(&line);
-        Ok(true)
+        Stop::Files => walk::stopped(),
+    }));
+    if arguments.context > MAX_CONTEXT {
+        notes.push(format!("[`context` is at most {MAX_CONTEXT} lines]"));
     }
-
-    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        let line = self.line('-', context.line_number(), context.bytes());
-        match context.kind() {
-            SinkContextKind::Before => self.before.push_str(&line),
-            SinkContextKind::After | SinkContextKind::Other => self.found.out.push_str(&line),
-        }
-        Ok(true)
-    }
-
-    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.before.push_str("--\n");
-        Ok(true)
-    }
-}
-
-fn shorten(line: &str) -> String {
-    if line.len() <= MAX_LINE_BYTES {
-        return line.to_owned();
-    }
-    format!("{} [… {} bytes]", &line[..line.floor_char_boundary(MAX_LINE_BYTES)], line.len())
-}
-
-fn told(found: Found, pattern: &str) -> String {
-    let mut out = found.out;
-    if found.matches == 0 {
-        out = format!("[no line matches `{pattern}`]\n");
-    }
-    if found.full {
-        out.push_str(&format!(
-            "[stopped after {} matching lines; narrow the search or raise `limit`]\n",
-            found.matches
-        ));
-    }
-    let skipped = found.skipped;
-    if skipped.large > 0 {
-        out.push_str(&format!("[{} files larger than {MAX_FILE_BYTES} bytes were skipped]\n", skipped.large));
-    }
-    if skipped.hidden > 0 {
-        out.push_str(&format!("[{} files were skipped because `read_file` is restricted for them]\n", skipped.hidden));
-    }
-    if skipped.unread > 0 {
-        out.push_str(&format!("[{} files could not be read]\n", skipped.unread));
-    }
+    notes.extend(skipped.lines());
+    out.push_str(&notes.join("\n"));
     out.truncate(out.trim_end().len());
     out
 }

@@ -7,10 +7,11 @@ use flow::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::find::target;
 use super::{here, said};
 use crate::Failure;
 use crate::blocking::Access;
-use crate::text::count;
+use crate::text::{count, shown};
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Lists a folder of the workspace, hidden files included: folders end with `/`, links show \
@@ -29,8 +30,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
-    let name = &folder.relative;
-    let unsaved = access.unsaved(&folder.absolute);
+    let name = &folder.shown();
+    let unsaved = access.unsaved(&folder.absolute)?;
     if !folder.exists && unsaved.is_empty() {
         return Err(Failure(format!("there is no folder `{name}`; `find` shows what is there")));
     }
@@ -47,8 +48,8 @@ pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments)
     }
     let here = unsaved.iter().filter(|path| path.parent() == Some(&*folder.absolute));
     entries.extend(here.map(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        format!("{name} ({})", size(access, path, 0))
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{} ({})", shown(&name), size(access, path, 0))
     }));
     if entries.is_empty() {
         return Ok(said(format!("[`{name}` is empty]")));
@@ -69,13 +70,12 @@ fn size(access: &Access, path: &Path, on_disk: u64) -> String {
 }
 
 fn line(access: &Access, entry: &fs::DirEntry) -> String {
-    let name = entry.file_name().to_string_lossy().into_owned();
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let name = shown(&name);
     match entry.metadata() {
         Ok(about) if about.is_dir() => format!("{name}/"),
-        Ok(about) if about.is_symlink() => {
-            let target = fs::read_link(entry.path()).map(|target| target.display().to_string());
-            format!("{name} -> {}", target.unwrap_or_else(|error| format!("[{error}]")))
-        }
+        Ok(about) if about.is_symlink() => format!("{name} -> {}", target(&entry.path())),
         Ok(about) if about.is_file() => format!("{name} ({})", size(access, &entry.path(), about.len())),
         Ok(about) => format!("{name} ({})", count(usize::try_from(about.len()).unwrap_or(usize::MAX), "byte")),
         Err(error) => format!("{name} [{error}]"),

@@ -6,9 +6,11 @@ mod grep;
 mod list_dir;
 mod read_file;
 mod shell;
+mod skipped;
 mod walk;
 mod write_file;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
@@ -167,7 +169,8 @@ impl Decoded {
             Subject::Command(_) => Some(format!("runs with sh in {}", workspace.root().display())),
             Subject::Path(path) => {
                 let real = workspace.resolve(&path).ok()?.relative;
-                (workspace.by_name(&path)? != real).then(|| format!("the path `{path}` leads to `{real}`"))
+                (workspace.by_name(&path)? != real)
+                    .then(|| format!("the path `{path}` leads to `{}`", crate::text::shown(&real)))
             }
         }
     }
@@ -206,6 +209,13 @@ fn on_files(shared: &Shared, decoded: &Decoded, access: &Access) -> Result<ToolO
 /// A plain answer.
 fn said(content: impl Into<String>) -> ToolOutput {
     ToolOutput { content: content.into(), diff: None, is_error: false }
+}
+
+/// Whether a search by name with nothing to show left files out, in words.
+fn left_out(access: &Access, folder: &Path, seen: usize) -> Result<Option<&'static str>, Failure> {
+    let said = "[files that .gitignore leaves out were not searched; `include_ignored` adds them]";
+    // There are more places when nothing is ignored.
+    Ok(walk::places(access, folder, true)?.nth(seen).map(|_| said))
 }
 
 /// The workspace itself: what a search without a path is about.

@@ -41,12 +41,12 @@ pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments)
     }
     let content = text::read(&file, access)?;
     if content.is_empty() {
-        return Ok(said(format!("[`{}` is empty]", file.relative)));
+        return Ok(said(format!("[`{}` is empty]", file.shown())));
     }
     let lines: Vec<&str> = content.split_inclusive('\n').collect();
     if first > lines.len() {
         let has = count(lines.len(), "line");
-        return Err(Failure(format!("`{}` has {has}; there is nothing from line {first} on", file.relative)));
+        return Err(Failure(format!("`{}` has {has}; there is nothing from line {first} on", file.shown())));
     }
     let mut out = String::new();
     let mut taken = 0;

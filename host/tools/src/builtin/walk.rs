@@ -6,20 +6,43 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
+use crate::Failure;
 use crate::blocking::Access;
 
-/// The maximum number of files that one walk visits.
+/// The maximum number of places that one walk visits.
 pub(crate) const MAX_FILES: usize = 200_000;
 
-/// A place that could not be read.
-pub(crate) struct Unread;
+/// What a walk comes to, other than folders.
+pub(crate) enum Place {
+    File(PathBuf),
+    Link(PathBuf),
+    /// A pipe, a socket or a device.
+    Special(PathBuf),
+    /// A folder or a file that cannot be read.
+    Unread(PathBuf),
+    /// An ignore file of which a part cannot be used.
+    BadIgnore(PathBuf),
+}
 
-/// All files below `folder` (or `folder` itself, when it is one), in order of their names.
-pub(crate) fn files(
+impl Place {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Link(path) | Self::Special(path) | Self::Unread(path) | Self::BadIgnore(path) => {
+                path
+            }
+        }
+    }
+}
+
+/// All places below `folder` (or `folder` itself, when it is a file), in order of their names.
+///
+/// # Errors
+/// Files that are not on the disk cannot be listed.
+pub(crate) fn places(
     access: &Access,
     folder: &Path,
     ignored: bool,
-) -> impl Iterator<Item = Result<PathBuf, Unread>> + use<> {
+) -> Result<impl Iterator<Item = Place> + use<>, Failure> {
     let mut builder = WalkBuilder::new(folder);
     builder
         .standard_filters(!ignored)
@@ -32,12 +55,40 @@ pub(crate) fn files(
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(|entry| entry.file_name() != ".git");
-    let file = |entry: Result<ignore::DirEntry, ignore::Error>| match entry {
-        Ok(entry) => entry.file_type().is_some_and(|kind| kind.is_file()).then(|| Ok(entry.into_path())),
-        Err(_) => Some(Err(Unread)),
+    let root = folder.to_owned();
+    let place = move |entry: Result<ignore::DirEntry, ignore::Error>| match entry {
+        Ok(entry) => {
+            let kind = entry.file_type()?;
+            if let Some(error) = entry.error().filter(|_| !ignored) {
+                return Some(Place::BadIgnore(path_of(error).unwrap_or(entry.path()).to_owned()));
+            }
+            let of_kind = if kind.is_symlink() {
+                Place::Link
+            } else if kind.is_file() {
+                Place::File
+            } else {
+                Place::Special
+            };
+            (!kind.is_dir()).then(|| of_kind(entry.into_path()))
+        }
+        Err(error) => Some(Place::Unread(path_of(&error).unwrap_or(&root).to_owned())),
     };
-    let unsaved = access.unsaved(folder);
+    let unsaved = access.unsaved(folder)?;
     // There is nothing to walk where all that is there is not on the disk.
-    let on_disk = folder.symlink_metadata().is_ok().then(|| builder.build().filter_map(file));
-    on_disk.into_iter().flatten().chain(unsaved.into_iter().map(Ok))
+    let on_disk = folder.symlink_metadata().is_ok().then(|| builder.build().filter_map(place));
+    Ok(on_disk.into_iter().flatten().chain(unsaved.into_iter().map(Place::File)))
+}
+
+/// Says that a walk ended early.
+pub(crate) fn stopped() -> String {
+    format!("[stopped after {MAX_FILES} files; narrow the path]")
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
 }

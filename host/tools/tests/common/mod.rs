@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use flow::PermissionMode;
 use flow::{CallId, Permission, ToolCall, ToolOutput};
@@ -106,4 +107,35 @@ pub fn anywhere(folder: &Path, text: &str) -> bool {
             fs::read_to_string(&path).is_ok_and(|found| found.contains(text))
         }
     })
+}
+
+/// Whether permissions do not hold for this process.
+#[cfg(unix)]
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
+}
+
+/// Runs a test of this program again in another way, with a folder that is prepared for it.
+#[cfg(unix)]
+pub fn again(test: &str, folder: &Path, mut program: Command, then: &str) {
+    let me = std::env::current_exe().unwrap();
+    let command = format!("{then} exec \"$0\" --exact {test} --nocapture");
+    program.args(["sh", "-c", &command]).arg(me).env("TIDEGATE_TEST_AGAIN", folder).stdin(Stdio::null());
+    let output = program.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{out}{err}");
+}
+
+/// A program that runs another one without the rights of a superuser.
+#[cfg(unix)]
+pub fn nobody() -> Command {
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    other
+}
+
+/// The folder of a test that runs again.
+pub fn prepared() -> Option<BuiltinTools> {
+    let folder = std::env::var_os("TIDEGATE_TEST_AGAIN")?;
+    Some(BuiltinTools::new(folder, ToolSettings::default()).unwrap())
 }
