@@ -8,7 +8,7 @@ use turn::ports::FileKind;
 
 use crate::Failure;
 use crate::blocking::Access;
-use crate::text::{self, count};
+use crate::text::{self, count, line_ends};
 use crate::workspace::{Inside, Workspace};
 
 /// The new content of a file, and what the file was when that was computed.
@@ -43,7 +43,7 @@ impl Before {
     /// # Errors
     /// It is a folder, a device or the like, or its metadata cannot be read.
     pub(crate) fn of(file: &Inside, access: &Access) -> Result<Self, Failure> {
-        let name = &file.relative;
+        let name = &file.shown();
         let failed = |error| Failure(format!("`{name}` cannot be read: {error}"));
         let Some(status) = access.status(&file.absolute).map_err(failed)? else { return Ok(Self::Missing) };
         match status.kind {
@@ -68,12 +68,12 @@ impl Change {
     /// The change as a unified diff, whole; `None` for a new file, all of which is the argument.
     pub(crate) fn whole_diff(&self) -> Option<String> {
         let before = self.before.text().filter(|_| self.before != Before::Missing)?;
-        text::whole_diff(&self.file.relative, before, &self.after)
+        text::whole_diff(&self.file.shown(), before, &self.after)
     }
 
     /// What arguments and diff do not show.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let name = &self.file.relative;
+        let name = &self.file.shown();
         let mut notes = vec![match &self.before {
             Before::Missing => format!("creates the file `{name}`"),
             Before::Text(before) if *before == self.after => format!("`{name}` has this content already"),
@@ -85,10 +85,21 @@ impl Change {
                 )
             }
         }];
-        if !same_words(&self.given, name) {
+        if !same_words(&self.given, &self.file.relative) {
             notes.push(format!("the path `{}` leads to `{name}`", self.given));
         }
+        notes.extend(self.besides());
         notes
+    }
+
+    /// What the change does besides, which neither its diff nor its size shows.
+    fn besides(&self) -> Vec<String> {
+        let lost = self.before.text().map(|before| line_ends::lost(before, &self.after)).unwrap_or_default();
+        let mut besides: Vec<String> = lost.into_iter().map(str::to_owned).collect();
+        if let Some(names) = names_of(&self.file.absolute).filter(|names| *names > 1) {
+            besides.push(format!("it is one file with {names} names (hard links)"));
+        }
+        besides
     }
 
     /// Writes the new content.
@@ -96,7 +107,7 @@ impl Change {
     /// # Errors
     /// The path leads elsewhere by now, the file is not what it was, or it cannot be written.
     pub(crate) fn apply(&self, workspace: &Workspace, access: &Access) -> Result<ToolOutput, Failure> {
-        let name = &self.file.relative;
+        let name = &self.file.shown();
         let now = workspace.resolve(&self.given)?;
         if now != self.file || Before::of(&now, access)? != self.before {
             return Err(Failure(format!(
@@ -107,14 +118,28 @@ impl Change {
             return Ok(said(format!("`{name}` has this content already; nothing was written")));
         }
         let failed = |error| Failure(format!("`{name}` cannot be written: {error}"));
+        let besides = self.besides();
         access.write(&self.file.absolute, &self.after).map_err(failed)?;
         let size = format!("{}, {}", count(self.after.lines().count(), "line"), count(self.after.len(), "byte"));
         let verb = if self.before == Before::Missing { "created" } else { "replaced" };
-        let mut output = said(self.done.clone().unwrap_or_else(|| format!("{verb} `{name}` ({size})")));
+        let done = self.done.clone().unwrap_or_else(|| format!("{verb} `{name}` ({size})"));
+        let mut output = said(std::iter::once(done).chain(besides).collect::<Vec<_>>().join("; "));
         // If the old content was not text, or too large, there is no diff to show.
         output.diff = self.before.text().and_then(|before| text::diff(name, before, &self.after));
         Ok(output)
     }
+}
+
+/// How many names a file has; `None` where there is none on the disk.
+#[cfg(unix)]
+fn names_of(file: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    file.symlink_metadata().ok().map(|about| about.nlink())
+}
+
+#[cfg(not(unix))]
+fn names_of(_: &Path) -> Option<u64> {
+    None
 }
 
 /// Whether two paths have the same components, `.` left out.

@@ -5,7 +5,7 @@
 //! (`builtin`). Whether it may run at all is decided before, without asking anybody (`permission`).
 //!
 //! The workspace is a fence for paths, not a jail: `shell` runs with the rights of the host, which is why it asks by
-//! default. Hard links are not recognised.
+//! default. Hard links are not recognised: what is written to a file is there under its other names, too.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -18,6 +18,7 @@ mod glob;
 mod guard;
 mod permission;
 mod prepared;
+mod replace;
 mod text;
 mod workspace;
 

@@ -9,6 +9,8 @@ use crate::Failure;
 use crate::blocking::Access;
 use crate::workspace::Inside;
 
+pub(crate) mod line_ends;
+
 /// The largest file that is read whole: 16 MiB. A larger one is for `shell`.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
 

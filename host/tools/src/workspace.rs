@@ -59,6 +59,7 @@ impl Workspace {
         if given.contains('\0') {
             return Err(Failure::new("the path contains a NUL byte, which is not allowed in file names"));
         }
+        self.check()?;
         let asked = self.root.join(given);
         let components: Vec<Component<'_>> = asked.components().collect();
         let (existing, taken) = self.existing(&components, given)?;
@@ -78,6 +79,19 @@ impl Workspace {
         let Ok(relative) = absolute.strip_prefix(&self.root) else { return Err(outside(given)) };
         let relative = shown(relative);
         Ok(Inside { absolute, relative, exists: taken == components.len() })
+    }
+
+    /// Whether the folder is still there.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let why = match fs::metadata(&self.root) {
+            Ok(about) if about.is_dir() => return Ok(()),
+            Ok(_) => "it is not a folder any more".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let root = self.root.display();
+        Err(Failure(format!(
+            "the folder of the workspace, `{root}`, cannot be used any more: {why}. Create it again, or end the session"
+        )))
     }
 
     /// The canonical form of the longest beginning that exists, and how many components that is.

@@ -146,11 +146,27 @@ async fn an_edit_that_fits_nothing_says_what_is_near() {
 }
 
 #[tokio::test]
-async fn plain_line_ends_stand_for_those_of_the_file() {
+async fn a_file_keeps_its_line_ends() {
     let world = World::new();
-    world.file("a.txt", "one\r\ntwo\r\nthree\r\n");
-    world.fine("edit_file", json!({"path": "a.txt", "old_text": "one\ntwo", "new_text": "1\n2"})).await;
-    assert_eq!(world.read("a.txt"), "1\r\n2\r\nthree\r\n");
+    for (old, new) in [("one\ntwo", "1\n2"), ("one\r\ntwo", "1\n2"), ("one\ntwo", "1\r\n2")] {
+        world.file("a.txt", "one\r\ntwo\r\nthree\r\n");
+        world.fine("edit_file", json!({"path": "a.txt", "old_text": old, "new_text": new})).await;
+        assert_eq!(world.read("a.txt"), "1\r\n2\r\nthree\r\n", "{old:?} {new:?}");
+    }
+    // A file that is replaced as a whole has what was written, and that is said.
+    let said = world.fine("write_file", json!({"path": "a.txt", "content": "one\n"})).await;
+    assert_eq!(said, "replaced `a.txt` (1 line, 4 bytes); its line ends were CRLF and are plain line feeds now");
+    world.file("b.txt", "\u{feff}one\r\n");
+    let write = call("write_file", json!({"path": "b.txt", "content": "two\n"}));
+    let notes = turn::ports::Tools::prepare(&world.tools, &write).preview().await.notes;
+    assert_eq!(
+        notes,
+        [
+            "changes the file `b.txt`",
+            "its line ends were CRLF and are plain line feeds now",
+            "its byte order mark is gone"
+        ]
+    );
     world.file("mixed.txt", "one\r\ntwo\nthree\n");
     world.fails("edit_file", json!({"path": "mixed.txt", "old_text": "one\ntwo", "new_text": "x"})).await;
 }
@@ -255,6 +271,64 @@ proptest! {
     }
 }
 
+/// A search for what is near ends somewhere, and says so.
+#[tokio::test]
+async fn an_edit_of_a_long_file_says_how_far_it_looked() {
+    let world = World::new();
+    world.file("a.txt", format!("{}needle here\n", "\n".repeat(20_000)));
+    let said = world.fails("edit_file", json!({"path": "a.txt", "old_text": "needle there", "new_text": "x"})).await;
+    assert!(said.contains("no similar line is among the first 20000; read the file first"), "{said}");
+}
+
+/// Names with line ends forge no lines of an answer, and can be read.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_name_with_a_line_end_forges_no_line() {
+    let world = World::new();
+    let name = "a\nREADME.md (9 bytes)\nz";
+    world.file(name, "hit\n").file("back\\slash", "hit\n");
+    std::os::unix::fs::symlink("to\nb", world.path("link")).unwrap();
+    let shown = r#""a\nREADME.md (9 bytes)\nz""#;
+    let listed = world.fine("list_dir", json!({})).await;
+    assert_eq!(listed, format!("{shown} (4 bytes)\nback\\slash (4 bytes)\nlink -> \"to\\nb\""));
+    let found = world.fine("find", json!({"pattern": "*"})).await;
+    assert_eq!(found, format!("{shown}\nback\\slash\nlink -> \"to\\nb\""));
+    let said = world.fine("grep", json!({"pattern": "hit"})).await;
+    assert_eq!(said, format!("{shown}:1:hit\nback\\slash:1:hit\n[not searched, links are not followed: link]"));
+    assert_eq!(world.fine("read_file", json!({"path": name})).await, "hit\n");
+    assert_eq!(world.fine("read_file", json!({"path": "back\\slash"})).await, "hit\n");
+    let output = world.call("edit_file", json!({"path": name, "old_text": "hit", "new_text": "x"})).await;
+    assert_eq!(output.content, format!("`{shown}` is changed in 1 place"));
+    assert!(output.diff.unwrap().starts_with(&format!("--- a/{shown}\n")), "a name is no part of a diff");
+    let said = world.fails("edit_file", json!({"path": name, "old_text": "hit", "new_text": "x"})).await;
+    assert!(said.starts_with(&format!("`old_text` is not in `{shown}` (0 matches)")), "{said}");
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_gone_is_named() {
+    let world = World::new();
+    let root = world.tools.workspace().to_owned();
+    std::fs::remove_dir_all(&root).unwrap();
+    for (tool, arguments) in [
+        ("shell", json!({"command": "echo hi"})),
+        ("read_file", json!({"path": "a"})),
+        ("write_file", json!({"path": "a/b", "content": ""})),
+        ("list_dir", json!({})),
+        ("find", json!({"pattern": "*"})),
+        ("grep", json!({"pattern": "x"})),
+    ] {
+        let output = world.call(tool, arguments).await;
+        assert!(output.is_error, "{tool}: {}", output.content);
+        let expected =
+            format!("the folder of the workspace, `{}`, cannot be used any more: No such file", root.display());
+        assert!(output.content.starts_with(&expected), "{tool}: {}", output.content);
+    }
+    assert!(!root.exists());
+    std::fs::write(&root, "").unwrap();
+    let output = world.call("shell", json!({"command": "echo hi"})).await;
+    assert!(output.content.contains("it is not a folder any more"), "{}", output.content);
+}
+
 #[tokio::test]
 async fn an_edit_that_would_grow_a_file_beyond_reason_is_refused_before_it_is_made() {
     let world = World::new();
@@ -281,10 +355,11 @@ mod shown {
         let shown: Vec<(&str, &str)> =
             preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
         assert_eq!(shown, [("path", "./a.txt"), ("old_text", "line 3\n"), ("new_text", "\u{202e}3\r\n")]);
-        assert!(preview.diff.unwrap().contains("-line 3\n+\u{202e}3\r\n"));
+        // The file keeps its line ends.
+        assert!(preview.diff.unwrap().contains("-line 3\n+\u{202e}3\n"));
         assert_eq!(preview.notes, ["changes the file `a.txt`"]);
         assert!(!prepared.run(&|_| {}).await.is_error);
-        assert_eq!(world.read("a.txt"), before.replacen("line 3\n", "\u{202e}3\r\n", 1));
+        assert_eq!(world.read("a.txt"), before.replacen("line 3\n", "\u{202e}3\n", 1));
     }
 
     #[tokio::test]

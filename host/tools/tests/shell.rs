@@ -91,6 +91,11 @@ async fn a_shorter_time_can_be_asked_for_and_a_longer_one_not() {
     let world = world(300, 1 << 16);
     assert!(world.fails("shell", json!({"command": "sleep 5", "timeout_ms": 50})).await.contains("after 50 ms"));
     assert!(world.fails("shell", json!({"command": "sleep 5", "timeout_ms": 60_000})).await.contains("after 300 ms"));
+    assert_eq!(
+        world.fails("shell", json!({"command": "touch made", "timeout_ms": 0})).await,
+        "`timeout_ms` is 0; it is at least 1, and the operator's limit of 300 ms when left out"
+    );
+    assert!(!world.path("made").exists());
 }
 
 #[tokio::test]

@@ -7,12 +7,12 @@ use similar::TextDiff;
 use crate::Failure;
 use crate::blocking::Access;
 use crate::change::{Before, Change};
-use crate::text::{self, count};
+use crate::text::{self, count, line_ends};
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Changes a part of a text file: old_text, which must be in the file exactly once, becomes \
-                                new_text. White space counts. To change every occurrence set replace_all. In a file with \
-                                CRLF line ends, plain line ends in old_text and new_text match them.";
+                                new_text. White space counts. To change every occurrence set replace_all. The file keeps \
+                                its line ends: CRLF and plain ones in old_text and new_text are taken for those.";
 
 /// How many places are named in an error.
 const MAX_PLACES: usize = 10;
@@ -54,7 +54,7 @@ pub(crate) fn plan(
     hides: impl Fn(&str) -> bool,
 ) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
-    let name = &file.relative;
+    let name = &file.shown();
     let before = text::read(&file, access)?;
     if arguments.old_text.is_empty() {
         return Err(Failure(format!("`old_text` is empty; to write all of `{name}` use `write_file`")));
@@ -62,10 +62,10 @@ pub(crate) fn plan(
     if arguments.old_text == arguments.new_text {
         return Err(Failure::new("`old_text` and `new_text` are the same; nothing would change"));
     }
-    let (old, new) = line_ends(&before, &arguments.old_text, &arguments.new_text);
+    let (old, new) = line_ends::fitted(&before, &arguments.old_text, &arguments.new_text);
     let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
-        0 if hides(name) => return Err(Failure(format!("`old_text` is not in `{name}` (0 matches)"))),
+        0 if hides(&file.relative) => return Err(Failure(format!("`old_text` is not in `{name}` (0 matches)"))),
         0 => return Err(Failure(not_found(name, &before, &old))),
         1 => {}
         _ if arguments.replace_all => {}
@@ -85,16 +85,6 @@ pub(crate) fn plan(
     let after = before.replace(&old, &new);
     let done = Some(format!("`{name}` is changed in {}", count(places.len(), "place")));
     Ok(Change { given: arguments.path.clone(), before: Before::Text(before), file, after, done })
-}
-
-/// Both texts with the file's line ends, where the file has CRLF only and the texts have none.
-fn line_ends(file: &str, old: &str, new: &str) -> (String, String) {
-    let crlf = file.matches("\r\n").count();
-    let only = crlf > 0 && crlf == file.matches('\n').count();
-    if only && !old.contains('\r') && !new.contains('\r') {
-        return (old.replace('\n', "\r\n"), new.replace('\n', "\r\n"));
-    }
-    (old.to_owned(), new.to_owned())
 }
 
 fn ambiguous(name: &str, file: &str, places: &[usize], many: usize) -> String {
@@ -122,6 +112,9 @@ fn not_found(name: &str, file: &str, old: &str) -> String {
     match nearest(file, old) {
         Some((line, text)) => {
             format!("{message}; the nearest is line {line}: `{text}`. Read the file and copy the text exactly")
+        }
+        None if file.lines().nth(MAX_NEAR_LINES).is_some() => {
+            format!("{message}, and no similar line is among the first {MAX_NEAR_LINES}; read the file first")
         }
         None => format!("{message}, and no similar line is; read the file first"),
     }

@@ -106,7 +106,7 @@ pub(crate) async fn run_in_terminal(
 /// Returns the time limit of a command.
 ///
 /// # Errors
-/// It cannot be run: it is empty, or contains a NUL byte.
+/// It cannot be run: it is empty or contains a NUL byte, its time is 0, or the workspace is gone.
 fn checked(shared: &Shared, arguments: &Arguments) -> Result<Duration, Failure> {
     if arguments.command.trim().is_empty() {
         return Err(Failure::new("`command` is empty"));
@@ -114,6 +114,13 @@ fn checked(shared: &Shared, arguments: &Arguments) -> Result<Duration, Failure> 
     if arguments.command.contains('\0') {
         return Err(Failure::new("`command` contains a NUL byte, which is not allowed in arguments"));
     }
+    if arguments.timeout_ms == Some(0) {
+        let limit = shared.settings.shell_timeout.as_millis();
+        return Err(Failure(format!(
+            "`timeout_ms` is 0; it is at least 1, and the operator's limit of {limit} ms when left out"
+        )));
+    }
+    shared.workspace.check()?;
     let asked = arguments.timeout_ms.map(Duration::from_millis);
     Ok(asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout)))
 }

@@ -31,7 +31,7 @@ impl Arguments {
 pub(crate) fn plan(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     if arguments.path.ends_with('/') {
-        return Err(Failure(format!("`{}` is a folder; name the file to write", file.relative)));
+        return Err(Failure(format!("`{}` is a folder; name the file to write", file.shown())));
     }
     let before = Before::of(&file, access)?;
     Ok(Change { given: arguments.path.clone(), file, before, after: arguments.content.clone(), done: None })
