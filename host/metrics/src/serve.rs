@@ -1,5 +1,6 @@
 //! An HTTP endpoint with one path, `/metrics`, for a Prometheus server. It has no authentication and no encryption.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -13,17 +14,22 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use crate::Metrics;
 use crate::text::{self, Format};
 
 /// The path of the metrics.
 const PATH: &str = "/metrics";
-/// So many connections are served at once; others wait.
-const CONNECTIONS: usize = 16;
-/// A connection that takes longer is closed.
+/// So many connections are open at once: for one more the oldest is closed. A request takes a millisecond, so the oldest is one that sends
+/// nothing, or sends or reads slowly.
+const CONNECTIONS: usize = 64;
+/// A connection whose request and response take longer is closed.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A connection is closed where its request is not complete by then.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
+/// The most bytes of a request's head; a larger one is refused with status 431.
+const MAX_HEAD: usize = 16 << 10;
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -89,16 +95,22 @@ impl Drop for MetricsServer {
     }
 }
 
-/// Accepts connections for ever. The tasks of the connections end with this one.
+/// Accepts connections for ever, and waits for none of them. Their tasks end with this one.
 async fn accept(listener: TcpListener, metrics: Metrics) {
-    let mut connections = JoinSet::new();
+    let (mut connections, mut open) = (JoinSet::new(), VecDeque::new());
     loop {
-        while connections.try_join_next().is_some() {}
-        if connections.len() >= CONNECTIONS {
-            connections.join_next().await;
-        }
         match listener.accept().await {
-            Ok((stream, _)) => drop(connections.spawn(connection(stream, metrics.clone()))),
+            Ok((stream, _)) => {
+                while connections.try_join_next().is_some() {}
+                open.retain(|one: &AbortHandle| !one.is_finished());
+                if open.len() >= CONNECTIONS
+                    && let Some(oldest) = open.pop_front()
+                {
+                    tracing::debug!("{CONNECTIONS} connections to the metrics are open: the oldest is closed");
+                    oldest.abort();
+                }
+                open.push_back(connections.spawn(connection(stream, metrics.clone())));
+            }
             Err(error) => {
                 tracing::warn!("cannot accept a connection to the metrics: {error}");
                 tokio::time::sleep(PAUSE).await;
@@ -107,11 +119,11 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
     }
 }
 
-/// Serves one request: a connection that is kept for the next one would take the place of others.
+/// Serves one request; the response says that the connection is closed.
 async fn connection(stream: TcpStream, metrics: Metrics) {
     let service = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, &metrics))));
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    http.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(REQUEST_PATIENCE).max_buf_size(MAX_HEAD);
     match tokio::time::timeout(PATIENCE, http.serve_connection(TokioIo::new(stream), service)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!("a request for the metrics failed: {error}"),

@@ -65,12 +65,49 @@ async fn other_paths_methods_and_requests_are_refused() {
     assert!(head.starts_with("http/1.1 400"), "{head}");
 }
 
+/// What clients do that send no complete request, or do not read the response.
+const STRAGGLERS: [(&str, &str); 5] = [
+    ("sends nothing", ""),
+    ("sends a part of the first line", "GET /met"),
+    ("sends headers without an end", "GET /metrics HTTP/1.1\r\nHost: x\r\nX-A: b\r\n"),
+    ("sends a body without an end", "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nx"),
+    ("does not read", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
+];
+
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_send_nothing_do_not_keep_others_out() {
+async fn no_number_of_stragglers_keeps_others_out() {
     let (metrics, server) = served().await;
-    let idle: Vec<TcpStream> = (0..15).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
-    assert_eq!(get(server.address(), "/metrics", "").1, metrics.prometheus());
-    drop(idle);
+    for (what, bytes) in STRAGGLERS {
+        let straggler = || {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            stream.write_all(bytes.as_bytes()).unwrap();
+            stream
+        };
+        let mut open: Vec<TcpStream> = (0..200).map(|_| straggler()).collect();
+        assert_eq!(get(server.address(), "/metrics", "").1, metrics.prometheus(), "200 clients of which each {what}");
+        // The first had to make way for later ones: it gets the end, or what it has asked for, and does not wait for ever.
+        let mut rest = Vec::new();
+        drop(open[0].read_to_end(&mut rest));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_heads_are_refused_and_connections_are_not_kept() {
+    let (metrics, server) = served().await;
+    let address = server.address();
+    let (large, many) = (format!("X-A: {}\r\n", "b".repeat(60_000)), "X-A: b\r\n".repeat(500));
+    for headers in [&large, &many] {
+        let (head, _) = get(address, "/metrics", headers);
+        assert!(head.starts_with("http/1.1 431"), "{head}");
+    }
+    assert_eq!(get(address, "/metrics", &format!("X-A: {}\r\n", "b".repeat(4_000))).1, metrics.prometheus());
+    let again = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n").repeat(2);
+    let (head, body) = exchange(address, &again);
+    assert!(head.contains("connection: close"), "{head}");
+    assert_eq!(body, metrics.prometheus(), "one response");
+    let (head, body) = exchange(address, "GET /metrics HTTP/1.0\r\n\r\n");
+    assert!(head.starts_with("http/1.0 200"), "{head}");
+    assert_eq!(body, metrics.prometheus());
 }
 
 #[tokio::test(flavor = "multi_thread")]
