@@ -46,7 +46,7 @@ pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<E
     while let Some(event) = turn.next().await {
         troubles.take(&event);
     }
-    troubles.problems(1).iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
+    troubles.take_problems(1).iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
     let origins = tool_origins(&session.loaded());
     let report = turn.report().await;
     let prompt = captured.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();

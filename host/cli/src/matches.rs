@@ -7,28 +7,24 @@ use tidegate::{Action, RuleMatch};
 /// The matches of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct Matches {
-    /// Rules that stopped the model in this turn, until one of their matches is let through.
-    stopped: BTreeSet<String>,
+    /// Rules of which a match that passed has a line in this turn.
+    passed: BTreeSet<String>,
     /// Rules that the model is reminded of in this turn: a further match passes, and nothing is wrong.
     reminded: BTreeSet<String>,
 }
 
 impl Matches {
     pub(crate) fn begin_turn(&mut self) {
-        self.stopped.clear();
+        self.passed.clear();
         self.reminded.clear();
     }
 
-    /// Whether a match has a line. Matches that the model is only reminded of have one in each turn, since a word can occur often. What stops
-    /// or blocks has a line each time, and so has the first match that a rule lets through after it has stopped the model.
+    /// Whether a match has a line. What stops or blocks has one each time. Matches that the model is only reminded of, and those that a rule
+    /// lets through, have one for each rule in a turn, since a word can occur often.
     pub(crate) fn tells(&mut self, found: &RuleMatch, action: Action, first: bool, again: bool) -> bool {
         match action {
-            Action::Interrupt | Action::Stop => {
-                self.stopped.insert(found.rule.clone());
-                true
-            }
-            Action::Block => true,
-            Action::Pass => self.stopped.remove(&found.rule) || first || again,
+            Action::Interrupt | Action::Stop | Action::Block => true,
+            Action::Pass => self.is_let_through(found, action) && self.passed.insert(found.rule.clone()),
             Action::Remind => {
                 self.reminded.insert(found.rule.clone());
                 first || again
@@ -36,9 +32,9 @@ impl Matches {
         }
     }
 
-    /// Whether a match that has a line is a problem of the turn: the rule would have acted, and its budget is spent.
-    pub(crate) fn is_let_through(&self, found: &RuleMatch, action: Action, again: bool) -> bool {
-        action == Action::Pass && !again && !self.reminded.contains(&found.rule)
+    /// Whether a match is a problem of the turn: the rule would have acted, and is used up, or its budget is spent.
+    pub(crate) fn is_let_through(&self, found: &RuleMatch, action: Action) -> bool {
+        action == Action::Pass && !self.reminded.contains(&found.rule)
     }
 }
 

@@ -221,7 +221,7 @@ impl Show {
                 && let Some(Ended { report, rules }) = self.turns.recv().await
             {
                 is_over = true;
-                let problems: Vec<&String> = rules.iter().chain(summary.problems(event.place.turn)).collect();
+                let problems = [rules, summary.take_problems(event.place.turn)].concat();
                 let object = as_json(&self.thread, &report, &shown.rest(), &problems);
                 screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
             }
@@ -250,7 +250,7 @@ impl Show {
 
 /// A turn as one object. `partial`: what was shown of an answer that did not come to its end. `problems`: what went wrong in
 /// addition to the turn's status, such as a plugin that failed or a rule that cannot be used as written, a line each.
-fn as_json(session: &str, report: &TurnReport, partial: &str, problems: &[&String]) -> serde_json::Value {
+fn as_json(session: &str, report: &TurnReport, partial: &str, problems: &[String]) -> serde_json::Value {
     json!({
         "session": session,
         "status": transcript::status(&report.status),

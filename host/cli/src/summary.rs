@@ -37,12 +37,18 @@ impl Summary {
             EventKind::ExtensionTool(report) => {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
             }
-            EventKind::RuleFired { found, action, first, again }
-                if self.matches.tells(found, *action, *first, *again)
-                    && self.matches.is_let_through(found, *action, *again) =>
-            {
-                vec![format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text)]
+            // All of them, and not one for each rule: whoever reads the object decides about each.
+            EventKind::RuleFired { found, action, first, again } => {
+                let _has_line = self.matches.tells(found, *action, *first, *again);
+                let is_problem = self.matches.is_let_through(found, *action);
+                let what =
+                    || format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text);
+                is_problem.then(what).into_iter().collect()
             }
+            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
+                vec![format!("the conversation was not summarised: {error}")]
+            }
+            EventKind::ChildThreadFailed { child, error } => vec![format!("session {child}: {error}")],
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::JournalFailed { message, .. } | EventKind::StateLost { message } => {
                 self.state_lost = true;
@@ -61,9 +67,11 @@ impl Summary {
         self.count(event);
     }
 
-    /// What went wrong in a turn, counted from 1, beside its status: a line each, in order.
-    pub(crate) fn problems(&self, turn: u32) -> &[String] {
-        self.problems.get(&turn).map_or(&[], Vec::as_slice)
+    /// Takes what went wrong up to the end of a turn, counted from 1, in addition to its status: a line each, in order. What is reported
+    /// when the session begins belongs to no turn, and is a problem of the first.
+    pub(crate) fn take_problems(&mut self, turn: u32) -> Vec<String> {
+        let later = self.problems.split_off(&turn.saturating_add(1));
+        std::mem::replace(&mut self.problems, later).into_values().flatten().collect()
     }
 
     fn count(&mut self, event: &Event) {
@@ -127,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_spent_budget_lets_through_is_a_problem_and_a_pending_reminder_is_none() {
+    fn each_match_that_is_let_through_is_a_problem_and_a_pending_reminder_is_none() {
         let mut summary = Summary::default();
-        let mut take = |rule: &str, action, first| {
+        let mut take = |rule: &str, action, first, again| {
             let evidence = Evidence {
                 pattern: String::new(),
                 text: "x".into(),
@@ -141,15 +149,24 @@ mod tests {
                 unread: false,
             };
             let found = RuleMatch { rule: rule.into(), stream: StreamKind::Text, evidence };
-            let kind = EventKind::RuleFired { found, action, first, again: false };
+            let kind = EventKind::RuleFired { found, action, first, again };
             summary.take(&Event::new(0, 0, RunPosition { turn: 1, step: 1, attempt: 1 }, kind));
         };
         for (rule, action) in [("guard", Action::Interrupt), ("hint", Action::Remind)] {
-            take(rule, action, true);
-            take(rule, Action::Pass, true);
+            take(rule, action, true, false);
+            take(rule, Action::Pass, true, false);
         }
-        let problems = summary.problems(1);
-        assert!(problems.len() == 1 && problems[0].starts_with("rule guard matched without an action"), "{problems:?}");
+        take("guard", Action::Pass, false, false);
+        take("once", Action::Pass, true, true);
+        take("once", Action::Pass, false, true);
+        let problems = summary.take_problems(1);
+        let begins =
+            ["rule guard matched without an action", "rule guard matched", "rule once matched again", "rule once"];
+        assert_eq!(problems.len(), begins.len(), "{problems:?}");
+        for (problem, begin) in problems.iter().zip(begins) {
+            assert!(problem.starts_with(begin), "{problem}");
+        }
+        assert!(summary.take_problems(2).is_empty());
     }
 
     #[test]

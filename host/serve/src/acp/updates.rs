@@ -1,5 +1,6 @@
 //! What the events of a session are for its client. Hidden messages have no event that is sent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -29,6 +30,8 @@ pub(super) struct Updates {
     compactions: u32,
     notices: Notices,
     fired: FiredRules,
+    /// Rules of which a match that passed was reported in this turn.
+    passed: BTreeSet<String>,
 }
 
 /// A chunk of a message.
@@ -47,6 +50,7 @@ impl Updates {
             compactions: 0,
             notices: Notices::default(),
             fired: FiredRules::default(),
+            passed: BTreeSet::new(),
         }
     }
 
@@ -63,8 +67,15 @@ impl Updates {
             if *action == Action::Interrupt && !again {
                 self.rule = Some(found.rule.clone());
             }
+            // A word that a rule lets through can occur often.
+            if *action == Action::Pass && !self.passed.insert(found.rule.clone()) {
+                return Vec::new();
+            }
             let fired = self.fired.take(found, *action, *again);
             return fired.iter().map(|fired| self.rule_notice(fired)).collect();
+        }
+        if matches!(event.kind, EventKind::TurnStart) {
+            self.passed.clear();
         }
         let fired = self.fired.rest().map(|fired| self.rule_notice(&fired));
         fired.into_iter().chain(self.of(event)).collect()
