@@ -48,7 +48,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let builder = builder.follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
     let host = measured.count(builder).open().await?;
     let mode = if prompts.len() > 1 { ThreadMode::Conversation } else { ThreadMode::Single };
-    let mut options = SessionOptions::new(&common.workspace).thread_mode(mode);
+    // A run sends what its arguments say, and nothing else.
+    let mut options = SessionOptions::new(&common.workspace).thread_mode(mode).hold_waiting();
     if let Some(id) = chosen(&host, &args, common)? {
         options = options.id(id);
     }

@@ -41,6 +41,7 @@ pub struct SessionOptions {
     pub(crate) limits: Option<Limits>,
     pub(crate) backlog: Option<Backlog>,
     pub(crate) flush_mode: FlushMode,
+    pub(crate) holds_waiting: bool,
     pub(crate) agent: String,
     pub(crate) mode: ThreadMode,
     pub(crate) inputs: Map<String, Value>,
@@ -79,6 +80,7 @@ impl SessionOptions {
             limits: None,
             backlog: None,
             flush_mode: FlushMode::default(),
+            holds_waiting: false,
             agent: MAIN.to_owned(),
             mode: ThreadMode::default(),
             inputs: Map::new(),
@@ -196,6 +198,15 @@ impl SessionOptions {
     #[must_use]
     pub fn flush_mode(mut self, mode: FlushMode) -> Self {
         self.flush_mode = mode;
+        self
+    }
+
+    /// Messages that wait from an earlier process are held: no turn takes one on its own, which a notice of the first turn reports. They can be
+    /// edited and withdrawn; [`Session::flush`](crate::Session::flush) sends them, and so does a [`Session::resume`](crate::Session::resume)
+    /// that has nothing else to continue. For front ends that send what they are told and show no queue.
+    #[must_use]
+    pub fn hold_waiting(mut self) -> Self {
+        self.holds_waiting = true;
         self
     }
 

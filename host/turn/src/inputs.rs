@@ -5,6 +5,7 @@
 //! turn was cancelled or has failed, leaves them as they were.
 
 mod claim;
+mod held;
 mod receipts;
 mod state;
 
@@ -110,7 +111,7 @@ impl Inputs {
             state.announce(&self.0.hub);
         }
         // What a turn before has left undelivered goes with an input that joins turns.
-        let taken = state.take(|entry| entry.ticket == ticket || (way.joins_turn() && entry.way.joins_turn()));
+        let taken = state.take(|entry| entry.ticket == ticket || (way.joins_turn() && entry.joins_turn()));
         drop(state);
         (ids, Claim::new(self, taken))
     }
@@ -210,7 +211,7 @@ impl Inputs {
 
     /// Claims the inputs that join the running turn.
     pub fn claim_steering(&self) -> Option<Claim> {
-        let taken = self.lock().take(|entry| entry.way.joins_turn());
+        let taken = self.lock().take(Entry::joins_turn);
         Claim::new(self, taken)
     }
 
@@ -245,7 +246,7 @@ impl Inputs {
     fn claim_interrupt(&self) -> Option<Claim> {
         let mut state = self.lock();
         state.oldest(|way| way == InputWay::Interrupt)?;
-        let taken = state.take(|entry| entry.way.joins_turn());
+        let taken = state.take(Entry::joins_turn);
         drop(state);
         Claim::new(self, taken)
     }
@@ -264,7 +265,7 @@ impl Inputs {
         }
         for WaitingInput { id, way, message, .. } in resumed.waiting.clone() {
             let ticket = state.ticket();
-            state.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: true });
+            state.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: true, held: false });
         }
         state.again.clone_from(&resumed.waiting_again);
     }

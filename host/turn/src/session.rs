@@ -299,6 +299,15 @@ impl Session {
         self
     }
 
+    /// What waits from another process is held: no turn takes it on its own, until [`Inputs::release`]. The first turn reports it. After
+    /// [`Session::with_journal`] and [`Session::with_notices`].
+    #[must_use]
+    pub fn holding_waiting(mut self) -> Self {
+        self.inputs.hold();
+        self.notices.extend(self.inputs.held_notice());
+        self
+    }
+
     /// Nobody sees an answer before it is accepted, as where it goes to a file: an attempt that breaks off is repeated
     /// although some of it was emitted as events. A subscriber that keeps text drops it at [`flow::EventKind::RetryScheduled`],
     /// down to the kept bytes that the following partial answer states.

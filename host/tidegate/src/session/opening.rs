@@ -83,6 +83,9 @@ impl Session {
             recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
             session = session.with_journal(journal, resumed).with_notices(notices);
         }
+        if options.holds_waiting {
+            session = session.holding_waiting();
+        }
         children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));

@@ -45,8 +45,8 @@ impl Session {
     }
 
     /// Continues the conversation without an input: after it was suspended, cancelled or interrupted, or with an approval of another
-    /// process. Calls that the end of a process interrupted run first: questions about them are asked again, under their ids. The turn
-    /// fails where there is nothing to continue, because the last answer is complete.
+    /// process. Calls that the end of a process interrupted run first: questions about them are asked again, under their ids. Where the last
+    /// answer is complete, the oldest message that waits is delivered; where none does, the turn fails.
     pub fn resume(&self) -> Turn {
         let (job, turn) =
             Job::with_handle(self.0.inputs.ticket(), Start::Continue, CancellationToken::new(), Vec::new());
@@ -119,6 +119,7 @@ impl Session {
         if state.closed {
             return Vec::new();
         }
+        self.0.inputs.release();
         if state.idle.is_none() {
             return self.0.inputs.steer_queued(self.0.flush_mode);
         }

@@ -45,6 +45,15 @@ pub(super) struct Entry {
     pub(super) taken: bool,
     /// An event has reported that it waits in this way.
     pub(super) announced: bool,
+    /// Nothing takes it on its own.
+    pub(super) held: bool,
+}
+
+impl Entry {
+    /// Whether the running turn takes it on its own.
+    pub(super) fn joins_turn(&self) -> bool {
+        self.way.joins_turn() && !self.held
+    }
 }
 
 impl State {
@@ -80,7 +89,7 @@ impl State {
             };
             if is_new {
                 let (id, message) = (id.clone(), Arc::new(message));
-                self.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: false });
+                self.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: false, held: false });
             }
             ids.push(id);
         }
@@ -124,7 +133,7 @@ impl State {
 
     /// The inputs of the queue that start a turn together.
     pub(super) fn queued(&self, mode: FlushMode) -> Vec<InputId> {
-        let mut ids = self.ids(|entry| entry.way == InputWay::Queue && !entry.taken);
+        let mut ids = self.ids(|entry| entry.way == InputWay::Queue && !entry.taken && !entry.held);
         if mode == FlushMode::Sequential {
             ids.truncate(1);
         }
@@ -132,7 +141,8 @@ impl State {
     }
 
     pub(super) fn oldest(&self, wanted: impl Fn(InputWay) -> bool) -> Option<Ticket> {
-        self.entries.iter().find(|entry| wanted(entry.way) && !entry.taken).map(|entry| entry.ticket)
+        let is_free = |entry: &&Entry| !entry.taken && !entry.held;
+        self.entries.iter().filter(is_free).find(|entry| wanted(entry.way)).map(|entry| entry.ticket)
     }
 
     /// Claims entries; returns their ids and messages.

@@ -20,11 +20,16 @@ impl Turn<'_> {
             if self.reopen().await? {
                 return self.all_steps().await;
             }
-            if let Some(why) = self.session.continue_history() {
-                return Ok(TurnStatus::failed(why));
-            }
-            return self.all_steps().await;
+            let Some(why) = self.session.continue_history() else { return self.all_steps().await };
+            // What waits is what follows a complete conversation.
+            let Some(first) = self.session.inputs.claim_first() else { return Ok(TurnStatus::failed(why)) };
+            return self.begin(first.messages(), Some(first)).await;
         };
+        self.begin(messages, claim).await
+    }
+
+    /// Has extensions process the input, and the model answer it.
+    async fn begin(&mut self, messages: Vec<Message>, claim: Option<Claim>) -> Result<TurnStatus, Stop> {
         match self.process_input(messages, claim, Delivery::Start).await? {
             Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),
             Input::Reply { messages, by, text } => {
