@@ -97,7 +97,7 @@ pub(crate) fn continued(
             session::warn_of_workspace(store, &id, &common.workspace)?;
             id
         }
-        None => session::latest(store, &common.workspace)?,
+        None => store.latest(&common.workspace)?,
     }))
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tidegate::{
     ForkedState, Host, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore, TranscriptSummary,
-    new_session_id, transcript,
+    UnreadableTranscript, new_session_id, transcript,
 };
 
 pub(crate) use self::export::{explain, export, export_format};
@@ -56,25 +56,10 @@ fn store(mut operator: Operator) -> Result<TranscriptStore, Failure> {
     })
 }
 
-/// The session of this workspace with the latest record, those of child agents left out.
-///
-/// # Errors
-/// There is none.
-pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<SessionId, Failure> {
-    let sessions = store.list()?.sessions;
-    let is_own = |session: &TranscriptSummary| session.header.spawned_by.is_none();
-    let here = sessions.into_iter().find(|session| is_in(session, workspace) && is_own(session));
-    here.map(|session| session.id).ok_or_else(|| {
-        Failure::setup(
-            "no session of this workspace is recorded; `tidegate run` records each, and `tidegate session list --all` lists those of others",
-        )
-    })
-}
-
 /// Says where a session comes from that belongs to another workspace: its tools work in this one from now on.
 pub(crate) fn warn_of_workspace(store: &TranscriptStore, id: &SessionId, here: &Path) -> Result<(), Failure> {
     let session = store.summary(id)?;
-    if let Some(workspace) = session.workspace.as_ref().filter(|_| !is_in(&session, here)) {
+    if let Some(workspace) = session.workspace.as_ref().filter(|_| !session.is_of(here)) {
         let workspace = flat(workspace);
         say::note(format_args!(
             "warning: the session was started in {workspace}; its tools work in this folder from now on"
@@ -83,24 +68,19 @@ pub(crate) fn warn_of_workspace(store: &TranscriptStore, id: &SessionId, here: &
     Ok(())
 }
 
-fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
-    let Ok(here) = workspace.canonicalize() else { return false };
-    // As it is recorded: JSON has no bytes that are not UTF-8.
-    session.workspace.as_deref().is_some_and(|own| own == here.to_string_lossy())
-}
-
 /// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
 /// "parent", "spawned_by"}], "problems": ["…"]}`; times are milliseconds since 1970.
 pub(crate) fn list(store: &TranscriptStore, workspace: Option<&PathBuf>, json: bool) -> Result<Exit, Failure> {
     let list = store.list()?;
     let problems: Vec<String> = list.problems.iter().map(ToString::to_string).collect();
-    let here = |one: &&TranscriptSummary| workspace.is_none_or(|workspace| is_in(one, workspace));
+    let here = |one: &&TranscriptSummary| workspace.is_none_or(|workspace| one.is_of(workspace));
     let sessions: Vec<&TranscriptSummary> = list.sessions.iter().filter(here).collect();
     if json {
         let sessions: Vec<Value> = sessions.into_iter().map(summary).collect();
         screen::json(&json!({"sessions": sessions, "problems": problems}))?;
     } else {
-        text(&sessions, list.sessions.len())?;
+        let is_one_here = |one: &UnreadableTranscript| workspace.is_none_or(|workspace| one.may_be_of(workspace));
+        text(&sessions, list.sessions.len(), list.unreadable.iter().any(is_one_here))?;
         problems.iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
     }
     Ok(if problems.is_empty() { Exit::Completed } else { Exit::Failed })
@@ -132,8 +112,13 @@ fn waits_for(one: &TranscriptSummary) -> Option<&'static str> {
     }
 }
 
-fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
+/// `all`: how many sessions there are, also of other workspaces. `unreadable`: one that may be of this cannot be read.
+fn text(sessions: &[&TranscriptSummary], all: usize, unreadable: bool) -> std::io::Result<()> {
     let mut out = screen::out();
+    if sessions.is_empty() && unreadable {
+        writeln!(out, "no session of this workspace can be read")?;
+        return out.flush();
+    }
     if sessions.is_empty() {
         let others = if all > 0 { "; `--all` lists those of other workspaces" } else { "" };
         writeln!(out, "no session of this workspace is recorded; `tidegate run` records each{others}")?;
@@ -335,7 +320,7 @@ async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -
 fn workspaces(common: &Common, store: &TranscriptStore, id: &SessionId) -> Vec<Common> {
     let mut workspaces = vec![common.clone()];
     // A damaged transcript can be removed, too; it may not say where its session was.
-    let elsewhere = store.summary(id).ok().filter(|session| !is_in(session, &common.workspace));
+    let elsewhere = store.summary(id).ok().filter(|session| !session.is_of(&common.workspace));
     let elsewhere = elsewhere.and_then(|session| session.workspace).map(PathBuf::from);
     // With `--config` all workspaces have the same settings.
     if let (Some(workspace), None) = (elsewhere.filter(|workspace| workspace.is_dir()), &common.config) {

@@ -70,5 +70,5 @@ pub use transcript::transcript_schema;
 pub use transcript::{
     DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
     RecordAll, Records, Repair, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader,
-    TranscriptStore, TranscriptSummary,
+    TranscriptStore, TranscriptSummary, UnreadableTranscript,
 };

@@ -164,7 +164,7 @@ pub use session::{Input, NewInput, Session, TurnRunning, WhenBusy};
 pub use store::{
     DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, SpawnedBy,
     StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
-    TranscriptSummary,
+    TranscriptSummary, UnreadableTranscript,
 };
 pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;

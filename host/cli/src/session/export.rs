@@ -6,7 +6,7 @@ use std::path::Path;
 use report::Report;
 use tidegate::{SessionId, TranscriptStore, transcript};
 
-use super::{as_json, latest, store};
+use super::{as_json, store};
 use crate::args::{Common, ExplainArgs, ExportFormat};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::{self, flat};
@@ -66,7 +66,7 @@ pub(crate) fn explain(common: &Common, args: &ExplainArgs) -> Result<Exit, Failu
     let store = store(open::operator(common)?)?;
     let id = match &args.session {
         Some(session) => store.find(session)?,
-        None => latest(&store, &common.workspace)?,
+        None => store.latest(&common.workspace)?,
     };
     let report = read(&store, &id)?;
     let Some(explanation) = report::explain(&report, args.turn) else {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidegate::{Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id};
+use tidegate::{
+    Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    new_session_id,
+};
 
 use super::client::{Abilities, Client, Folder};
 use super::hosts::{Hosts, error, failed};
@@ -211,12 +214,14 @@ impl Agent {
         let given = cwd.clone();
         let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
         let mut found: BTreeMap<String, TranscriptSummary> = BTreeMap::new();
+        let mut unreadable: BTreeMap<String, UnreadableTranscript> = BTreeMap::new();
         // A workspace whose sessions are not recorded has none to list.
         for store in hosts.iter().filter_map(|host| host.transcripts().cloned()) {
             let list = tokio::task::spawn_blocking(move || store.list()).await;
             let list = list.map_err(|panicked| error(-32603, panicked.to_string()))?;
             let list = list.map_err(|reason| error(-32603, reason.to_string()))?;
             found.extend(list.sessions.into_iter().map(|session| (session.id.as_str().to_owned(), session)));
+            unreadable.extend(list.unreadable.into_iter().map(|session| (session.id.as_str().to_owned(), session)));
         }
         let mut sessions: Vec<TranscriptSummary> = found.into_values().collect();
         sessions.retain(|session| {
@@ -224,9 +229,10 @@ impl Agent {
             session.header.spawned_by.is_none() && session.workspace.as_ref().is_some_and(is_here)
         });
         sessions.sort_by_key(|session| std::cmp::Reverse(latest(session)));
-        Ok(v1::ListSessionsResponse::new(
-            sessions.iter().filter_map(|session| info(session, given.as_deref())).collect(),
-        ))
+        let listed = sessions.iter().filter_map(|session| info(session, given.as_deref()));
+        let others = unreadable.values().filter(|one| cwd.as_deref().is_none_or(|cwd| one.may_be_of(cwd)));
+        let others = others.filter_map(|one| unreadable_info(one, given.as_deref()));
+        Ok(v1::ListSessionsResponse::new(listed.chain(others).collect()))
     }
 
     pub(super) async fn close_session(
@@ -400,6 +406,14 @@ fn missing(id: &v1::SessionId, reason: &TranscriptError) -> Error {
 
 fn latest(session: &TranscriptSummary) -> u64 {
     session.last.as_ref().map_or(session.header.created_ms, |last| last.at_ms)
+}
+
+/// A session that is not there without a word would be missed: loading it gives the same reason. `None`: it is that of a child agent, or
+/// nobody knows its folder.
+fn unreadable_info(one: &UnreadableTranscript, cwd: Option<&Path>) -> Option<v1::SessionInfo> {
+    let cwd = cwd.or(one.workspace.as_deref().map(Path::new)).filter(|_| !one.is_child)?;
+    let info = v1::SessionInfo::new(one.id.as_str().to_owned(), cwd);
+    Some(info.title(format!("cannot be read: {}", one.error)))
 }
 
 /// `cwd`: the folder that the client has asked for, as it writes it.

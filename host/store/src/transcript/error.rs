@@ -72,6 +72,24 @@ pub enum TranscriptError {
         /// Its forks, in order of their ids.
         forks: Vec<SessionId>,
     },
+    /// No session of a workspace is recorded.
+    #[error(
+        "no session of this workspace is recorded; `tidegate run` records each, and `tidegate session list --all` lists those of others"
+    )]
+    NoneHere,
+    /// The latest session of a workspace cannot be read, or one that may be it: no other is taken for it.
+    #[error(
+        "the latest session of this workspace is, or can be, {id:?}, which cannot be read: {error}{}; `tidegate session rm {}` removes it",
+        instead(other.as_ref()), id.as_str(), id = id.as_str()
+    )]
+    LatestUnreadable {
+        /// The name of its folder, which is its id.
+        id: SessionId,
+        /// Why it cannot be read.
+        error: Box<TranscriptError>,
+        /// The latest that can be read.
+        other: Option<SessionId>,
+    },
     /// No id starts with this prefix.
     #[error("no session has an id that starts with {prefix:?}{}", hint(candidates))]
     NoMatch {
@@ -92,6 +110,10 @@ pub enum TranscriptError {
 
 fn listed(ids: &[SessionId]) -> String {
     ids.iter().map(|id| format!("{:?}", id.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+fn instead(other: Option<&SessionId>) -> String {
+    other.map_or_else(String::new, |id| format!("; `--resume {}` continues the latest that can be read", id.as_str()))
 }
 
 fn hint(candidates: &[SessionId]) -> String {

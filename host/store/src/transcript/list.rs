@@ -8,7 +8,7 @@ use flow::SessionId;
 
 use super::error::{TranscriptError, failed, unusable};
 use super::format::{JsonRecord, TranscriptHeader, head};
-use super::{TranscriptStore, file, is_plain};
+use super::{TranscriptStore, UnreadableTranscript, file, is_plain};
 use crate::lock::LockFile;
 
 /// How many records at the start of a thread are looked at for its title.
@@ -26,8 +26,10 @@ const TAIL: u64 = 16 << 10;
 pub struct TranscriptList {
     /// The session with the latest record first.
     pub sessions: Vec<TranscriptSummary>,
-    /// Why others are not in the list.
+    /// Why others are not in the list: a parent that is gone is one problem, and not one for each of its forks.
     pub problems: Vec<TranscriptError>,
+    /// Those others, with what is known of them.
+    pub unreadable: Vec<UnreadableTranscript>,
 }
 
 /// What is known of a session without reading all of it.
@@ -74,7 +76,10 @@ impl TranscriptStore {
         for folder in self.folders()? {
             match self.summary_in(&folder) {
                 Ok(summary) => list.sessions.extend(summary),
-                Err(error) => list.add_problem(error),
+                Err(error) => {
+                    list.add_problem(error.clone());
+                    list.unreadable.push(UnreadableTranscript::of(&folder, error));
+                }
             }
         }
         list.sessions.sort_by_key(|one| std::cmp::Reverse(one.latest_ms()));
@@ -138,7 +143,12 @@ impl TranscriptStore {
         let entries = fs::read_dir(&self.root).map_err(failed)?.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let shown = folders.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
-        Ok(shown.map(|entry| entry.path()).filter(|folder| folder.join(file::TRANSCRIPT).exists()).collect())
+        // One that cannot be looked into is not one without a transcript.
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let is_session = |folder: &PathBuf| {
+            fs::symlink_metadata(folder.join(file::TRANSCRIPT)).err().as_ref().is_none_or(|error| !is_missing(error))
+        };
+        Ok(shown.map(|entry| entry.path()).filter(is_session).collect())
     }
 
     fn summary_in(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
@@ -174,7 +184,6 @@ impl TranscriptStore {
 }
 
 impl TranscriptList {
-    /// A parent that is gone is one problem, and not one for each of its forks.
     fn add_problem(&mut self, error: TranscriptError) {
         if let TranscriptError::MissingParent { id: parent, forks: more, .. } = &error {
             for known in &mut self.problems {
