@@ -6,6 +6,7 @@ use serve::acp::Server;
 use tidegate::{Host, HostBuilder, Metrics, Operator};
 
 use crate::args::{Acp, Common};
+use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
 use crate::open;
 
@@ -27,7 +28,12 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let build =
         move |workspace: &Path| builder(&common, &args, workspace, exported.as_ref()).map_err(Failure::into_line);
     let server = Server::new(files, build);
-    server.stdio(crate::run::stopped()).await.map_err(Failure::late)?;
+    let ending = Ending::watch();
+    ending.begin_work();
+    let told = async {
+        ending.told().await;
+    };
+    server.stdio(told).await.map_err(Failure::late)?;
     Ok(Exit::Completed)
 }
 

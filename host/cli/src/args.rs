@@ -53,14 +53,14 @@ impl Args {
 /// The exit codes and environment variables that `--help` lists.
 const AFTER_HELP: &str = "\
 Exit codes:
-    0  the turn completed; every check passed
+    0  the turn completed; every check passed; nobody reads standard output any more
     1  the turn failed, or a check did not pass
     2  the command line, a file or a plugin is invalid; nothing was run
     3  a plugin rejected the input
     4  a rule ended the turn
     5  the turn reached its maximum number of steps
     6  the session was suspended at a limit; it can be continued
-  130  cancelled
+  130  cancelled, such as by a signal
 
 Environment:
   TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]

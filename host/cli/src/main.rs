@@ -8,6 +8,7 @@ mod args;
 mod ask;
 mod chat;
 mod doctor;
+mod ending;
 mod exit;
 mod explain;
 mod keys;
@@ -52,17 +53,20 @@ fn main() -> std::process::ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };
-    let ended = runtime.block_on(async {
+    let ended: Result<Exit, Failure> = runtime.block_on(async {
         let export = Export::start(&command);
         start_logging(&export);
         let ended = dispatch(&common, command, &export).await;
         export.finish().await;
         ended
     });
-    match ended {
+    let code = match ended {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
-    }
+    };
+    // What is still under way, such as the look-up of an address, is not waited for.
+    runtime.shutdown_background();
+    code
 }
 
 /// Help goes to standard output, a wrong command line to standard error. Both are cleaned: arguments can be file names.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace,
-    Subscription, ThreadMode, TurnReport, TurnStatus, transcript,
+    Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace, Subscription,
+    ThreadMode, TurnReport, TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
+use crate::ending::{Ending, Told};
 use crate::exit::{Exit, Failure};
 use crate::metrics::Measured;
 use crate::print::Printer;
@@ -25,6 +26,7 @@ const MAX_PROMPT: u64 = 4 << 20;
 
 /// Runs the turns. `exported`: the metrics that are exported in addition to those of the arguments.
 pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
+    let ending = Ending::watch();
     let prompts: Vec<Option<String>> = match prompts(&args.prompts)? {
         // It continues without a prompt.
         none if none.is_empty() => vec![None],
@@ -58,7 +60,10 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     }
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
-    let ended = turns(&session, prompts, args.output, args.summary, (calls, host.transcripts().is_some())).await;
+    ending.begin_work();
+    let how =
+        How { output: args.output, summarize: args.summary, recorded: host.transcripts().is_some(), calls, ending };
+    let ended = turns(&session, prompts, how).await;
     // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
     if let Err(error) = host.remove_expired_sessions().await {
         say::note(format_args!("warning: expired sessions and state cannot be removed: {error}"));
@@ -101,24 +106,32 @@ pub(crate) fn continued(
     }))
 }
 
-/// Runs the turns of a session and prints them; the session is closed then.
-async fn turns(
-    session: &Session,
-    prompts: Vec<Option<String>>,
+/// How turns are run and shown.
+struct How {
     output: Output,
+    /// A summary follows.
     summarize: bool,
-    (calls, recorded): (watch::Sender<BTreeSet<String>>, bool),
-) -> Result<Exit, Failure> {
-    let id = session.id().as_str().to_owned();
+    /// The session is recorded.
+    recorded: bool,
+    /// Told which tool calls are printed.
+    calls: watch::Sender<BTreeSet<String>>,
+    ending: Ending,
+}
+
+/// Runs the turns of a session and prints them; the session is closed then.
+async fn turns(session: &Session, prompts: Vec<Option<String>>, how: How) -> Result<Exit, Failure> {
+    let How { output, summarize, recorded, calls, ending } = how;
+    let thread = session.id().as_str().to_owned();
     let events = session.subscribe();
-    let cancel = cancel_on_signal();
     let (finished, turns) = mpsc::unbounded_channel();
-    let show = Show { output, thread: id, recorded, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
-    let printing = tokio::spawn(show.all(events));
+    // What a session continues with, where no prompt says it, can be a message that the user has written before.
+    let echo = prompts.len() > 1 || prompts.contains(&None);
+    let printing =
+        tokio::spawn(Show { output, thread, recorded, echo, calls, ending: ending.clone(), turns }.all(events));
     let asking = tokio::spawn(ask::limits(session.clone(), session.subscribe()));
     let mut reports = Vec::new();
     for prompt in prompts {
-        let report = turn(session, prompt, &cancel).await;
+        let report = turn(session, prompt, &ending).await;
         let completed = report.status == TurnStatus::Completed;
         reports.push(report.clone());
         // If printing has ended no report is possible; the cause is handled below.
@@ -127,16 +140,19 @@ async fn turns(
             break;
         }
     }
+    // No turn of another one is waited for.
+    drop(finished);
     let rules = session.rule_metrics();
     asking.abort();
     session.close();
     let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
-    let Some(summary) = printed(printing.await)? else {
-        if exit == Exit::Cancelled {
-            say::note("cancelled: the output was closed");
-        }
-        return Ok(exit);
-    };
+    let (summary, broken) =
+        printing.await.map_err(|error| Failure::late(format_args!("printing was aborted: {error}")))?;
+    session.closed().await;
+    if let Some(error) = broken.filter(|error| Told::of(error) == Told::OutputFailed) {
+        return Err(error.into());
+    }
+    let exit = unread(exit, ending.by());
     if summarize {
         summary.print(&reports, session, &rules);
     }
@@ -144,28 +160,32 @@ async fn turns(
     Ok(if summary.state_lost && exit == Exit::Completed { Exit::Failed } else { exit })
 }
 
-/// Runs one turn; a cancellation ends it and the following ones.
-async fn turn(session: &Session, prompt: Option<String>, cancel: &CancellationToken) -> TurnReport {
+/// How a run ends whose output nobody reads any more: that is no failure, but one of the turn is.
+fn unread(exit: Exit, told: Option<Told>) -> Exit {
+    match (exit, told) {
+        (Exit::Cancelled, Some(Told::OutputGone)) => {
+            say::note("note: the turn was cancelled because nobody reads standard output any more");
+            Exit::Completed
+        }
+        _ => exit,
+    }
+}
+
+/// Runs one turn, which is cancelled when the program is told to end.
+async fn turn(session: &Session, prompt: Option<String>, ending: &Ending) -> TurnReport {
     let turn = prompt.map_or_else(|| session.resume(), |prompt| session.prompt(prompt));
     let report = turn.report();
     tokio::pin!(report);
     tokio::select! {
         biased;
-        () = cancel.cancelled() => {
-            session.cancel_by("a signal");
+        told = ending.told() => {
+            session.cancel_by(match told {
+                Told::Signal => "a signal",
+                Told::OutputGone | Told::OutputFailed => "the end of the output",
+            });
             report.await
         }
         report = &mut report => report,
-    }
-}
-
-/// The result of printing; `None` if the output was closed: nothing more can be printed.
-fn printed(result: Result<std::io::Result<Summary>, tokio::task::JoinError>) -> Result<Option<Summary>, Failure> {
-    match result {
-        Ok(Ok(summary)) => Ok(Some(summary)),
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(None),
-        Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(Failure::late(format_args!("printing was aborted: {error}"))),
     }
 }
 
@@ -180,9 +200,17 @@ struct Show {
     echo: bool,
     /// Told which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
-    cancel: CancellationToken,
+    ending: Ending,
     /// What became of each turn, once it has ended.
     turns: mpsc::UnboundedReceiver<Ended>,
+}
+
+/// What the object of a turn is made of.
+#[derive(Default)]
+struct Objects {
+    shown: Shown,
+    /// The object of the last turn is printed.
+    is_over: bool,
 }
 
 /// What became of a turn.
@@ -193,41 +221,54 @@ struct Ended {
 }
 
 impl Show {
-    /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the turn is
-    /// cancelled: its effects would be invisible.
-    async fn all(mut self, mut events: Subscription) -> std::io::Result<Summary> {
+    /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the program is told to end, because
+    /// the effects of a turn would be invisible, and the error is returned; what happens until the end counts nevertheless.
+    async fn all(mut self, mut events: Subscription) -> (Summary, Option<std::io::Error>) {
         let mut printer =
             Printer::new(self.echo && self.output == Output::Text, self.recorded.then(|| self.thread.clone()));
-        let (mut summary, mut shown, mut is_over) = (Summary::default(), Shown::default(), false);
+        let (mut summary, mut objects, mut broken) = (Summary::default(), Objects::default(), None);
         while let Some(event) = events.next().await {
             summary.take(&event);
-            self.one(&event, &mut printer).inspect_err(|_| self.cancel.cancel())?;
-            if self.output != Output::Json {
-                continue;
-            }
-            shown.take(&event.kind);
-            match &event.kind {
-                EventKind::TurnStart => is_over = false,
-                // No object of a turn follows that could contain it.
-                EventKind::Notice { message }
-                | EventKind::StateLost { message }
-                | EventKind::JournalFailed { message, .. }
-                    if is_over =>
-                {
+            if broken.is_some() {
+                if let EventKind::StateLost { message } | EventKind::JournalFailed { message, .. } = &event.kind {
                     say::note(format_args!("warning: {message}"));
                 }
-                _ => {}
+                continue;
             }
-            if let EventKind::TurnFinish { .. } = &event.kind
-                && let Some(Ended { report, rules }) = self.turns.recv().await
-            {
-                is_over = true;
-                let problems = [rules, summary.take_problems(event.place.turn)].concat();
-                let object = as_json(&self.thread, &report, &shown.rest(), &problems);
-                screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
+            let printed = match self.one(&event, &mut printer) {
+                Ok(()) if self.output == Output::Json => self.object(&event, &mut objects, &mut summary).await,
+                printed => printed,
+            };
+            if let Err(error) = printed {
+                self.ending.tell(Told::of(&error));
+                broken = Some(error);
             }
         }
-        Ok(summary)
+        (summary, broken)
+    }
+
+    /// Prints the object of a turn when it ends.
+    async fn object(&mut self, event: &Event, objects: &mut Objects, summary: &mut Summary) -> std::io::Result<()> {
+        objects.shown.take(&event.kind);
+        match &event.kind {
+            EventKind::TurnStart => objects.is_over = false,
+            // No object of a turn follows that could contain it.
+            EventKind::Notice { message }
+            | EventKind::StateLost { message }
+            | EventKind::JournalFailed { message, .. }
+                if objects.is_over =>
+            {
+                say::note(format_args!("warning: {message}"));
+            }
+            EventKind::TurnFinish { .. } => {
+                let Some(Ended { report, rules }) = self.turns.recv().await else { return Ok(()) };
+                objects.is_over = true;
+                let problems = [rules, summary.take_problems(event.place.turn)].concat();
+                screen::json(&as_json(&self.thread, &report, &objects.shown.rest(), &problems))?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn one(&self, event: &Event, printer: &mut Printer) -> std::io::Result<()> {
@@ -289,41 +330,4 @@ fn prompt(argument: &str) -> Result<String, Failure> {
         Ok(_) if text.trim().is_empty() => Err(Failure::setup("the prompt on standard input is empty")),
         Ok(_) => Ok(text),
     }
-}
-
-/// The first Ctrl-C, or a request to terminate, cancels the turn in order; the second ends the program.
-pub(crate) fn cancel_on_signal() -> CancellationToken {
-    let cancel = CancellationToken::new();
-    let handle = cancel.clone();
-    tokio::spawn(async move {
-        if told_to_stop().await {
-            handle.cancel();
-            if told_to_stop().await {
-                std::process::exit(i32::from(Exit::Cancelled.code()));
-            }
-        }
-    });
-    cancel
-}
-
-/// Waits for a request to end the program.
-pub(crate) async fn stopped() {
-    if !told_to_stop().await {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Waits for Ctrl-C, or where there are signals for TERM, and for HUP: the terminal was closed. `false`: signals cannot be watched.
-async fn told_to_stop() -> bool {
-    #[cfg(unix)]
-    use tokio::signal::unix::{SignalKind, signal};
-    #[cfg(unix)]
-    if let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
-        return tokio::select! {
-            pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
-            _ = terminate.recv() => true,
-            _ = hangup.recv() => true,
-        };
-    }
-    tokio::signal::ctrl_c().await.is_ok()
 }

@@ -12,6 +12,7 @@ mod halt;
 mod interrupt;
 mod limits;
 mod reopened;
+pub(crate) mod saving;
 mod spending;
 mod steer;
 mod stop;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    CallbackKind, ErrorClass, EventKind, Message, ModelError, Retained, RuleMatch, RunPosition, StepEnd, StopReason,
-    ToolResult, TurnStatus, Usage,
+    CallbackKind, EventKind, Message, ModelError, Retained, RuleMatch, RunPosition, StepEnd, StopReason, ToolResult,
+    TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -47,9 +48,6 @@ use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
 use crate::transcript::OpenCalls;
-
-/// How long the end of a turn waits for a store that does not answer.
-const SAVING: Duration = Duration::from_secs(5);
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
@@ -151,35 +149,6 @@ impl<'a> Turn<'a> {
             self.report.status = error.into_status();
         }
         self.report.clone()
-    }
-
-    /// Makes the state of the extensions durable. What cannot be saved now is kept in memory and saved with a later turn.
-    async fn save(&mut self, status: TurnStatus) -> TurnStatus {
-        let extensions = Arc::clone(&self.session.caller.extensions);
-        self.end_attempt();
-        extensions.end_turn();
-        let patience = if status == TurnStatus::Cancelled { Duration::ZERO } else { SAVING };
-        match extensions.settle(patience).await {
-            Ok(()) => status,
-            Err(error) if error.is_retryable() => {
-                let message = format!(
-                    "the state of the extensions is not saved: {error}; it is kept in memory, and saved with the next turn or when the \
-                     session is closed"
-                );
-                tracing::warn!("{message}");
-                self.session.hub.emit(EventKind::Notice { message });
-                status
-            }
-            Err(error) => match status {
-                TurnStatus::Completed => {
-                    TurnStatus::Failed { class: ErrorClass::Permanent, message: error.to_string() }
-                }
-                other => {
-                    self.session.hub.emit(EventKind::Notice { message: error.to_string() });
-                    other
-                }
-            },
-        }
     }
 
     /// The answer, or what was shown of it, remains in the conversation, and so does what callbacks wrote for it.

@@ -35,7 +35,7 @@ use crate::ports::{
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
 use crate::records::MemoryRecords;
-use crate::run::Turn;
+use crate::run::{Turn, saving};
 use crate::spans;
 use crate::transcript::{OpenCalls, Resumed};
 use crate::view::View;
@@ -178,9 +178,6 @@ pub(crate) enum Given {
     /// Inputs of the session.
     Claimed(Claim),
 }
-
-/// How long the end of a session waits for a store that does not answer.
-const CLOSING: Duration = Duration::from_secs(5);
 
 /// Turns that share a history. One turn at a time.
 pub struct Session {
@@ -412,7 +409,8 @@ impl Session {
     /// Ends the session: the state of extensions is saved and the session released, subscribers get its last event and then the
     /// end. Dropping it instead saves nothing that is not saved yet.
     pub async fn close(mut self) {
-        if let Err(error) = self.caller.extensions.close(CLOSING).await {
+        let is_brief = self.thread.is_unsaved || self.thread.is_cancelled();
+        if let Err(error) = saving::close(&*self.caller.extensions, is_brief).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
             self.hub.emit(EventKind::StateLost { message });

@@ -15,15 +15,14 @@ mod view;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidegate::{
-    Backlog, CancellationToken, Event, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions, Subscription,
-};
+use tidegate::{Backlog, Event, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions, Subscription};
 
 use self::app::{Act, App};
 use self::bindings::{ANSWERS, BINDINGS, plain};
 use self::slash::{COMMANDS, Slash};
 use crate::args::{Chat, Common, ExplainArgs};
 use crate::ask::edit;
+use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::screen::keys::{Key, Keys};
@@ -65,6 +64,7 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     if terminal::is_dumb() {
         return Err(Failure::setup(DUMB));
     }
+    let ending = Ending::watch();
     let operator = settings(common, &args)?;
     let again = (common.clone(), args.clone());
     let mut builder = Host::builder(operator)
@@ -83,9 +83,9 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     }
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
-    let stop = run::cancel_on_signal();
+    ending.begin_work();
     let mut place =
-        Place { common, host, keys: Keys::read(), live: Live::begin().map_err(|error| not_raw(&error))?, stop };
+        Place { common, host, keys: Keys::read(), live: Live::begin().map_err(|error| not_raw(&error))?, ending };
     let ended = place.sessions(session).await;
     // Before the last lines: they are not above anything any more.
     let Place { host, live, .. } = place;
@@ -106,6 +106,13 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     Ok(exit)
 }
 
+/// Cancels what runs in a session, because the program ends. A question stays open: the next process asks it.
+fn stop(session: &Session) {
+    if session.pending_questions().is_empty() {
+        session.cancel_by("a signal");
+    }
+}
+
 fn not_raw(error: &std::io::Error) -> Failure {
     Failure::setup(format_args!("the terminal cannot be read key by key: {error}; `tidegate run PROMPT` does without"))
 }
@@ -124,7 +131,7 @@ struct Place<'c> {
     host: Host,
     keys: Keys,
     live: Live,
-    stop: CancellationToken,
+    ending: Ending,
 }
 
 impl Place<'_> {
@@ -133,7 +140,14 @@ impl Place<'_> {
         let (mut session, mut shown) = (first, None);
         loop {
             let id = session.id().clone();
-            let next = self.chat(session.clone(), shown.replace(id.clone()) == Some(id.clone())).await;
+            let next = match self.chat(session.clone(), shown.replace(id.clone()) == Some(id.clone())).await {
+                // A signal says so as well, earlier or later.
+                Err(_) if terminal::is_gone() => {
+                    stop(&session);
+                    Ok(Next::End(Exit::Cancelled))
+                }
+                next => next,
+            };
             let waiting = session.waiting().len();
             session.close();
             session.closed().await;
@@ -203,11 +217,8 @@ impl Place<'_> {
                     }
                 }
                 () = until(wakes) => {}
-                () = self.stop.cancelled() => {
-                    // A question stays open: the next process asks it.
-                    if app.session.pending_questions().is_empty() {
-                        app.session.cancel_by("a signal");
-                    }
+                _told = self.ending.told() => {
+                    stop(&app.session);
                     return Ok(Next::End(Exit::Cancelled));
                 }
             }

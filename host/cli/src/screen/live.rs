@@ -57,6 +57,29 @@ pub(crate) fn forget_rows() {
     }
 }
 
+/// Gives the terminal back as it was, because the program ends at once. Who draws at this moment may be stuck, and is not waited for.
+pub(crate) fn give_back() {
+    let Ok(mut region) = REGION.try_lock() else {
+        let _gone = crossterm::terminal::disable_raw_mode();
+        return;
+    };
+    let Some(mut region) = region.take() else { return };
+    let end = format!("{}{PASTE_OFF}", region.end(terminal::size()));
+    let (done, written) = std::sync::mpsc::channel();
+    // A terminal can be stopped with Ctrl+S.
+    let writing = std::thread::Builder::new().spawn(move || {
+        let _gone = sink::raw(end.as_bytes());
+        let _ended = done.send(());
+    });
+    if writing.is_ok() {
+        let _late = written.recv_timeout(STUCK);
+    }
+    let _gone = crossterm::terminal::disable_raw_mode();
+}
+
+/// How long a terminal is waited for that does not take what is written.
+const STUCK: Duration = Duration::from_millis(100);
+
 /// Keeps the region until it is dropped, which erases it and gives the terminal back as it was.
 #[derive(Debug)]
 pub(crate) struct Live(());

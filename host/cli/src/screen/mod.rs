@@ -15,6 +15,7 @@ pub(crate) mod clean;
 pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod log;
+mod reader;
 mod sink;
 pub(crate) mod table;
 pub(crate) mod terminal;
@@ -25,6 +26,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::clean::{Cleaner, GUTTER, Keep};
+pub(crate) use self::reader::when_unread;
 #[cfg(test)]
 pub(crate) use self::sink::testing;
 use self::sink::{Stream, is_terminal};
@@ -53,6 +55,11 @@ pub(crate) fn out_columns() -> Option<usize> {
 /// The columns of the terminal that shows the host's lines, if one does.
 pub(crate) fn note_columns() -> Option<usize> {
     is_terminal(Stream::Err).then(|| terminal::columns(io::stderr()))
+}
+
+/// Lets a line of standard output that is being written arrive, where its reader takes it, and no other one begin: the program ends.
+pub(crate) fn finish_line() {
+    std::mem::forget(sink::finish());
 }
 
 fn is_shared() -> bool {

@@ -2,6 +2,29 @@
 
 #[cfg(not(test))]
 use std::io;
+#[cfg(not(test))]
+use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+/// Held while something is written to standard output.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// How often, and with which pauses, the end of the program looks whether what is being written has arrived.
+const LOOKS: (u32, Duration) = (10, Duration::from_millis(10));
+
+/// Waits a moment until what is being written to standard output has arrived. Nothing more can be written while the guard is kept.
+pub(super) fn finish() -> Option<MutexGuard<'static, ()>> {
+    (0..LOOKS.0).find_map(|_| match WRITING.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            thread::sleep(LOOKS.1);
+            None
+        }
+    })
+}
 
 /// One of the two output streams of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +48,7 @@ pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 /// Writes bytes to the terminal as they are.
 #[cfg(not(test))]
 pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     all(io::stdout().lock(), bytes)
 }
 

@@ -54,6 +54,11 @@ fn size_of(terminal: impl AsFd) -> (usize, usize) {
     }
 }
 
+/// Whether the terminal is there no more: its window was closed, or the connection to it has ended.
+pub(crate) fn is_gone() -> bool {
+    rustix::termios::tcgetwinsize(stderr()).is_err()
+}
+
 /// Drops what was typed and not read yet: it cannot be an answer to a question that was not there.
 pub(crate) fn forget_input() {
     // Where this fails standard input is no terminal, and nothing is asked.

@@ -48,6 +48,8 @@ pub(crate) struct Thread {
     pub(super) canceller: Canceller,
     /// Who has cancelled the last turn, and why, if it was cancelled.
     cancelled: Cancelled,
+    /// The end of the last turn has waited for the store of the state in vain.
+    pub(crate) is_unsaved: bool,
 }
 
 /// Who cancels turns of a session, for the end of its thread. A clone is the same one.
@@ -119,6 +121,7 @@ impl Thread {
             open_request: from.open_request,
             canceller: Canceller::default(),
             cancelled: Cancelled::default(),
+            is_unsaved: false,
             last: None,
             context: from.context_tokens,
             compaction_failed: None,
@@ -147,6 +150,11 @@ impl Thread {
             self.cancelled = by.unwrap_or_else(|| Cancelled { by: "the caller".to_owned(), reason: None });
         }
         self.last = Some(status.clone());
+    }
+
+    /// Whether its last turn was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.last == Some(TurnStatus::Cancelled)
     }
 
     /// How the last turn of this process ended.

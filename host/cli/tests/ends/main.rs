@@ -1,0 +1,12 @@
+//! Every way in which the program ends, with and without work that waits: it does end, with the documented exit code, and what it printed is
+//! whole.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod guest;
+mod output;
+mod provider;
+mod queue;
+mod run;
+mod started;
+#[path = "../support/mod.rs"]
+mod support;
