@@ -10,7 +10,7 @@ use flow::{Delta, EventKind, ModelError, Prompt, StopReason, StreamKind, TurnSta
 use serde_json::{Value, json};
 use serve::acp::Server;
 use tempfile::TempDir;
-use tidegate::{Host, HostBuilder, Operator, OperatorFiles, Session, SessionOptions};
+use tidegate::{Host, HostBuilder, Operator, Session, SessionOptions, SettingsReader};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use turn::ports::{BoxFuture, Model, ModelStream};
 
@@ -125,7 +125,7 @@ impl Editor {
     async fn connect(deltas: usize) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
-        let server = Server::new(OperatorFiles::new().user_folder(None), move |_| Ok(builder(deltas)));
+        let server = Server::new(SettingsReader::new(), move |_| Ok(builder(deltas)));
         tokio::spawn(server.streams(output, input, std::future::pending()));
         let (output, input) = tokio::io::split(ours);
         let mut editor = Self { input, output: BufReader::new(output).lines(), next: 0 };

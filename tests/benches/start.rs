@@ -29,7 +29,7 @@ pub(crate) fn bench() {
     };
 
     let first = Instant::now();
-    let output = command(&["plugin", "list"]).output().unwrap();
+    let output = command(&["--trust-workspace", "plugin", "list"]).output().unwrap();
     let first = first.elapsed();
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -41,7 +41,7 @@ pub(crate) fn bench() {
         move || assert!(command(arguments).stdout(Stdio::null()).status().unwrap().success())
     };
     let lanes = vec![
-        Lane::waiting("plugin list, cached", run(&["plugin", "list"])),
+        Lane::waiting("plugin list, cached", run(&["--trust-workspace", "plugin", "list"])),
         Lane::waiting("--version", run(&["--version"])),
     ];
     let times = race(&mut criterion(), "start", 101, lanes);

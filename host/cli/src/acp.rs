@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serve::acp::Server;
-use tidegate::{Host, HostBuilder, Metrics, Operator};
+use tidegate::{Host, HostBuilder, Metrics, Operator, WorkspaceSettings};
 
 use crate::args::{Acp, Common};
 use crate::ending::Ending;
@@ -23,11 +23,12 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
         return Err(Failure::setup(NO_WORKSPACE));
     }
     let (common, exported) = (common.clone(), exported.cloned());
-    let files = open::files(&common);
+    let reader = open::reader(&common);
     check(&common, &args)?;
-    let build =
-        move |workspace: &Path| builder(&common, &args, workspace, exported.as_ref()).map_err(Failure::into_line);
-    let server = Server::new(files, build);
+    let build = move |settings: &WorkspaceSettings| {
+        builder(&common, &args, settings, exported.as_ref()).map_err(Failure::into_line)
+    };
+    let server = Server::new(reader, build);
     let ending = Ending::watch();
     ending.begin_work();
     let told = async {
@@ -42,7 +43,7 @@ fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
     open::permissions(&args.permission)?;
     match &common.config {
         // The same for each workspace.
-        Some(_) => open::settings_in(common, Path::new("."), &args.provider, args.no_transcript).map(drop)?,
+        Some(_) => drop(settings_of(common, args, open::reader(common).read(Path::new("."))?.operator().clone())?),
         None => {
             // The plugins that `--set` names may be those of the sessions' files.
             open::choose_provider(&mut Operator::default(), &args.provider)?;
@@ -61,16 +62,26 @@ fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
     Ok(())
 }
 
-fn builder(common: &Common, args: &Acp, workspace: &Path, exported: Option<&Metrics>) -> Result<HostBuilder, Failure> {
-    let builder = Host::builder(open::settings_in(common, workspace, &args.provider, args.no_transcript)?)
+fn builder(
+    common: &Common,
+    args: &Acp,
+    settings: &WorkspaceSettings,
+    exported: Option<&Metrics>,
+) -> Result<HostBuilder, Failure> {
+    let builder = Host::builder(settings_of(common, args, settings.operator().clone())?)
         .max_instances(MAX_INSTANCES)
         .permissions(open::permissions(&args.permission)?)
         .remember_shown_prompts();
-    let (common, args, workspace) = (common.clone(), args.clone(), workspace.to_owned());
-    let again = move || open::settings_in(&common, &workspace, &args.provider, args.no_transcript);
-    let builder = builder.follow(move || again().map_err(Failure::into_line));
+    let (common, args, settings) = (common.clone(), args.clone(), settings.clone());
+    let builder = builder.follow(move || {
+        settings.again().and_then(|operator| settings_of(&common, &args, operator).map_err(Failure::into_line))
+    });
     Ok(match exported {
         Some(metrics) => builder.metrics(metrics),
         None => builder,
     })
+}
+
+fn settings_of(common: &Common, args: &Acp, operator: Operator) -> Result<Operator, Failure> {
+    open::session_settings(common, operator, &args.provider, args.no_transcript, false)
 }

@@ -76,6 +76,10 @@ pub(crate) struct Common {
     /// Read this operator's file in the place of the workspace's tidegate.toml, on top of the user's
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Let the workspace's tidegate.toml count in this run although it is not trusted, whatever it asks for; for scripts that have
+    /// checked it
+    #[arg(long, global = true)]
+    pub(crate) trust_workspace: bool,
     /// The folder in which tools read, write and run commands
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
@@ -143,6 +147,9 @@ pub(crate) enum Command {
     /// Print which extension or rule changed what in a recorded turn; or the request that a turn would send
     #[command(after_help = EXPLAIN_HELP)]
     Explain(ExplainArgs),
+    /// Show what the workspace's tidegate.toml asks for, and trust it as it is now
+    #[command(after_help = TRUST_HELP)]
+    Trust(Trust),
     /// Print settings that come with the program
     Config {
         #[command(subcommand)]
@@ -235,6 +242,25 @@ pub(crate) enum DefaultFile {
     Errors,
     /// The limits of sessions and the prices of models: `.tidegate/thread_limits.toml` overrides them
     ThreadLimits,
+}
+
+const TRUST_HELP: &str = "\
+A workspace's tidegate.toml can name addresses, keys, permissions and plugins, and comes with what you clone.
+It counts after you trusted it, as it was then; a changed file is asked about again, with the difference.
+What counts anyway: the choice among the models that your own file offers, and tools that it denies.";
+
+/// The arguments of `trust`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Trust {
+    /// List the workspaces that are trusted
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) list: bool,
+    /// Do not trust the workspace any more; a session that runs goes on as it began
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// With --list: print a JSON object
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -241,21 +241,8 @@ async fn edit(arguments: &str, asking: &Arc<OwnedMutexGuard<()>>) -> Result<Opti
 
 /// Shows the question, page by page where it is long, and reads the answer. `None`: there is none, which is a no.
 async fn put(question: &Question, asking: &Arc<OwnedMutexGuard<()>>) -> Option<Answer> {
-    let (columns, rows) = terminal::size();
-    let lines = page::lines(&question.into(), columns);
-    let page = rows.saturating_sub(RESERVED_ROWS).max(1);
-    let mut shown = 0;
-    for lines_of_page in lines.chunks(page) {
-        if shown > 0 {
-            terminal::forget_input();
-            let more = format!("-- {shown} of {} lines; Enter: more, n: do not run it -- ", lines.len());
-            match answer(&more).await?.as_str() {
-                "" => {}
-                other => return Some(denied(no(other))),
-            }
-        }
-        lines_of_page.iter().for_each(screen::note);
-        shown += lines_of_page.len();
+    if let Some(typed) = put_pages(&question.into(), "do not run it").await? {
+        return Some(denied(no(&typed)));
     }
     let always = if question.always.is_some() { "a: always, " } else { "" };
     let keys = format!("[y: yes, {always}e: edit, n: no, or the reason for no]");
@@ -273,6 +260,36 @@ async fn put(question: &Question, asking: &Arc<OwnedMutexGuard<()>>) -> Option<A
             _ => return Some(denied(typed)),
         }
     }
+}
+
+/// Prints a page, in parts where it is longer than the terminal. Returns what was typed in the place of reading on; `None`: the input has ended.
+async fn put_pages(page: &page::Page<'_>, stop: &str) -> Option<Option<String>> {
+    let (columns, rows) = terminal::size();
+    let lines = page::lines(page, columns);
+    let mut shown = 0;
+    for part in lines.chunks(rows.saturating_sub(RESERVED_ROWS).max(1)) {
+        if shown > 0 {
+            terminal::forget_input();
+            let more = format!("-- {shown} of {} lines; Enter: more, n: {stop} -- ", lines.len());
+            let typed = answer(&more).await?;
+            if !typed.is_empty() {
+                return Some(Some(typed));
+            }
+        }
+        part.iter().for_each(screen::note);
+        shown += part.len();
+    }
+    Some(None)
+}
+
+/// Asks about a page with a question of one line. `None`: there is no answer, or the page was not read to its end.
+pub(crate) async fn about(page: &page::Page<'_>, stop: &str, question: &str) -> Option<String> {
+    let _asking = ASKING.lock().await;
+    if put_pages(page, stop).await?.is_some() {
+        return None;
+    }
+    terminal::forget_input();
+    answer(question).await
 }
 
 fn denied(typed: String) -> Answer {

@@ -15,12 +15,15 @@ use crate::{open, say, screen, session, state, style};
 /// JSON is one object: `{"checks": [{"what": "provider", "health": "good", "detail": "…", "code": null}], "bad": 0,
 /// "warnings": 1}`; `health` is `good`, `warning` or `bad`; `code` is that of the problem, if it has one.
 pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
-    let mut operator = open::operator(common)?;
+    let settings = open::reader(common).read(&common.workspace)?;
+    open::note_other_file(common, &settings);
+    let mut operator = open::with_flags(common, settings.operator().clone())?;
     open::choose_provider(&mut operator, &args.provider)?;
     // The stores of sessions that outlive the program, which `run` uses.
     state::keep(&mut operator);
     session::keep(&mut operator);
-    let checks = Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await;
+    let mut checks: Vec<Check> = settings.check().into_iter().collect();
+    checks.extend(Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await);
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));
     if args.json {

@@ -30,6 +30,7 @@ mod style;
 mod summary;
 mod switch;
 mod telemetry;
+mod trust;
 mod usage;
 mod watch;
 
@@ -129,6 +130,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
             std::io::Write::flush(&mut out)?;
             Ok(Exit::Completed)
         }
+        Command::Trust(args) => trust::run(common, &args),
         Command::Agents { command: AgentsCommand::List { json } } => agents::list(common, json).await,
         Command::Session { command } => session::run(common, command).await,
         Command::State { command } => state::run(common, command).await,

@@ -5,35 +5,47 @@ use std::sync::Once;
 
 use tidegate::{
     DiagnosticCode, KeySource, LayerKind, OPERATOR_FILE, Operator, OperatorFiles, PermissionRule, PluginEntry, Power,
-    ProviderKind, SettingValue,
+    ProviderKind, SettingValue, SettingsReader, WorkspaceSettings,
 };
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
 use crate::screen::clean::flat;
-use crate::{say, session, state};
+use crate::{say, session, state, trust};
 
 /// The program has one session, and each plugin one instance in it (the doctor another): more would only make it start
 /// later.
 pub(crate) const MAX_INSTANCES: u32 = 128;
-
-/// Reads the operator's files, that of the user and that of the workspace or of `--config`, and applies the flags that all commands accept.
-pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
-    let operator = operator_quietly(common)?;
-    if operator.layers.iter().all(|layer| layer.kind == LayerKind::User) {
-        note_file_above(&common.workspace);
-    }
-    Ok(operator)
-}
 
 /// The operator's files that the arguments mean.
 pub(crate) fn files(common: &Common) -> OperatorFiles {
     OperatorFiles::new().named(common.config.clone())
 }
 
-/// As [`operator`], for a workspace that the user may not be in.
+/// Reads the operator's files of workspaces, and which of them are trusted.
+pub(crate) fn reader(common: &Common) -> SettingsReader {
+    SettingsReader::new().files(files(common)).take_all(common.trust_workspace)
+}
+
+/// Reads the settings for a command that runs nothing for the model, and applies the flags that all commands accept. The file of a workspace
+/// that is not trusted is left out, which is noted.
+pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
+    let settings = reader(common).read(&common.workspace)?;
+    trust::note(&settings);
+    note_other_file(common, &settings);
+    with_flags(common, settings.operator().clone())
+}
+
+/// As [`operator`], without notes, for a workspace that the user may not be in.
 pub(crate) fn operator_quietly(common: &Common) -> Result<Operator, Failure> {
-    operator_in(common, &common.workspace)
+    with_flags(common, reader(common).read(&common.workspace)?.operator().clone())
+}
+
+/// Where the workspace has no operator's file: says that a folder above has one.
+pub(crate) fn note_other_file(common: &Common, settings: &WorkspaceSettings) {
+    if settings.files().layers.iter().all(|layer| layer.kind == LayerKind::User) {
+        note_file_above(&common.workspace);
+    }
 }
 
 /// Says, once, that a folder above in the same repository has an operator's file, which is not used: whoever works in a folder of a project
@@ -53,9 +65,8 @@ fn note_file_above(workspace: &Path) {
     }
 }
 
-/// Reads the operator's files of a workspace and applies the flags that all commands accept.
-fn operator_in(common: &Common, workspace: &Path) -> Result<Operator, Failure> {
-    let mut operator = files(common).read(workspace)?.operator()?;
+/// Applies the flags that all commands accept.
+pub(crate) fn with_flags(common: &Common, mut operator: Operator) -> Result<Operator, Failure> {
     operator.plugins.extend(plugins(common)?);
     common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
     Ok(operator)
@@ -127,34 +138,16 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
     Err(Failure::setup(format_args!("--set: no plugin `{id}` is loaded; {known}")))
 }
 
-/// Reads the settings for commands that run sessions. Sessions are recorded, and what plugins keep in them is found again when they continue,
-/// unless the operator or `no_transcript` decides otherwise. `is_named`: the user has given the session an id, under which the state of
-/// plugins is kept in any case.
+/// The settings of sessions. They are recorded, and what plugins keep in them is found again when they continue, unless the operator or
+/// `no_transcript` decides otherwise. `is_named`: the user has given the session an id, under which the state of plugins is kept in any case.
 pub(crate) fn session_settings(
     common: &Common,
+    operator: Operator,
     provider: &ProviderArgs,
     no_transcript: bool,
     is_named: bool,
 ) -> Result<Operator, Failure> {
-    recorded(operator(common)?, provider, no_transcript, is_named)
-}
-
-/// As [`session_settings`], for sessions in another workspace than that of the arguments.
-pub(crate) fn settings_in(
-    common: &Common,
-    workspace: &Path,
-    provider: &ProviderArgs,
-    no_transcript: bool,
-) -> Result<Operator, Failure> {
-    recorded(operator_in(common, workspace)?, provider, no_transcript, false)
-}
-
-fn recorded(
-    mut operator: Operator,
-    provider: &ProviderArgs,
-    no_transcript: bool,
-    is_named: bool,
-) -> Result<Operator, Failure> {
+    let mut operator = with_flags(common, operator)?;
     choose_provider(&mut operator, provider)?;
     if no_transcript {
         operator.transcript.enabled = Some(false);

@@ -19,7 +19,7 @@ use crate::metrics::Measured;
 use crate::print::Printer;
 use crate::shown::Shown;
 use crate::summary::Summary;
-use crate::{ask, open, print, say, screen, session, state};
+use crate::{ask, open, print, say, screen, session, state, trust};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
@@ -32,7 +32,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         none if none.is_empty() => vec![None],
         prompts => prompts.into_iter().map(Some).collect(),
     };
-    let operator = settings(common, &args)?;
+    let found = trust::decided(common).await?;
+    let operator = settings(common, &args, found.operator().clone())?;
     if args.session.is_some() && operator.state.place == StatePlace::Memory {
         say::note(
             "warning: `[state] backend = \"memory\"` keeps nothing after this run; set `disk` or `redis` for --session",
@@ -47,7 +48,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         .record(args.record.clone())
         .remember_shown_prompts();
     let again = (common.clone(), args.clone());
-    let builder = builder.follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
+    let builder = builder
+        .follow(move || found.again().and_then(|now| settings(&again.0, &again.1, now).map_err(Failure::into_line)));
     let host = measured.count(builder).open().await?;
     let mode = if prompts.len() > 1 { ThreadMode::Conversation } else { ThreadMode::Single };
     // A run sends what its arguments say, and nothing else.
@@ -71,8 +73,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     measured.finish(ended)
 }
 
-fn settings(common: &Common, args: &Run) -> Result<Operator, Failure> {
-    open::session_settings(common, &args.provider, args.no_transcript, args.session.is_some())
+fn settings(common: &Common, args: &Run, operator: Operator) -> Result<Operator, Failure> {
+    open::session_settings(common, operator, &args.provider, args.no_transcript, args.session.is_some())
 }
 
 /// The session that the arguments name; `None`: a new one.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use tidegate::{PluginId, SourceFile, SwitchError, switch_plugin};
+use tidegate::{LayerKind, PluginId, SourceFile, SwitchError, WorkspaceSettings, switch_plugin};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -14,13 +14,19 @@ use crate::{open, print, say, screen};
 
 /// Changes the file that names the plugin, and prints the result: that of the workspace or of `--config`, else the user's.
 pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Result<Exit, Failure> {
-    let files = open::files(common);
-    let found = files.read(&common.workspace)?;
+    let settings = open::reader(common).read(&common.workspace)?;
+    let found = settings.files();
     let mut unknown = Vec::new();
     for layer in found.layers.iter().rev() {
         let file = &layer.source.path;
         match in_file(file, plugin, enabled)? {
-            Ok(switched) => return told(file, plugin, enabled, &switched),
+            Ok(changed) => {
+                told(file, plugin, enabled, &changed)?;
+                if layer.kind == LayerKind::Workspace && changed.is_new {
+                    note_trust(&settings, &changed.text)?;
+                }
+                return Ok(Exit::Completed);
+            }
             Err(SwitchError::Unknown { known, .. }) => {
                 unknown.push(format!("{} {}", shown(file), known.trim_start_matches("it ")));
             }
@@ -39,6 +45,8 @@ fn shown(file: &Path) -> String {
 
 /// An entry that was changed, or had the value already.
 struct Changed {
+    /// All of the file.
+    text: String,
     is_new: bool,
     is_required: bool,
 }
@@ -58,10 +66,18 @@ fn in_file(file: &Path, plugin: &PluginId, enabled: bool) -> Result<Result<Chang
     if is_new {
         replace(file, &source.text, &switched.text).map_err(|error| failed("write", error))?;
     }
-    Ok(Ok(Changed { is_new, is_required: switched.required }))
+    Ok(Ok(Changed { is_new, is_required: switched.required, text: switched.text }))
 }
 
-fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Result<Exit, Failure> {
+/// A file that the user trusts counts after their own change, too; any other one is as little trusted as before.
+fn note_trust(settings: &WorkspaceSettings, text: &str) -> Result<(), Failure> {
+    if !settings.switched(text).map_err(Failure::setup)? {
+        say::note("note: the file is not trusted as it is now: `tidegate trust` shows and trusts it");
+    }
+    Ok(())
+}
+
+fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Result<(), Failure> {
     let word = if enabled { "enabled" } else { "disabled" };
     let mut out = screen::out();
     let already = if changed.is_new { "" } else { "already " };
@@ -70,7 +86,7 @@ fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Res
     if changed.is_new && !enabled && changed.is_required {
         say::note(format_args!("note: the plugin is `required`: a running program uses it until it is restarted"));
     }
-    Ok(Exit::Completed)
+    Ok(())
 }
 
 /// Locks the file's folder, because the file itself is replaced.

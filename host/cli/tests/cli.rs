@@ -54,6 +54,7 @@ impl Place {
 fn tidegate(folder: &Path, arguments: &[&str], input: &str) -> Output {
     use std::io::Write;
     let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .arg("--trust-workspace")
         .args(arguments)
         .current_dir(folder)
         .env("XDG_CACHE_HOME", folder.join("cache"))
@@ -290,6 +291,7 @@ fn a_reader_that_leaves_is_no_panic_and_ends_the_turn() {
         &["run", "a", "b", "c", "--output", "stream-json"],
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .arg("--trust-workspace")
             .args(arguments)
             .current_dir(place.0.path())
             .env("XDG_CACHE_HOME", place.path("cache"))
@@ -346,6 +348,7 @@ fn a_cancelled_answer_is_not_lost_in_a_pipe() {
         [("text", "said before the end \n"), ("json", "\"partial_text\":\"said before the end \"")]
     {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .arg("--trust-workspace")
             .args(["run", "go", "--output", format])
             .current_dir(place.0.path())
             .env("XDG_CACHE_HOME", place.path("cache"))
@@ -422,7 +425,7 @@ fn colours_follow_the_flag_the_environment_and_the_terminal() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let coloured = |arguments: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(["plugin", "list"]).args(arguments).current_dir(place.0.path());
+        command.args(["--trust-workspace", "plugin", "list"]).args(arguments).current_dir(place.0.path());
         command.env("XDG_CACHE_HOME", place.path("cache")).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         let output = command.envs(variables.iter().copied()).output().unwrap();
         assert!(out(&output).contains("rules"), "{}", err(&output));

@@ -24,7 +24,7 @@ fn place(answers: &[&[Say<'_>]]) -> Place {
 
 fn run(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(arguments).current_dir(place.path("")).stdin(Stdio::null());
+    command.arg("--trust-workspace").args(arguments).current_dir(place.path("")).stdin(Stdio::null());
     for folder in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
         command.env(folder, place.path("user"));
     }

@@ -27,7 +27,11 @@ fn place(answers: &[&[Say<'_>]]) -> Place {
 
 fn start(place: &Place, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(arguments).current_dir(place.path("")).env("XDG_CONFIG_HOME", place.path("user"));
+    command
+        .arg("--trust-workspace")
+        .args(arguments)
+        .current_dir(place.path(""))
+        .env("XDG_CONFIG_HOME", place.path("user"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -37,7 +41,11 @@ fn a_program_without_opentelemetry_says_so_where_an_endpoint_is_set() {
     let place = place(&[&[Say::Text("Fine.")]]);
     let run = |arguments: &[&str], endpoint: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(arguments).current_dir(place.path("")).env("XDG_CONFIG_HOME", place.path("user"));
+        command
+            .arg("--trust-workspace")
+            .args(arguments)
+            .current_dir(place.path(""))
+            .env("XDG_CONFIG_HOME", place.path("user"));
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).stdin(Stdio::null()).output().unwrap()
     };
     let output = run(&["run", "go"], "http://localhost:4318");

@@ -366,6 +366,7 @@ fn a_session_can_be_followed_while_it_runs() {
     let place = place(&[&[Say::Text("One.")]]);
     assert_eq!(code(&place.run(&["run", "--session", "s", "first"])), 0);
     let mut following = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .arg("--trust-workspace")
         .args(["session", "follow", "s", "--json"])
         .current_dir(place.path(""))
         .env("XDG_STATE_HOME", place.path("state"))
@@ -403,6 +404,7 @@ fn another_process_cancels_the_turn() {
         ),
     );
     let mut running = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .arg("--trust-workspace")
         .args(["run", "--session", "s", "go", "and more"])
         .current_dir(place.path(""))
         .env("XDG_STATE_HOME", place.path("state"))

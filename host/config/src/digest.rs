@@ -29,6 +29,11 @@ impl Parts {
     }
 }
 
+/// The SHA-256 of a text as lower-case hexadecimal digits.
+pub(crate) fn of_text(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text))
+}
+
 /// The SHA-256 of a file as lower-case hexadecimal digits.
 ///
 /// # Errors

@@ -138,6 +138,11 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// The tree.
+    pub(crate) fn root(&self) -> &DeValue<'a> {
+        self.root.get_ref()
+    }
+
     /// The folder of the file that contains what `path` leads to.
     pub(crate) fn folder(&self, path: &[Step]) -> &'a Path {
         self.sources.folder(self.span(path, false).start)

@@ -51,6 +51,7 @@ mod state;
 mod switch;
 pub mod thread_limits;
 mod transcript;
+mod trust_request;
 mod typed;
 mod yaml;
 
@@ -64,7 +65,8 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use operator::{
-    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings, operator_file,
+    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, TurnSettings,
+    operator_file,
 };
 pub use operator_files::{FoundFiles, OperatorFiles};
 pub use operator_layers::{Layer, LayerKind};
@@ -80,6 +82,7 @@ pub use schema::{agent_schema, error_schema, event_schema, manifest_schema, oper
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;
+pub use trust_request::{JudgedSettings, RequestedKey, TrustRequest};
 pub use typed::OnTimeout;
 
 /// The name of the operator's file in a workspace.

@@ -125,6 +125,8 @@ pub struct PluginEntry {
     pub required: bool,
     /// The SHA-256 that its component must have, as lower-case hexadecimal digits.
     pub sha256: Option<String>,
+    /// The files that somebody decided about when they trusted the workspace that names it; `None`: it is named elsewhere.
+    pub trusted: Option<TrustedFiles>,
     /// Whether its callbacks fail closed (true) or are skipped (false), instead of what it registers.
     pub fails_closed: Option<bool>,
     /// What is kept of what its callbacks change, instead of what it registers.
@@ -148,6 +150,7 @@ impl PluginEntry {
             grants: Vec::new(),
             required: false,
             sha256: None,
+            trusted: None,
             fails_closed: None,
             keep: None,
             priorities: BTreeMap::new(),
@@ -156,6 +159,15 @@ impl PluginEntry {
             place: None,
         }
     }
+}
+
+/// The files of a plugin, as SHA-256 digests in lower-case hexadecimal digits; `None`: there was none that could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedFiles {
+    /// Of its manifest.
+    pub manifest: Option<String>,
+    /// Of its component.
+    pub component: Option<String>,
 }
 
 /// Which built-in tools the model is offered, and what each may do.
@@ -476,6 +488,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -
         grants,
         required: typed.required,
         sha256,
+        trusted: None,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),
         keep: typed.keep,
         priorities: priorities(&typed.priority),

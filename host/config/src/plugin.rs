@@ -7,7 +7,9 @@ use std::sync::Arc;
 use flow::{CallbackKind, Label, PluginId, Power, SettingValue};
 
 use crate::check::suggest;
-use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Manifest, Operator, PluginEntry, PluginLimits};
+use crate::{
+    Code, Diagnostic, Diagnostics, LimitRequests, Manifest, Operator, PluginEntry, PluginLimits, TrustedFiles, digest,
+};
 
 /// A plugin ready to be loaded.
 #[derive(Clone, Debug)]
@@ -84,6 +86,12 @@ impl Operator {
             }
             error
         })?;
+        let is_other = |files: &TrustedFiles| files.manifest.as_ref() != Some(&digest::of_text(&source.text));
+        if entry.trusted.as_ref().is_some_and(is_other) {
+            let message = format!("`{}` is not the manifest that was trusted with the workspace", file.display());
+            let error = Diagnostic::error(Code::PluginComponentChanged, message);
+            return Err(at_entry(error, entry).help("`tidegate trust` shows what changed, and trusts it").into());
+        }
         let manifest = Manifest::of_source(&source)?;
         let mut found = Vec::new();
         check_grants(&mut found, &manifest, entry);

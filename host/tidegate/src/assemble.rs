@@ -146,7 +146,11 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         limits,
         state_version: from.manifest.state_version,
         required: from.entry.required,
-        sha256: from.entry.sha256.clone(),
+        // What was trusted without a component is loaded with none.
+        sha256: from.entry.sha256.clone().or_else(|| {
+            let trusted = from.entry.trusted.as_ref()?;
+            Some(trusted.component.clone().unwrap_or_else(|| "none".to_owned()))
+        }),
         priorities,
         fails_closed: from.manifest.fails_closed,
         operator_fails_closed: from.entry.fails_closed,

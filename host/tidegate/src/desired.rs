@@ -77,7 +77,9 @@ impl Desired {
 
     /// Looks at the files, and loads what differs from `before`; `None` where nothing does, or where it cannot be used.
     pub(crate) fn look(&mut self, before: &Arc<Shared>, problems: &mut Vec<String>) -> Option<Shared> {
-        let loaded = match self.reread(problems) {
+        // Where the workspace names a plugin, its files were trusted together with the settings: others may be trusted by now.
+        let is_touched = |one: &HostPlugin| one.loaded.plugin.entry.trusted.is_some() && one.loaded.touched().is_some();
+        let loaded = match self.reread(before.host_plugins.iter().any(is_touched), problems) {
             // The edited file counts as a whole, or not at all.
             Some(edited) => {
                 // They are true only of a file that is used.
@@ -144,10 +146,12 @@ impl Desired {
     }
 
     /// The operator's settings where one of their files was edited; `None` where none was, or they cannot be read, which is a problem.
-    fn reread(&mut self, problems: &mut Vec<String>) -> Option<Operator> {
+    /// `is_touched`: files that were trusted with them may have changed.
+    fn reread(&mut self, is_touched: bool, problems: &mut Vec<String>) -> Option<Operator> {
         let follow = self.follow.as_mut()?;
         // What kept an edited file from being used can be gone although the file is the same.
-        if follow.is_settled() && self.problem.is_none() {
+        let is_settled = follow.is_settled() && self.problem.is_none();
+        if is_settled && !is_touched {
             return None;
         }
         let read = Arc::clone(&follow.read);
@@ -159,7 +163,7 @@ impl Desired {
             return None;
         }
         match read() {
-            Ok(operator) if operator.layers == self.operator.layers => {
+            Ok(operator) if self.is_as_read(&operator) => {
                 self.problem = None;
                 None
             }
@@ -174,11 +178,21 @@ impl Desired {
                 }
                 Some(operator)
             }
+            // What changed is a plugin, which is reported as such.
+            Err(_) if is_settled => None,
             Err(found) => {
                 self.refuse("read", &found, problems);
                 None
             }
         }
+    }
+
+    /// Whether the files say what they said, and what was trusted with them is the same.
+    fn is_as_read(&self, now: &Operator) -> bool {
+        let trusted = |operator: &Operator| -> Vec<_> {
+            operator.plugins.iter().map(|entry| (entry.folder.clone(), entry.trusted.clone())).collect()
+        };
+        now.layers == self.operator.layers && trusted(now) == trusted(&self.operator)
     }
 
     /// Where the operator edits an entry, it counts, and not what the embedder had made of it: a power that is revoked must be gone.
@@ -202,7 +216,7 @@ impl Desired {
     /// An entry of a required plugin that an edited file removes, switches off or changes. What the model runs may write the file, and
     /// must not end what guards against it.
     fn changed_guard(&self, edited: &Operator) -> Option<&PluginEntry> {
-        let is_kept = |guard: &PluginEntry| edited.plugins.iter().any(|entry| is_same_entry(entry, guard));
+        let is_kept = |guard: &PluginEntry| edited.plugins.iter().any(|entry| is_same_wish(entry, guard));
         self.operator.plugins.iter().find(|entry| entry.required && !is_kept(entry))
     }
 
@@ -270,7 +284,7 @@ impl Desired {
             let prior = before.host_plugins.iter().find(is_prior);
             let (loaded, prior) = match prior {
                 Some(prior) => {
-                    let as_before = same_limits && is_same_entry(&prior.loaded.plugin.entry, entry);
+                    let as_before = same_limits && is_same_wish(&prior.loaded.plugin.entry, entry);
                     (renewed(&operator, entry, prior, as_before, before, problems)?, Some(prior))
                 }
                 None => {
@@ -421,6 +435,12 @@ fn lost_guard(prior: &LoadedPlugin, new: &LoadedPlugin) -> Option<CallbackKind> 
         same.is_some_and(|same| one.on_failure == OnFailure::Skip || same.on_failure != OnFailure::Skip)
     };
     before.iter().filter(guards).find(|one| !keeps(one)).map(Registered::kind)
+}
+
+/// Whether two entries want the same of a plugin, whichever of its files are trusted.
+fn is_same_wish(a: &PluginEntry, b: &PluginEntry) -> bool {
+    let bare = |entry: &PluginEntry| PluginEntry { trusted: None, ..entry.clone() };
+    is_same_entry(&bare(a), &bare(b))
 }
 
 /// Whether all but the plugins is the same, wherever in the file it is.

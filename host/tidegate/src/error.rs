@@ -210,7 +210,9 @@ impl HostError {
             }
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Plugin(refused) if is_changed(refused) => {
-                "if the new component is meant to run, set `sha256` of its `[[plugin]]` to the digest that it has".to_owned()
+                "if the new component is meant to run, set `sha256` of its `[[plugin]]` to the digest that it has; where the plugin is \
+                 the workspace's, `tidegate trust` trusts it"
+                    .to_owned()
             }
             Self::Config(_)
             | Self::Provider(_)

@@ -82,6 +82,7 @@ mod state;
 mod toolbox;
 mod transcripts;
 mod trouble;
+mod trust;
 mod turns;
 
 /// The example of the page about OpenTelemetry is compiled as a test.
@@ -106,11 +107,11 @@ pub use config::events::defaults as default_thread_events;
 pub use config::rule_sources::Built as BuiltRules;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
-    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, FoundFiles, Layer, LayerKind,
-    LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator, OperatorFiles,
-    PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl, StatePlace, StateSettings,
-    SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings, file_digest,
-    render as render_diagnostic, switch_plugin,
+    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, FoundFiles, JudgedSettings, Layer,
+    LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator,
+    OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Provider, RequestedKey, RuleFolders, SettingDecl,
+    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TrustRequest,
+    TrustedFiles, TurnSettings, file_digest, render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -168,6 +169,7 @@ pub use store::{
 };
 pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;
+pub use trust::{SettingsReader, TrustError, TrustRecord, TrustStore, WorkspaceSettings};
 pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
     Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState,

@@ -30,7 +30,7 @@ use crate::screen::live::{self, Live};
 use crate::screen::wrap::{text_columns, wrapped};
 use crate::screen::{self, terminal};
 use crate::style::{self, err};
-use crate::{open, print, rules, run, say, session};
+use crate::{open, print, rules, run, say, session, trust};
 
 /// Events that are taken before the rows are drawn again.
 const AT_ONCE: usize = 256;
@@ -65,13 +65,14 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
         return Err(Failure::setup(DUMB));
     }
     let ending = Ending::watch();
-    let operator = settings(common, &args)?;
+    let found = trust::decided(common).await?;
+    let operator = settings(common, &args, found.operator().clone())?;
     let again = (common.clone(), args.clone());
     let mut builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)
         .permissions(open::permissions(&args.permission)?)
         .remember_shown_prompts()
-        .follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
+        .follow(move || found.again().and_then(|now| settings(&again.0, &again.1, now).map_err(Failure::into_line)));
     if let Some(metrics) = exported {
         builder = builder.metrics(metrics);
     }
@@ -121,8 +122,8 @@ fn options(common: &Common) -> SessionOptions {
     SessionOptions::new(&common.workspace).backlog(Backlog::default()).questions_wait()
 }
 
-fn settings(common: &Common, args: &Chat) -> Result<Operator, Failure> {
-    open::session_settings(common, &args.provider, args.no_transcript, false)
+fn settings(common: &Common, args: &Chat, operator: Operator) -> Result<Operator, Failure> {
+    open::session_settings(common, operator, &args.provider, args.no_transcript, false)
 }
 
 /// Where a chat runs.

@@ -36,7 +36,7 @@ fn node(folder: &Path) -> PathBuf {
 /// ends with the session, and without a session to close after these seconds.
 #[track_caller]
 fn acpx(place: &Place, arguments: &[&str], code: i32) -> Vec<Value> {
-    acpx_with(&format!("{} acp", env!("CARGO_BIN_EXE_tidegate")), place, arguments, code)
+    acpx_with(&format!("{} acp --trust-workspace", env!("CARGO_BIN_EXE_tidegate")), place, arguments, code)
 }
 
 /// The same with an agent of another command.
@@ -152,7 +152,11 @@ fn acpx_cancels_a_turn_and_changes_settings() {
 fn acpx_loads_a_session_of_an_agent_that_cannot_resume_it() {
     let model = Model::start();
     let place = place(&model);
-    let agent = format!("python3 {} {} acp", source("no-resume.py").display(), env!("CARGO_BIN_EXE_tidegate"));
+    let agent = format!(
+        "python3 {} {} acp --trust-workspace",
+        source("no-resume.py").display(),
+        env!("CARGO_BIN_EXE_tidegate")
+    );
     let acpx = |arguments: &[&str], code| acpx_with(&agent, &place, arguments, code);
     acpx(&["sessions", "new", "--name", "one"], 0);
     for (prompt, answer) in [("say first", "first"), ("history", "3 messages")] {

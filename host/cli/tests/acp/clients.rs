@@ -40,7 +40,11 @@ fn the_typescript_sdk_runs_sessions() {
     let model = Model::start();
     let place = place(&model);
     let mut client = Command::new("node");
-    client.arg(source("client.mjs")).arg(workspace(&place)).args([env!("CARGO_BIN_EXE_tidegate"), "acp"]);
+    client.arg(source("client.mjs")).arg(workspace(&place)).args([
+        env!("CARGO_BIN_EXE_tidegate"),
+        "acp",
+        "--trust-workspace",
+    ]);
     client.env("TIDEGATE_TEST_NODE_MODULES", ensure_editors_js().unwrap());
     ends(&place, client, 0);
 }
@@ -50,6 +54,10 @@ fn the_python_sdk_runs_sessions() {
     let model = Model::start();
     let place = place(&model);
     let mut client = Command::new(ensure_editors_py().unwrap().join("bin/python"));
-    client.arg(source("client.py")).arg(workspace(&place)).args([env!("CARGO_BIN_EXE_tidegate"), "acp"]);
+    client.arg(source("client.py")).arg(workspace(&place)).args([
+        env!("CARGO_BIN_EXE_tidegate"),
+        "acp",
+        "--trust-workspace",
+    ]);
     ends(&place, client, 0);
 }

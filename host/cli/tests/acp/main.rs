@@ -15,6 +15,7 @@ mod stdio;
 mod steering;
 #[path = "../support/mod.rs"]
 mod support;
+mod trust;
 mod unread;
 
 use model::Model;

@@ -16,6 +16,9 @@ pub(crate) mod tmux;
 /// A workspace with rules of its own.
 pub(crate) struct Place(TempDir);
 
+/// The operator's file of these workspaces is a test's own.
+pub(crate) const TRUSTED: &str = "--trust-workspace";
+
 pub(crate) const UNWRAP: &str = "+++\ndescription = \"`unwrap()` in Rust code\"\ncondition = '\\.unwrap\\(\\)'\nscope = \"tool(*.rs)\"\n\
     field = [\"content\", \"new_text\"]\n+++\nUse `?`.\n\n## Fires\n```tool:write_file path=src/a.rs content\nx.unwrap()\n```\n\n\
     ## Does not fire\n```tool:write_file path=a.py content\nx.unwrap()\n```\n";
@@ -55,7 +58,7 @@ impl Place {
     /// Runs the program with its folders outside of the workspace, so that they do not change it.
     pub(crate) fn run_outside(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command.arg(TRUSTED).args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
         command
             .env("XDG_CACHE_HOME", outside("cache"))
             .env("XDG_CONFIG_HOME", outside("user"))
@@ -67,6 +70,7 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
         command
+            .arg(TRUSTED)
             .args(arguments)
             .current_dir(self.0.path())
             .env("XDG_CACHE_HOME", self.path("cache"))

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Place;
+use super::{Place, TRUSTED};
 
 /// How long something may take to be on the screen. No test depends on how long it does.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ impl Terminal {
         let program = env!("CARGO_BIN_EXE_tidegate");
         let (cache, user, state) = (folder("cache"), folder("user"), folder("state"));
         let quoted: Vec<String> =
-            variables.iter().chain(&[program]).chain(arguments).map(|one| format!("'{one}'")).collect();
+            variables.iter().chain(&[program, TRUSTED]).chain(arguments).map(|one| format!("'{one}'")).collect();
         let command = format!(
             "cd '{}'; env -u NO_COLOR -u CLICOLOR_FORCE XDG_CACHE_HOME='{cache}' XDG_CONFIG_HOME='{user}' XDG_STATE_HOME='{state}' \
              SHELL=/bin/sh {}; echo exit code $?; exec sleep 1000",

@@ -55,6 +55,8 @@ codes! {
         "The workspace is not a folder, or cannot be read."
     ConfigUnreadable "config-unreadable"
         "A file cannot be read, or is larger than the limit."
+    ConfigUntrusted "config-untrusted"
+        "The `tidegate.toml` of the workspace asks for more than a project decides, and the user has not trusted it as it is now."
     ConfigHeader "config-header"
         "A header under `[provider]` has an invalid name or value, or is set by the program."
     ConfigSyntax "config-syntax"
@@ -183,7 +185,8 @@ codes! {
     PluginComponentRefused "plugin-component-refused"
         "The plugin's component cannot be loaded: it does not follow the contract, or its registration failed."
     PluginComponentChanged "plugin-component-changed"
-        "The plugin's component is another one than `sha256` of its `[[plugin]]` says."
+        "The plugin's component is another one than `sha256` of its `[[plugin]]` says, or its files are not those that were trusted \
+         with the workspace."
     PluginToolConflict "plugin-tool-conflict"
         "A plugin provides a tool whose name another tool of the session has, or a tool that is built in."
     PluginStaleComponent "plugin-stale-component"

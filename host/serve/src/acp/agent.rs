@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::{
     Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
-    new_session_id,
+    WorkspaceSettings, new_session_id,
 };
 
 use super::client::{Abilities, Client, Folder};
@@ -17,6 +17,7 @@ use super::outgoing::Outgoing;
 use super::sdk::{Connection, Error, ProtocolVersion, Responder, v1};
 use super::session::{Open, Wanted};
 use super::time;
+use super::trust::{Place, Waiting};
 
 /// The only method of authentication: the key is where the operator's file says.
 const ENVIRONMENT: &str = "environment";
@@ -24,16 +25,18 @@ const ENVIRONMENT: &str = "environment";
 /// What one connection has.
 #[derive(Debug)]
 pub(super) struct Agent {
-    hosts: Hosts,
+    pub(super) hosts: Hosts,
     /// What the connection sends.
     pub(super) outgoing: Outgoing,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    can: Arc<Abilities>,
-    sessions: BTreeMap<String, Arc<Open>>,
+pub(super) struct State {
+    pub(super) can: Arc<Abilities>,
+    pub(super) sessions: BTreeMap<String, Arc<Open>>,
+    /// Those that have an id, and are opened when the user has decided about the file of their workspace.
+    pub(super) waiting: BTreeMap<String, Waiting>,
 }
 
 /// What `session/load` and `session/resume` name.
@@ -97,7 +100,7 @@ impl Agent {
         _: Connection,
     ) {
         let answer = if &*request.method_id.0 == ENVIRONMENT {
-            self.hosts.of(Path::new(".")).await.map(|_| v1::AuthenticateResponse::new())
+            self.hosts.of_records(Path::new(".")).await.map(|_| v1::AuthenticateResponse::new())
         } else {
             Err(error(-32602, format!("there is no method of authentication `{}`", request.method_id.0)))
         };
@@ -105,19 +108,34 @@ impl Agent {
     }
 
     pub(super) async fn new_session(
-        &self,
+        self: &Arc<Self>,
         request: v1::NewSessionRequest,
         responder: Responder<v1::NewSessionResponse>,
         connection: Connection,
     ) {
-        match self.open(new_session_id(), request.cwd, connection).await {
+        let id = new_session_id();
+        let place = Place { id: id.clone(), workspace: request.cwd, connection };
+        let mcp_servers = request.mcp_servers.len();
+        let opened = match self.settings(&place).await {
+            // The client must know the session before it can be asked.
+            Ok(settings) if settings.request().is_some() => {
+                self.wait(place, mcp_servers);
+                let response =
+                    v1::NewSessionResponse::new(v1::SessionId::new(id.as_str())).modes(options::modes(Mode::default()));
+                answered(responder.respond(response));
+                return self.decide(&id).await;
+            }
+            Ok(settings) => self.open(place, settings).await,
+            Err(error) => Err(error),
+        };
+        match opened {
             Err(error) => answered(responder.respond_with_error(error)),
             Ok(open) => {
                 let response = v1::NewSessionResponse::new(open.client.session.clone())
                     .modes(open.modes())
                     .config_options(open.options());
                 answered(responder.respond(response));
-                open.introduce(request.mcp_servers.len());
+                open.introduce(mcp_servers);
             }
         }
     }
@@ -161,14 +179,16 @@ impl Agent {
     /// Opens a session that is recorded, unless it is open. `replay`: its history is sent.
     async fn known(&self, known: &Known, connection: Connection, replay: bool) -> Result<Found, Error> {
         let id = SessionId::new(Arc::clone(&known.id.0));
-        let workspace = absolute(&known.cwd)?;
+        let place = Place { id: id.clone(), workspace: known.cwd.clone(), connection };
         let open = self.state().sessions.get(id.as_str()).cloned();
         let found = match open {
             Some(open) => Found { open, left: None },
             None => {
-                let host = self.hosts.of(&workspace).await?;
+                // Nothing of a session is read where the file of its workspace says, before that counts.
+                let settings = self.decided(&place, self.settings(&place).await?).await?;
+                let host = self.hosts.of(settings.clone()).await?;
                 let left = recorded(&host)?.summary(&id).map_err(|reason| missing(&known.id, &reason))?;
-                Found { open: self.open(id, workspace, connection).await?, left: Some(left) }
+                Found { open: self.open(place, settings).await?, left: Some(left) }
             }
         };
         if replay {
@@ -177,14 +197,26 @@ impl Agent {
         Ok(found)
     }
 
-    async fn open(&self, id: SessionId, workspace: PathBuf, connection: Connection) -> Result<Arc<Open>, Error> {
-        let workspace = absolute(&workspace)?;
-        let host = self.hosts.of(&workspace).await?;
-        let can = Arc::clone(&self.state().can);
-        let session = v1::SessionId::new(id.as_str());
-        let client = Client::new((connection, self.outgoing.clone()), session, can, Folder::new(&workspace));
+    /// The settings of the workspace of a session.
+    pub(super) async fn settings(&self, place: &Place) -> Result<WorkspaceSettings, Error> {
+        self.hosts.settings(&absolute(&place.workspace)?).await
+    }
+
+    /// Opens a session with settings that count.
+    pub(super) async fn open(&self, place: Place, settings: WorkspaceSettings) -> Result<Arc<Open>, Error> {
+        let host = self.hosts.of(settings).await?;
+        let client = self.client(&place);
+        let Place { id, workspace, .. } = place;
         let wanted = Wanted { id, workspace, client, settings: Settings::default(), model: None };
         self.opened(Open::new(host, wanted).await)
+    }
+
+    /// The client of a session.
+    pub(super) fn client(&self, place: &Place) -> Client {
+        let Place { id, workspace, connection } = place;
+        let can = Arc::clone(&self.state().can);
+        let session = v1::SessionId::new(id.as_str());
+        Client::new((connection.clone(), self.outgoing.clone()), session, can, Folder::new(workspace))
     }
 
     /// Keeps a session that was opened.
@@ -207,9 +239,9 @@ impl Agent {
     async fn list(&self, cwd: Option<PathBuf>) -> Result<v1::ListSessionsResponse, Error> {
         let mut hosts = self.hosts.all().await;
         if let Some(cwd) = &cwd {
-            hosts = vec![self.hosts.of(&absolute(cwd)?).await?];
+            hosts = vec![self.hosts.of_records(&absolute(cwd)?).await?];
         } else if hosts.is_empty() {
-            hosts = vec![self.hosts.of(Path::new(".")).await?];
+            hosts = vec![self.hosts.of_records(Path::new(".")).await?];
         }
         let given = cwd.clone();
         let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
@@ -241,13 +273,20 @@ impl Agent {
         responder: Responder<v1::CloseSessionResponse>,
         _: Connection,
     ) {
-        let open = self.state().sessions.remove(&*request.session_id.0);
-        let answer = match open {
-            Some(open) => {
+        let (open, waiting) = {
+            let mut state = self.state();
+            (state.sessions.remove(&*request.session_id.0), state.waiting.remove(&*request.session_id.0))
+        };
+        let answer = match (open, waiting) {
+            (Some(open), _) => {
                 open.close().await;
                 Ok(v1::CloseSessionResponse::new())
             }
-            None => Err(unknown(&request.session_id)),
+            (None, Some(waiting)) => {
+                waiting.cancel();
+                Ok(v1::CloseSessionResponse::new())
+            }
+            (None, None) => Err(unknown(&request.session_id)),
         };
         answered(responder.respond_with_result(answer));
     }
@@ -269,7 +308,7 @@ impl Agent {
             open.close().await;
             hosts = vec![open.host.clone()];
         } else if hosts.is_empty() {
-            hosts = vec![self.hosts.of(Path::new(".")).await?];
+            hosts = vec![self.hosts.of_records(Path::new(".")).await?];
         }
         let id = SessionId::new(Arc::clone(&id.0));
         for host in hosts {
@@ -342,11 +381,17 @@ impl Agent {
     /// # Errors
     /// None has the id.
     pub(super) fn session(&self, id: &v1::SessionId) -> Result<Arc<Open>, Error> {
-        self.state().sessions.get(&*id.0).cloned().ok_or_else(|| unknown(id))
+        let state = self.state();
+        let undecided = || match state.waiting.contains_key(&*id.0) {
+            true => error(-32602, "the session is not open yet: decide first whether its workspace is trusted"),
+            false => unknown(id),
+        };
+        state.sessions.get(&*id.0).cloned().ok_or_else(undecided)
     }
 
     /// Closes all sessions: the client is gone.
     pub(super) async fn close_all(&self) {
+        self.state().waiting.clear();
         let sessions = std::mem::take(&mut self.state().sessions);
         for open in sessions.into_values() {
             open.leave().await;
@@ -359,7 +404,7 @@ impl Agent {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

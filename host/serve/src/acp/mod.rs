@@ -27,12 +27,12 @@ mod steering;
 mod terminals;
 mod time;
 mod tool;
+mod trust;
 mod updates;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use tidegate::{HostBuilder, OperatorFiles};
+use tidegate::{HostBuilder, SettingsReader, WorkspaceSettings};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::agent::Agent;
@@ -51,13 +51,13 @@ pub struct Server {
 pub struct ConnectionError(String);
 
 impl Server {
-    /// A server whose hosts `build` makes, each for a workspace with an operator's file of its own among `files`, or for all that have none.
-    /// The error is one line for the user of the editor.
+    /// A server whose hosts `build` makes: one for each workspace whose operator's file counts, and one for all others. Whether one counts is
+    /// the user's to decide, who is asked in the editor. The error is one line for the user of the editor.
     pub fn new(
-        files: OperatorFiles,
-        build: impl Fn(&Path) -> Result<HostBuilder, String> + Send + Sync + 'static,
+        reader: SettingsReader,
+        build: impl Fn(&WorkspaceSettings) -> Result<HostBuilder, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { hosts: Hosts::new(files, Arc::new(build)) }
+        Self { hosts: Hosts::new(reader, Arc::new(build)) }
     }
 
     /// Serves one editor on standard input and output, where nothing else must write to standard output, until it closes the connection

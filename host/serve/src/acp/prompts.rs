@@ -16,7 +16,15 @@ use super::updates::why;
 
 impl Agent {
     /// Starts the turn of a prompt, or lets it wait for those before it. Returns at once: the response follows.
-    pub(super) fn prompt(&self, request: v1::PromptRequest, responder: Responder<v1::PromptResponse>) {
+    pub(super) fn prompt(self: &Arc<Self>, request: v1::PromptRequest, responder: Responder<v1::PromptResponse>) {
+        // One that comes before the user has decided about the workspace waits for that.
+        if let Some((request, responder)) = self.keep_waiting(request, responder) {
+            self.start(request, responder);
+        }
+    }
+
+    /// Starts the turn of a prompt.
+    pub(super) fn start(&self, request: v1::PromptRequest, responder: Responder<v1::PromptResponse>) {
         let read = self.session(&request.session_id).and_then(|open| {
             let message = content::message(request.prompt).map_err(|reason| error(-32602, reason))?;
             Ok((open, message))
@@ -42,6 +50,7 @@ impl Agent {
 
     /// Cancels what runs in a session, and the prompts that wait. Nothing happens where nothing runs.
     pub(super) fn cancel(&self, notification: &v1::CancelNotification) {
+        self.cancel_waiting(&notification.session_id);
         // A client can be late: the session is closed.
         if let Ok(open) = self.session(&notification.session_id) {
             let reason = notification.meta.as_ref().and_then(|meta| meta.get(names::REASON)?.as_str());

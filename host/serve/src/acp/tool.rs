@@ -80,6 +80,11 @@ fn flat(text: &str) -> String {
     line.replace('`', "'")
 }
 
+/// A text in a form that hides nothing.
+pub(super) fn shown(text: &str) -> String {
+    exact(text, |_| false).0
+}
+
 /// A text of a tool call's content.
 pub(super) fn text(text: impl Into<String>) -> ToolCallContent {
     ToolCallContent::Content(Content::new(ContentBlock::Text(TextContent::new(text))))
@@ -122,7 +127,7 @@ impl Described {
 }
 
 /// A code block of Markdown, with a fence that does not occur in it.
-fn fenced(language: &str, code: &str) -> String {
+pub(super) fn fenced(language: &str, code: &str) -> String {
     let mut longest = 2;
     let mut run = 0;
     for byte in code.bytes() {
