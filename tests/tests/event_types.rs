@@ -111,8 +111,12 @@ async fn session(folder: &Path, guest: &Path, scripts: &[&'static str]) -> (Host
 async fn extended(types: &mut BTreeSet<String>) {
     let (folder, guest) = (tempfile::tempdir().unwrap(), guest());
     let scripts = ["!log hello\n!state-set key value", "!abort", "!abort", "!abort"];
+    std::fs::create_dir(folder.path().join(".tidegate")).unwrap();
+    let declared = "schema_version = \"1.0.0\"\n[event_types.deployment]\npayload_schema = { type = \"object\" }\n";
+    std::fs::write(folder.path().join(".tidegate/thread_events.toml"), declared).unwrap();
     let (host, session) = session(folder.path(), guest.path(), &scripts).await;
     session.prompt("go").report().await;
+    session.emit("deployment", serde_json::json!({"target": "test"})).unwrap();
     session.close();
     session.closed().await;
     let records = host.transcripts().unwrap().read(&SessionId::new("types")).unwrap().records::<JsonRecord>();

@@ -340,6 +340,38 @@ async fn tools_change_with_their_plugin_at_the_next_turn_and_a_taken_name_leaves
     assert!(events.iter().any(notice), "{events:#?}");
 }
 
+/// What a plugin emits reaches subscribers as far as its manifest or a file declares it, and up to a limit for each turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_emits_events_of_declared_types() {
+    let person = Person::who(Answer::Approve);
+    let scripts = [
+        "!emit seen what it\n!emit deployment target test\n!emit seen other it\n!emit notice message forged",
+        "!emit-many 300",
+    ];
+    let calls = scripts.map(script).to_vec();
+    let (session, folder) = session("", calls.clone(), &person).await;
+    let declared = folder.path().join(".tidegate/thread_events.toml");
+    std::fs::create_dir_all(declared.parent().unwrap()).unwrap();
+    let text = "schema_version = \"1.0.0\"\n[event_types.deployment]\npayload_schema = { type = \"object\" }\n";
+    std::fs::write(declared, text).unwrap();
+    let (events, results) = turn(&session).await;
+    let [one, many] = results.as_slice() else { panic!("{results:?}") };
+    for part in ["()\n()\nrefused: ", "the payload of `conformance.seen`", "`notice` is not declared"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    assert!(many.contains("256 events in a turn"), "{many}");
+    let custom = events.iter().filter_map(|event| match &event.kind {
+        EventKind::CustomEvent { event_type, plugin: Some(plugin), payload } => {
+            Some((event_type.as_str(), plugin.as_str(), payload.to_string()))
+        }
+        _ => None,
+    });
+    let custom: Vec<_> = custom.collect();
+    assert_eq!(custom[0], ("conformance.seen", "conformance", r#"{"what":"it"}"#.to_owned()));
+    assert_eq!(custom[1], ("deployment", "conformance", r#"{"target":"test"}"#.to_owned()));
+    assert_eq!(custom.len(), 256);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recorded_model_keeps_lists_and_misuses_the_notes_of_a_plugin() {
     let folder = root().join("plugins/session-notes");

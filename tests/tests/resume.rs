@@ -114,7 +114,7 @@ async fn a_model_continues_after_an_answer_that_was_cut() {
         let second = session(&folder, wire, server.base_url()).await;
         let history = second.history();
         let last = history.last().unwrap().plain_text();
-        assert!(last.starts_with(&shown) && last.ends_with("\n\n[Stream interrupted: cancelled]"), "{wire}: {last:?}");
+        assert!(last.starts_with(&shown) && last.contains("\n\n[Stream interrupted: cancelled"), "{wire}: {last:?}");
         let report = second.prompt("Say yes.").report().await;
         assert_eq!(report.status, TurnStatus::Completed, "{wire}: {report:?}");
         close(second).await;

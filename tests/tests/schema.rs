@@ -38,10 +38,14 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 25] = [
     "tools.permission_pattern-for-all",
     "tools.shell.env_an-assignment",
 ];
-const BEYOND_MANIFEST_SCHEMA: [&str; 22] = [
+const BEYOND_MANIFEST_SCHEMA: [&str; 26] = [
     "api_unknown",
     "component.path_absolute",
     "component.path_outside",
+    "events.payload_schema_not-a-schema",
+    "events.payload_schema_patterns",
+    "events_name",
+    "id_of-the-host",
     "nothing_does-nothing",
     "prompt.when.context_match.model_bad-glob",
     "prompt.when.context_match.turn_ambiguous",

@@ -88,6 +88,9 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
         let needed = if setting.default.is_none() { ", has no default" } else { "" };
         writeln!(out, "  setting {name} ({}{needed}): {}", setting.kind.as_str(), flat(&setting.description))?;
     }
+    for (name, event) in &manifest.events {
+        writeln!(out, "  event {id}.{name}: {}", flat(&event.description), id = manifest.id)?;
+    }
     for rule in manifest.rules.iter().filter(|rule| rule.bucket == RuleBucket::Stream) {
         writeln!(out, "  stream rule {}", flat(&rule.name))?;
     }

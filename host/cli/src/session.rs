@@ -2,6 +2,7 @@
 
 mod decide;
 mod export;
+mod rules;
 mod view;
 
 use std::collections::BTreeSet;
@@ -30,7 +31,8 @@ pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit
     let store = store(open::operator(common)?)?;
     match command {
         SessionCommand::List { json, all } => list(&store, (!all).then_some(&common.workspace), json),
-        SessionCommand::Show { session, turn, json } => show(&store, &store.find(&session)?, turn, json),
+        SessionCommand::Show { session, rules: true, json, .. } => rules::show(&store, &store.find(&session)?, json),
+        SessionCommand::Show { session, turn, json, .. } => show(&store, &store.find(&session)?, turn, json),
         SessionCommand::Follow { session, json } => follow(&store, &store.find(&session)?, json),
         SessionCommand::Export { session, format, output } => {
             export(&store, &store.find(&session)?, format, output.as_deref())

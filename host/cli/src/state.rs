@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tidegate::{
-    Host, Operator, PluginId, SessionId, SessionSummary, ShownSession, StateAdmin, StateEntry, StateLifetime,
-    StatePlace,
+    Host, Operator, PluginId, PluginSummary, SessionId, SessionSummary, ShownSession, StateAdmin, StateEntry,
+    StateLifetime, StatePlace,
 };
 
 use crate::args::{Common, StateCommand};
@@ -59,7 +59,7 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, Failure> {
 }
 
 /// JSON: `{"sessions": [{"session", "last_turn_ms", "expires_ms", "open_in", "plugins": [{"id", "keys", "bytes",
-/// "state_version"}]}], "problems": ["…"]}`; times are milliseconds since 1970.
+/// "state_version", "absent_since_ms"}]}], "problems": ["…"]}`; times are milliseconds since 1970.
 async fn list(admin: &dyn StateAdmin, json: bool) -> Result<Exit, Failure> {
     // Expired sessions are invisible; this frees what they occupy.
     let swept = admin.remove_expired().await;
@@ -78,7 +78,7 @@ async fn list(admin: &dyn StateAdmin, json: bool) -> Result<Exit, Failure> {
 }
 
 fn summary(one: &SessionSummary) -> Value {
-    let plugin = |plugin: &tidegate::PluginSummary| json!({"id": plugin.plugin.as_str(), "keys": plugin.keys, "bytes": plugin.bytes, "state_version": plugin.version});
+    let plugin = |plugin: &PluginSummary| json!({"id": plugin.plugin.as_str(), "keys": plugin.keys, "bytes": plugin.bytes, "state_version": plugin.version, "absent_since_ms": plugin.absent_since_ms});
     json!({
         "session": one.session.as_str(),
         "last_turn_ms": one.active_ms,
@@ -100,17 +100,21 @@ fn text(sessions: &[SessionSummary]) -> std::io::Result<()> {
         let expires = format!("in {}", span(one.expires_ms.saturating_sub(now)));
         let open = one.owner.clone().unwrap_or_default();
         let last = format!("{} ago", span(now.saturating_sub(one.active_ms)));
-        let row = |plugin: &str, keys: u64, bytes: u64, version: Option<u32>| {
+        let row = |plugin: String, keys: u64, bytes: u64, version: Option<u32>| {
             let session = Cell(one.session.as_str().to_owned(), style::STRONG);
             let version = version.map_or_else(|| "-".to_owned(), |version| version.to_string());
-            let cells = [plugin.to_owned(), keys.to_string(), format!("{bytes} B"), version];
+            let cells = [plugin, keys.to_string(), format!("{bytes} B"), version];
             let times = [&last, &expires, &open].map(String::clone);
             std::iter::once(session).chain(cells.into_iter().chain(times).map(Cell::from)).collect()
         };
         if one.plugins.is_empty() {
-            rows.push(row("-", 0, 0, None));
+            rows.push(row("-".to_owned(), 0, 0, None));
         }
-        rows.extend(one.plugins.iter().map(|of| row(of.plugin.as_str(), of.keys, of.bytes, of.version)));
+        let name = |of: &PluginSummary| match of.absent_since_ms {
+            Some(since) => format!("{} (not configured for {})", of.plugin, span(now.saturating_sub(since))),
+            None => of.plugin.to_string(),
+        };
+        rows.extend(one.plugins.iter().map(|of| row(name(of), of.keys, of.bytes, of.version)));
     }
     let head = ["SESSION", "PLUGIN", "KEYS", "SIZE", "STATE VERSION", "LAST TURN", "EXPIRES", "OPEN IN"];
     for line in table::lines(&head, &rows) {

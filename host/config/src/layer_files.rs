@@ -27,7 +27,15 @@ pub(crate) fn user_file(folder: Option<&Path>, names: &[&str]) -> Result<Option<
 /// There are several of them, or it is a link to a file outside of the workspace, which a project could use to show files of this
 /// machine.
 pub(crate) fn project_file(workspace: &Path, names: &[&str]) -> Result<Option<PathBuf>, Diagnostics> {
-    let Some(file) = find(&workspace.join(PROJECT_FOLDER), names)? else { return Ok(None) };
+    file_in(workspace, PROJECT_FOLDER, names)
+}
+
+/// The same in another folder of the workspace.
+///
+/// # Errors
+/// As for [`project_file`].
+pub(crate) fn file_in(workspace: &Path, folder: &str, names: &[&str]) -> Result<Option<PathBuf>, Diagnostics> {
+    let Some(file) = find(&workspace.join(folder), names)? else { return Ok(None) };
     let is_inside = file.canonicalize().and_then(|file| Ok(file.starts_with(workspace.canonicalize()?)));
     if is_inside.unwrap_or_default() {
         return Ok(Some(file));

@@ -1,16 +1,17 @@
 //! Layers of a configuration file: the default of the program, and the files on top of it; what they say together, and which of them
 //! says what.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use flow::Severity;
 use serde_json::Value;
 use toml::Spanned;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use crate::document::{Document, Step, steps};
-use crate::merge;
 use crate::schema::TypedFile;
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, mask, merge};
 
 /// A kind of file that overrides a default of the program.
 pub(crate) trait Layered: TypedFile {
@@ -38,6 +39,34 @@ pub(crate) trait Layered: TypedFile {
     }
 }
 
+/// A file on top of the default, and what is done about what it cannot have.
+#[derive(Clone, Debug)]
+pub struct LayerFile {
+    /// The file.
+    pub source: Arc<SourceFile>,
+    /// Who has written it, and for whom.
+    pub origin: LayerOrigin,
+}
+
+/// Who has written a file of a layer, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerOrigin {
+    /// The user of this program: everything that is wrong is an error.
+    User,
+    /// The project, for this program. What a session must not lose, and what has no effect, is reported and left out: a project must not
+    /// keep a session from starting.
+    Project,
+    /// The project, for another program with the same format. Keys that this program does not know are reported and left out, too.
+    Foreign,
+}
+
+impl LayerFile {
+    /// A file of the user.
+    pub fn of_user(source: &Arc<SourceFile>) -> Self {
+        Self { source: Arc::clone(source), origin: LayerOrigin::User }
+    }
+}
+
 /// The default of the program.
 #[derive(Debug)]
 pub(crate) struct DefaultLayer {
@@ -51,7 +80,7 @@ impl DefaultLayer {
     /// # Errors
     /// As those of a file.
     pub(crate) fn read<T: Layered>(source: &'static Arc<SourceFile>) -> Result<Self, Diagnostics> {
-        let (document, value) = read::<T>(source)?;
+        let Read { document, value, .. } = read::<T>(source, LayerOrigin::User)?;
         Ok(Self { document, value })
     }
 
@@ -66,13 +95,30 @@ impl DefaultLayer {
 pub(crate) struct Layers<'a, T> {
     default: &'static DefaultLayer,
     /// The files on top of the default, lowest first, each with its value.
-    files: Vec<(Document<'a>, Value)>,
+    files: Vec<File<'a>>,
     /// All of them, merged.
     pub(crate) merged: T,
     /// The same as a value.
     value: Value,
     /// What is wrong, in the order it was found.
     pub(crate) found: Vec<Diagnostic>,
+    /// What is left out of files of projects.
+    refused: Vec<Refused>,
+    /// What is wrong with files of projects, and was left out.
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// A file of a layer that was read.
+struct File<'a> {
+    document: Document<'a>,
+    value: Value,
+    origin: LayerOrigin,
+}
+
+/// Something in a file that is not used.
+struct Refused {
+    path: Vec<Step>,
+    diagnostic: Diagnostic,
 }
 
 impl<'a, T: Layered> Layers<'a, T> {
@@ -80,25 +126,43 @@ impl<'a, T: Layered> Layers<'a, T> {
     ///
     /// # Errors
     /// A file cannot be parsed, contradicts the schema, or is of another version. Each file is reported with all of its problems.
-    pub(crate) fn read(sources: &'a [Arc<SourceFile>]) -> Result<Self, Diagnostics> {
+    pub(crate) fn read(sources: &'a [LayerFile]) -> Result<Self, Diagnostics> {
         let default = T::default_layer().as_ref().map_err(Clone::clone)?;
-        let (mut files, mut found) = (Vec::new(), Vec::new());
-        for source in sources {
-            match read::<T>(source) {
-                Ok(layer) => files.push(layer),
+        let (mut files, mut found, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+        for LayerFile { source, origin } in sources {
+            match read::<T>(source, *origin) {
+                Ok(Read { document, value, left_out }) => {
+                    warnings.extend(left_out);
+                    files.push(File { document, value, origin: *origin });
+                }
                 Err(problems) => found.extend(problems.0),
             }
         }
         if !found.is_empty() {
             return Err(Diagnostics(found));
         }
-        let mut value = default.value.clone();
-        files.iter().for_each(|(_, layer)| T::merge(&mut value, layer.clone()));
-        let merged = T::deserialize(&value).map_err(|error| {
-            // Each layer fits the schema, and merging keeps the types of all keys whose values the schema describes.
-            Diagnostic::error(Code::ConfigUnknownValue, format!("{} cannot be merged: {error}", T::FILES))
-        })?;
-        Ok(Self { default, files, merged, value, found })
+        let (merged, value) = merged::<T>(default, &files)?;
+        Ok(Self { default, files, merged, value, found, refused: Vec::new(), warnings })
+    }
+
+    /// Leaves out what was refused in files of projects, and merges again. Returns whether there was anything.
+    ///
+    /// # Errors
+    /// What remains cannot be merged.
+    pub(crate) fn leave_out(&mut self) -> Result<bool, Diagnostics> {
+        let refused = std::mem::take(&mut self.refused);
+        let is_any = !refused.is_empty();
+        for Refused { path, diagnostic } in refused {
+            let lenient = self.files.iter_mut().rev().filter(|file| file.origin != LayerOrigin::User);
+            let mut holders = lenient.filter(|file| value_at(&file.value, &path).is_some());
+            match holders.next().map(|file| remove(&mut file.value, &path)) {
+                Some(()) => self.warnings.push(diagnostic),
+                // It is the user's after all, or an earlier one has taken it along.
+                None => self.found.push(as_error(diagnostic)),
+            }
+        }
+        (self.merged, self.value) = merged::<T>(self.default, &self.files)?;
+        Ok(is_any)
     }
 
     /// The default of the program as a value.
@@ -109,12 +173,34 @@ impl<'a, T: Layered> Layers<'a, T> {
     /// All layers, highest first, each with its value.
     pub(crate) fn highest_first(&self) -> impl Iterator<Item = (&Document<'a>, &Value)> {
         let default: (&Document<'a>, &Value) = (&self.default.document, &self.default.value);
-        self.files.iter().rev().map(|(document, value)| (document, value)).chain([default])
+        self.files.iter().rev().map(|file| (&file.document, &file.value)).chain([default])
     }
 
     /// The highest file that contains `path`; `None`: none does, so that the value is the default's.
     fn setter(&self, path: &[Step]) -> Option<&Document<'a>> {
-        self.files.iter().rev().map(|(document, _)| document).find(|document| document.find(path, false).is_some())
+        self.files.iter().rev().find(|file| value_at(&file.value, path).is_some()).map(|file| &file.document)
+    }
+
+    /// Who has written the highest file that contains `path`; `None`: it is the default.
+    pub(crate) fn origin(&self, path: &[Step]) -> Option<LayerOrigin> {
+        self.files.iter().rev().find(|file| value_at(&file.value, path).is_some()).map(|file| file.origin)
+    }
+
+    /// Notes that something of a file cannot be used, at the value of `path` or at its key: an error, or in a file of a project a warning
+    /// about what is left out.
+    pub(crate) fn refuse(
+        &mut self,
+        code: Code,
+        (path, is_key): (&[Step], bool),
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let place = self.place(path, is_key);
+        if self.origin(path).is_none_or(|origin| origin == LayerOrigin::User) {
+            return self.error_at(code, place, message, help);
+        }
+        let diagnostic = Diagnostic::warning(code, message).at(place, "left out").help(help);
+        self.refused.push(Refused { path: path.to_vec(), diagnostic });
     }
 
     /// Whether a file, and not only the default, contains `path`.
@@ -181,15 +267,101 @@ fn value_at<'v>(mut value: &'v Value, path: &[Step]) -> Option<&'v Value> {
     Some(value)
 }
 
+fn remove(value: &mut Value, path: &[Step]) {
+    let Some((last, before)) = path.split_last() else { return };
+    let mut at = value;
+    for step in before {
+        let next = match step {
+            Step::Key(key) => at.get_mut(key),
+            Step::Index(index) => at.get_mut(index),
+        };
+        let Some(next) = next else { return };
+        at = next;
+    }
+    match (at, last) {
+        (Value::Object(members), Step::Key(key)) => drop(members.remove(key)),
+        (Value::Array(items), Step::Index(index)) if *index < items.len() => drop(items.remove(*index)),
+        _ => {}
+    }
+}
+
+/// The default with the files on top.
+fn merged<T: Layered>(default: &DefaultLayer, files: &[File<'_>]) -> Result<(T, Value), Diagnostics> {
+    let mut value = default.value.clone();
+    files.iter().for_each(|file| T::merge(&mut value, file.value.clone()));
+    let merged = T::deserialize(&value).map_err(|error| {
+        // Each layer fits the schema, and merging keeps the types of all keys whose values the schema describes.
+        Diagnostic::error(Code::ConfigUnknownValue, format!("{} cannot be merged: {error}", T::FILES))
+    })?;
+    Ok((merged, value))
+}
+
 /// A file as a tree, and as a value to be merged.
-fn read<T: Layered>(source: &Arc<SourceFile>) -> Result<(Document<'_>, Value), Diagnostics> {
-    let (mut document, typed) = Document::of_tree::<T>(source, T::tree(source)?, T::schema())?;
+struct Read<'a> {
+    document: Document<'a>,
+    value: Value,
+    /// What is left out of it.
+    left_out: Vec<Diagnostic>,
+}
+
+fn read<T: Layered>(source: &Arc<SourceFile>, origin: LayerOrigin) -> Result<Read<'_>, Diagnostics> {
+    let mut tree = T::tree(source)?;
+    let left_out = match origin {
+        LayerOrigin::User | LayerOrigin::Project => Vec::new(),
+        LayerOrigin::Foreign => foreign::<T>(source, &mut tree),
+    };
+    let (mut document, typed) = Document::of_tree::<T>(source, tree, T::schema())?;
     check_version::<T>(&mut document, typed.version());
     if !document.found.is_empty() {
         return Err(Diagnostics(document.found));
     }
     let value = document.decode()?;
-    Ok((document, value))
+    Ok(Read { document, value, left_out })
+}
+
+/// Makes a file for another program one for this program: keys that are not known are left out, and a version that is missing is this one.
+fn foreign<T: Layered>(source: &Arc<SourceFile>, tree: &mut Spanned<DeTable<'_>>) -> Vec<Diagnostic> {
+    let version = Spanned::new(0..0, DeValue::String(T::VERSION.into()));
+    tree.get_mut().entry(Spanned::new(0..0, "schema_version".into())).or_insert(version);
+    let unknown = check::check(&mask::masked(source, tree, true), tree, T::schema().as_value());
+    let unknown = unknown.into_iter().filter(|one| one.code == Code::ConfigUnknownKey);
+    let mut left_out = Vec::new();
+    for one in unknown {
+        if one.location().is_some_and(|at| remove_key(tree.get_mut(), &at.span)) {
+            left_out.push(as_left_out(one));
+        }
+    }
+    left_out
+}
+
+fn as_left_out(mut unknown: Diagnostic) -> Diagnostic {
+    (unknown.severity, unknown.help) = (Severity::Warning, None);
+    unknown.labels.iter_mut().for_each(|label| "left out".clone_into(&mut label.text));
+    unknown
+}
+
+fn as_error(mut refused: Diagnostic) -> Diagnostic {
+    refused.severity = Severity::Error;
+    refused
+}
+
+/// Removes the key that is written at `span`.
+fn remove_key(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
+    let key = table.keys().find(|key| key.span() == *span).map(|key| key.get_ref().to_string());
+    if let Some(key) = key {
+        return table.remove(key.as_str()).is_some();
+    }
+    table.iter_mut().any(|(_, value)| remove_inside(value.get_mut(), span))
+}
+
+fn remove_inside(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
+    match value {
+        DeValue::Table(table) => remove_key(table, span),
+        DeValue::Array(items) => items.iter_mut().any(|item| remove_inside(item.get_mut(), span)),
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
+            false
+        }
+    }
 }
 
 /// A file of the same major version and at most our minor version has no key that we do not know.

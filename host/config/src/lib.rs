@@ -63,7 +63,7 @@ pub use diagnostic::{Diagnostics, in_one_line, render};
 pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
-pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
+pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use operator::{
     CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, TurnSettings,
     operator_file,

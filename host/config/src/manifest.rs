@@ -8,10 +8,12 @@ use std::time::Duration;
 use flow::{DEFAULT_PRIORITY, KeptText, PluginId, Power, PromptAddition, SettingKind, SettingValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::document::{Document, steps};
+use crate::events::declared;
 use crate::rule::ManifestRules;
-use crate::typed::{ManifestFile, OnFailureWord, SettingFile};
+use crate::typed::{EventFile, ManifestFile, OnFailureWord, SettingFile};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, addition, prompt_text, rule};
 
 /// The versions of the contract that a manifest may name.
@@ -55,6 +57,8 @@ pub struct Manifest {
     pub capabilities: BTreeMap<Power, String>,
     /// The limits it asks for.
     pub limits: LimitRequests,
+    /// The event types that it emits, by the name without its id.
+    pub events: BTreeMap<String, EventDecl>,
     /// The declared settings by key, with their kinds and defaults.
     pub settings: BTreeMap<String, SettingDecl>,
     /// Its stream rules, in order; refused ones are left out, and `findings` say why.
@@ -113,6 +117,15 @@ pub struct SettingDecl {
     pub place: Location,
 }
 
+/// An event type that a plugin emits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventDecl {
+    /// What an event of the type reports.
+    pub description: String,
+    /// The JSON Schema of the payload.
+    pub payload_schema: Value,
+}
+
 /// Guidance on tools: it orders and advises, and never forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolGuidance {
@@ -140,6 +153,12 @@ impl ToolGuidance {
     }
 }
 
+impl EventDecl {
+    fn of(EventFile { description, payload_schema }: EventFile) -> Self {
+        Self { description, payload_schema: Value::Object(payload_schema) }
+    }
+}
+
 impl Manifest {
     /// Reads a manifest, named by its file or by its folder.
     ///
@@ -160,8 +179,13 @@ impl Manifest {
         if let Err(error) = &id {
             document.error(Code::ManifestInvalidId, &steps!["id"], error.to_string(), "for example `redact-secrets`");
         }
+        if id.as_ref().is_ok_and(|id| *id == PluginId::host()) {
+            let message = format!("`{}` is the id of the host itself", PluginId::host());
+            document.error(Code::ManifestInvalidId, &steps!["id"], message, "give the plugin another id");
+        }
         check_identity(&mut document, &typed);
         check_tools(&mut document, &typed);
+        declared::check_manifest(&mut document, &typed.events);
         let component = component(&mut document, &typed, source.folder());
         let settings = settings(&mut document, &typed.settings);
         let Ok(id) = id else { return Err(Diagnostics(document.found)) };
@@ -203,6 +227,7 @@ impl Manifest {
             keep: typed.keep,
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),
+            events: typed.events.into_iter().map(|(name, event)| (name, EventDecl::of(event))).collect(),
             settings: BTreeMap::new(),
             rules: Vec::new(),
             findings: Vec::new(),

@@ -18,6 +18,8 @@ pub struct StateSettings {
     pub session_ttl: Duration,
     /// Maximum bytes of the state of all plugins of one session.
     pub session_bytes: u64,
+    /// How long the state of a plugin that is not configured any more is kept in a session.
+    pub absent: Duration,
 }
 
 /// The store of plugin state.
@@ -50,7 +52,8 @@ impl StateSettings {
             }
         };
         let session_ttl = Duration::from_secs(u64::from(typed.session_ttl_h) * 3_600);
-        Self { place, session_ttl, session_bytes: u64::from(typed.session_mib) << 20 }
+        let absent = Duration::from_secs(u64::from(typed.absent_days) * 86_400);
+        Self { place, session_ttl, session_bytes: u64::from(typed.session_mib) << 20, absent }
     }
 }
 

@@ -43,7 +43,13 @@ fn stands(power: Power) -> (Stands, &'static [&'static str]) {
     match power {
         Power::State => (
             Stands::Import("state"),
-            &["limits.state_mib", "limits.state_ttl_s", "state.session_mib", "state.session_ttl_h"],
+            &[
+                "limits.state_mib",
+                "limits.state_ttl_s",
+                "state.absent_days",
+                "state.session_mib",
+                "state.session_ttl_h",
+            ],
         ),
         Power::Session => (Stands::Import("session"), &[]),
         Power::History => (Stands::Import("history"), &[]),

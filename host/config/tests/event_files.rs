@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 
 use support::Corpus;
-use tidegate_config::events::{Catalogue, FILE, YAML_FILE, project_file};
+use tidegate_config::events::{Catalogue, FILE, FOREIGN_FOLDER, YAML_FILE, project_file};
 
 const CORPUS: Corpus<Catalogue> = Corpus { name: "events", read: |sources| Catalogue::of_sources(sources) };
 
@@ -31,6 +31,26 @@ fn a_project_has_one_file_inside_of_the_workspace() {
     fs::write(own.join(YAML_FILE), "schema_version: 1.0.0\n").unwrap();
     assert_eq!(project_file(&workspace).unwrap(), Some(own.join(YAML_FILE)));
     assert!(Catalogue::load(&workspace).is_ok());
+
+    // The project's own file is on top of the one for another program.
+    let foreign = workspace.join(FOREIGN_FOLDER);
+    fs::create_dir_all(&foreign).unwrap();
+    let throttle = |throttle: &str| format!("event_types: {{notice: {{emit_config: {{throttle: {throttle}}}}}}}\n");
+    let droppable = "event_types: {extension_log: {emit_config: {throttle: 7s}, required: true}}\n";
+    fs::write(foreign.join(YAML_FILE), droppable).unwrap();
+    let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();
+    assert_eq!(catalogue.types["extension_log"].emit.throttle.as_secs(), 7);
+    assert_eq!(left_out.len(), 1, "{left_out:?}");
+    let own_throttle = throttle("2s").replace("notice", "extension_log");
+    fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{own_throttle}")).unwrap();
+    let (catalogue, _) = Catalogue::load(&workspace).unwrap();
+    assert_eq!(catalogue.types["extension_log"].emit.throttle.as_secs(), 2);
+    // A critical event cannot be held back, by no project.
+    fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{}", throttle("2s"))).unwrap();
+    let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();
+    assert!(catalogue.types["notice"].emit.throttle.is_zero());
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+    fs::remove_dir_all(workspace.join(".ai")).unwrap();
 
     fs::write(own.join(FILE), "schema_version = \"1.0.0\"\n").unwrap();
     assert!(project_file(&workspace).unwrap_err().to_string().contains("contains both"));

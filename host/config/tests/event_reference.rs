@@ -7,7 +7,9 @@ use std::path::Path;
 
 use flow::Aggregate;
 use serde_json::Value;
-use tidegate_config::events::{Catalogue, DEVIATIONS, FILE, GRAMMAR, Required, Type, VARIABLES, YAML_FILE};
+use tidegate_config::events::{
+    Catalogue, DEVIATIONS, FILE, FOREIGN_FOLDER, GRAMMAR, Required, Type, VARIABLES, YAML_FILE,
+};
 
 const HEAD: &str = "\
 # Thread events
@@ -21,6 +23,7 @@ payload of each contains, and how it is recorded. Its default is part of the pro
 |---|---|
 | default | in the program |
 | user | `tidegate/FILE` in the configuration folder |
+| project, for other programs | `FOREIGN/YAML` in the workspace |
 | project | `.tidegate/FILE` in the workspace |
 
 A higher layer overrides a lower one key by key: tables are merged by key, lists of tables with an `id` by id, and other lists are
@@ -37,8 +40,26 @@ throttle = \"5s\"
 condition = \"not provider_config.kind == 'recording'\"
 ```
 
-Anything unknown in a file is an error: a key, a type, a category, a level, a variable. Event types are fixed by the program, so a file
-cannot add one; it can add categories and levels.
+Anything unknown in a file is an error: a key, a type, a category, a level, a variable. In the files of a project, what a session must not lose
+and what has no effect is left out, with a notice that names its line, so that no project keeps a session from starting. Other programs have the
+same format: their file can have keys that this program does not know, which are left out, too, and no `schema_version`.
+
+## Event types of your own
+
+A name that the program does not have declares a type, for events that plugins and programs that embed the host emit. It needs a
+`payload_schema`, which is checked where an event is emitted; `category` is `custom` and `criticality` is `droppable` unless the file says otherwise:
+
+```toml
+schema_version = \"1.0.0\"
+
+[event_types.deployment]
+description = \"A deployment was started\"
+payload_schema = { type = \"object\", required = [\"target\"], properties.target = { type = \"string\" } }
+emit_config.throttle = \"1s\"
+```
+
+A plugin declares its own types under `[events.NAME]` of its manifest, and emits those and the ones of these files; a program emits with
+`Session::emit`. All of them are records of the type `custom_event`, which names the declared one. A payload is an object of at most 16 KiB, and each plugin can emit 256 events in a turn.
 
 ## How events are recorded
 
@@ -82,7 +103,7 @@ fn line(text: &str) -> String {
 
 fn page() -> String {
     let catalogue = Catalogue::of_sources(&[]).unwrap();
-    let mut page = HEAD.replace("FILE", FILE).replace("YAML", &format!("`{YAML_FILE}`").replace('`', ""));
+    let mut page = HEAD.replace("FILE", FILE).replace("YAML", YAML_FILE).replace("FOREIGN", FOREIGN_FOLDER);
     levels(&mut page, &catalogue);
     page.extend([CONDITIONS, GRAMMAR, "```\n\n| variable | type | value |\n|---|---|---|\n"]);
     for one in VARIABLES {
@@ -184,10 +205,13 @@ fn the_page_of_thread_events_is_up_to_date() {
     );
 }
 
-/// The example of the page is one that can be copied.
+/// The examples of the page are ones that can be copied.
 #[test]
-fn the_example_of_the_page_loads() {
-    let example = HEAD.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-    let source = flow::SourceFile::new("example.toml", example);
-    Catalogue::of_sources(&[source]).unwrap_or_else(|found| panic!("{found}"));
+fn the_examples_of_the_page_load() {
+    let examples: Vec<&str> = HEAD.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        let source = flow::SourceFile::new("example.toml", example);
+        Catalogue::of_sources(&[source]).unwrap_or_else(|found| panic!("{found}"));
+    }
 }

@@ -86,6 +86,7 @@ impl<'s> Page<'s> {
         }
         match schema["type"].as_str() {
             Some("array") => format!("list of {}", plural(&self.kind(&schema["items"]))),
+            Some("object") if schema["additionalProperties"] == true => "table".to_owned(),
             Some("object") => format!("table: name = {}", self.kind(&schema["additionalProperties"])),
             Some("integer") => match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
                 (Some(least), Some(most)) if most < u64::from(u32::MAX) => format!("integer, {least} to {most}"),

@@ -24,6 +24,8 @@ pub struct EventType {
     pub critical: bool,
     /// A session cannot be rebuilt without it.
     pub required: bool,
+    /// A file has declared it: its events are [`EventKind::CustomEvent`](crate::EventKind::CustomEvent)s of this type.
+    pub declared: bool,
     /// Whether its condition is fulfilled in this session. Without that, nothing of the type is recorded.
     pub enabled: bool,
     /// At most one event in this many milliseconds is recorded, and always the last one; 0 for no limit.
@@ -58,6 +60,7 @@ impl EventType {
             payload_schema: serde_json::Value::Bool(true),
             critical,
             required: false,
+            declared: false,
             enabled: true,
             throttle_ms: 0,
             milestones: Vec::new(),

@@ -124,12 +124,13 @@ pub enum Retained {
         /// How many bytes of the text.
         bytes: u64,
     },
-    /// All of its text, followed by a blank line and `[Stream interrupted: ERROR]`.
+    /// All of its text, followed by a blank line and `[Stream interrupted: ERROR]`, with the estimated percentage where one is known; before it the
+    /// reasoning, where that is retained.
     Marked,
 }
 
 /// How an answer ended that did not complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Partial {
     /// The cause in human-readable words.
@@ -139,12 +140,22 @@ pub struct Partial {
     /// The number of shown bytes, from the start of the answer, that the next attempt continues. The rest of the answer is
     /// discarded; 0: all of it.
     pub kept_bytes: u64,
+    /// How much of the answer was received, in percent of the most tokens that it could have: an estimate, which is too low for most answers.
+    /// `None` where no most is known.
+    pub completion: Option<f64>,
 }
 
 impl Partial {
     /// An answer that ended with `error`, of which `shown_bytes` were shown and `kept_bytes` are kept.
     pub fn new(error: impl Into<String>, shown_bytes: u64, kept_bytes: u64) -> Self {
-        Self { error: error.into(), shown_bytes, kept_bytes }
+        Self { error: error.into(), shown_bytes, kept_bytes, completion: None }
+    }
+
+    /// The same answer, of which this many percent are estimated to be there.
+    #[must_use]
+    pub fn with_completion(mut self, percent: Option<f64>) -> Self {
+        self.completion = percent;
+        self
     }
 }
 

@@ -119,6 +119,11 @@ impl PluginId {
     /// The greatest length of an id, in characters (all of them ASCII).
     pub const MAX_LEN: usize = 64;
 
+    /// The id under which the host keeps notes of its own next to the state of plugins. No plugin can have it.
+    pub fn host() -> Self {
+        Self("tidegate".into())
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -82,7 +82,7 @@ words! {
 }
 
 words! {
-    /// A power that is granted by name. (`log`, `settings`, `clock` and `random` are always granted.)
+    /// A power that is granted by name. (`log`, `events`, `settings`, `clock` and `random` are always granted.)
     Power {
         /// Keep state that persists.
         State = "state",

@@ -84,6 +84,7 @@ pub(crate) const EXTENSION: &str = "extension_id";
 pub(crate) const RULE: &str = "rule";
 pub(crate) const TOOL: &str = "tool";
 pub(crate) const MODEL: &str = "model";
+pub(crate) const EVENT: &str = "event_type";
 
 metrics! {
     Registrations = "extension.registration.total", Counter, ["action", EXTENSION],
@@ -110,6 +111,8 @@ metrics! {
         "Matches of stream rules by action: pass, remind, interrupt, block or stop.";
     RuleTokens = "rule.tokens_discarded", Counter, [RULE],
         "Tokens of answers that a rule stopped and whose reminder went to the model; estimated where the provider had not counted.";
+    CustomEvents = "event.custom.total", Counter, [EVENT, EXTENSION],
+        "Events of declared types, by type and extension; without an extension, those of the program that embeds the host.";
     Turns = "turn.total", Counter, ["status"],
         "Turns that ended: completed, rejected, stopped_by_rule, cancelled, failed or step_limit.";
     Requests = "model.request.total", Counter, [MODEL],

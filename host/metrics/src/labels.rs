@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::catalogue::{EXTENSION, MODEL, RULE, TOOL};
+use crate::catalogue::{EVENT, EXTENSION, MODEL, RULE, TOOL};
 
 /// The value of a label in place of those beyond its bound.
 pub(crate) const OTHER: &str = "other";
@@ -19,6 +19,7 @@ pub(crate) fn bound(label: &str) -> usize {
         RULE => 1024,
         TOOL => 256,
         MODEL => 64,
+        EVENT => 256,
         // The words of closed lists.
         _ => 32,
     }

@@ -71,6 +71,9 @@ impl SessionMetrics {
             Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
                 self.state(plugin.as_str(), operation, *size_bytes);
             }
+            Kind::CustomEvent { event_type, plugin, .. } => {
+                self.add(Id::CustomEvents, &[event_type, plugin.as_ref().map_or("", |plugin| plugin.as_str())]);
+            }
             // Text, and what other events count.
             Kind::ThreadError { .. }
             | Kind::ThreadCancelled { .. }

@@ -159,6 +159,11 @@ impl Model for WireModel {
         &self.name
     }
 
+    /// Chat Completions has reasoning as plain text; the other two formats have signatures.
+    fn signs_reasoning(&self) -> bool {
+        self.wire != Wire::OpenAiChat
+    }
+
     fn prefill(&self) -> bool {
         self.wire == Wire::Anthropic && anthropic::goes_on(&self.name, &self.options)
     }

@@ -91,7 +91,7 @@ fn changes(rules: &Arc<Edited>, inputs: &Waiting) -> Vec<ExtensionUpdate> {
         set(vec![notes(inputs)], RegistrationAction::Unregister, "the operator's file does not name it any more");
     let notice = "plugins/other: the component cannot be read; the plugin is not loaded".to_owned();
     vec![
-        ExtensionUpdate { set: Some(added), prompts: vec![prompt], notices: vec![notice] },
+        ExtensionUpdate { set: Some(added), prompts: vec![prompt], notices: vec![notice], known: None },
         ExtensionUpdate { set: Some(removed), ..ExtensionUpdate::default() },
     ]
 }

@@ -127,7 +127,7 @@ fn hint(name: &str) -> &'static str {
     if name.starts_with("wasi:") {
         "extensions have no WASI: build for wasm32-unknown-unknown, and for other languages with WASI stubbed out"
     } else {
-        "extensions may import `clock`, `history`, `log`, `random`, `session`, `settings`, `state`, `tool-progress` and `tools` \
+        "extensions may import `clock`, `events`, `history`, `log`, `random`, `session`, `settings`, `state`, `tool-progress` and `tools` \
          of the contract, nothing else"
     }
 }

@@ -10,6 +10,7 @@ use wasmtime::{Store, UpdateDeadline};
 
 use crate::breaker;
 use crate::engine::Machine;
+use crate::events::Emitted;
 use crate::limits::{self, GuestLimits, Limiter};
 use crate::meter::Meter;
 use crate::setting::Settings;
@@ -37,6 +38,7 @@ pub(crate) struct Session {
     pub(crate) state: Arc<dyn SessionState>,
     /// The size of that state.
     pub(crate) total: Arc<SessionTotal>,
+    pub(crate) emitted: Emitted,
 }
 
 impl Session {

@@ -8,6 +8,7 @@ use turn::SystemClock;
 use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView, StateError, StateStore};
 
 use crate::error::DuplicatePlugin;
+use crate::events::Emitted;
 use crate::guest::Session;
 use crate::load::Plugin;
 use crate::session::SessionExtensions;
@@ -91,8 +92,8 @@ impl ExtensionHost for SandboxHost {
         Box::pin(async move {
             let state = self.store.open(session).await?;
             let total = Arc::new(SessionTotal::new(self.session_bytes));
-            let session =
-                Arc::new(Session { id: session.clone(), view, events, clock: Arc::clone(&self.clock), state, total });
+            let (id, clock) = (session.clone(), Arc::clone(&self.clock));
+            let session = Arc::new(Session { id, view, events, clock, state, total, emitted: Emitted::default() });
             let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
             Ok(Arc::new(SessionExtensions::new(session, plugins)) as Arc<dyn Extensions>)
         })

@@ -9,6 +9,8 @@ use flow::Power;
 pub enum Interface {
     /// The time of the host's clock.
     Clock,
+    /// Events of declared types.
+    Events,
     /// The messages of the conversation.
     History,
     /// Lines for the operator.
@@ -29,8 +31,9 @@ pub enum Interface {
 
 impl Interface {
     /// All of them, by name.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Clock,
+        Self::Events,
         Self::History,
         Self::Log,
         Self::Random,
@@ -45,6 +48,7 @@ impl Interface {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clock => "clock",
+            Self::Events => "events",
             Self::Log => "log",
             Self::Random => "random",
             Self::Settings => "settings",
@@ -65,7 +69,7 @@ impl Interface {
     /// nothing and changes nothing.
     pub fn power(self) -> Option<Power> {
         match self {
-            Self::Clock | Self::Log | Self::Random | Self::Settings | Self::ToolProgress => None,
+            Self::Clock | Self::Events | Self::Log | Self::Random | Self::Settings | Self::ToolProgress => None,
             Self::History => Some(Power::History),
             Self::Session => Some(Power::Session),
             Self::State => Some(Power::State),

@@ -13,16 +13,18 @@
 //! | `host`, `session`, `slot`, `guest`, `breaker`, `breakers` | sessions, calls, instances and what they know |
 //! | `tools`, `schema` | tools that plugins provide: their check, their calls, the schemas of their arguments |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
-//! | `power`, `setting`, `state` | what plugins may have |
+//! | `power`, `setting`, `state`, `events` | what plugins may have |
 //! | `v0_1` | contract 0.1.0: its types, and their conversion in one place |
 #![deny(unsafe_code)]
 
+mod absent;
 mod breaker;
 mod breakers;
 mod cache;
 mod check;
 mod engine;
 mod error;
+mod events;
 mod failure;
 mod guest;
 mod host;

@@ -36,6 +36,10 @@ pub(crate) const TOOLS: usize = 64;
 pub(crate) const TOOL_NAME: usize = 64;
 /// Bytes of a tool's description.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4 << 10;
+/// Bytes of the payload of an event that a plugin emits.
+pub(crate) const EVENT_BYTES: usize = 16 << 10;
+/// Events that a plugin emits in a turn.
+pub(crate) const EVENTS: u32 = 256;
 /// Bytes of the JSON Schema of a tool's arguments.
 pub(crate) const TOOL_SCHEMA_BYTES: usize = 64 << 10;
 /// Subschemas of all tools of one plugin, references written out. 64 tools with 64 arguments each fit.

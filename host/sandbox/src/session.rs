@@ -8,7 +8,9 @@ use flow::{
     Called, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
     TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
 };
-use turn::ports::{AttemptEnd, BoxFuture, Extensions, Progress, StateChange, StateError, TtsrEvent};
+use turn::ports::{
+    AbsentState, AttemptEnd, BoxFuture, Extensions, KnownPlugins, Progress, StateChange, StateError, TtsrEvent,
+};
 
 use crate::breakers::{Admission, SessionBreakers};
 use crate::failure::{Described, Fault, caught, describe, describe_start};
@@ -165,9 +167,12 @@ impl SessionExtensions {
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
+        let call_turn = call.turn();
         let Live { store, calls, meter, .. } = &mut *live;
         let answer = caught(meter, call.run(calls, store)).await;
-        slot.note_used(called, meter.spent());
+        slot.note_used(called, meter.spent(), || {
+            call_turn.is_none_or(|turn| turn == self.session.view.info().place.turn)
+        });
         store.data_mut().end_log();
         match answer {
             Ok(answer) => {
@@ -395,6 +400,10 @@ impl Extensions for SessionExtensions {
 
     fn release_instances(&self) {
         self.slots.iter().for_each(|slot| slot.drop_instance());
+    }
+
+    fn forget_absent<'a>(&'a self, known: &'a KnownPlugins) -> BoxFuture<'a, Result<Vec<AbsentState>, StateError>> {
+        Box::pin(self.forget_unknown(known))
     }
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {

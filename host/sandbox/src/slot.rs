@@ -122,12 +122,15 @@ impl Slot {
         budget <= INLINE_BUDGET && self.probation.load(Ordering::Relaxed) == 0
     }
 
-    /// A call has used this much of its own time. That of tools is nobody else's: a slow tool must not cost the turn its guards.
-    pub(crate) fn note_used(&self, called: &Called, used: Duration) {
+    /// A call has used this much of its own time. That of tools is nobody else's: a slow tool must not cost the turn its guards. Nor
+    /// does a notice that outlived its turn cost the next one anything.
+    pub(crate) fn note_used(&self, called: &Called, used: Duration, is_of_turn: impl FnOnce() -> bool) {
         if let Called::Tool(_) = called {
             return;
         }
-        self.spent().add(used);
+        if is_of_turn() {
+            self.spent().add(used);
+        }
         if used > SHORT {
             self.probation.store(PROBATION, Ordering::Relaxed);
         } else {

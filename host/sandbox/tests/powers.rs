@@ -12,8 +12,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use flow::Message;
+use flow::{EventCatalogue, EventType, Message};
 use serde::Deserialize;
+use store::emission::{DeclaredTypes, OwnType};
 use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
@@ -57,6 +58,16 @@ struct Step {
 /// The result of a call of `on_plain_text` or of the tool, or the message of its failure.
 type Said = Result<String, String>;
 
+/// `seen` of the guest, as its manifest declares it, and `deployment` of a catalogue.
+fn event_types() -> DeclaredTypes {
+    let schema = serde_json::json!({"type": "object", "required": ["what"]});
+    let own = OwnType { plugin: "conformance".parse().unwrap(), name: "seen".into(), payload_schema: schema };
+    let mut deployment = EventType::new("custom", "droppable", false);
+    (deployment.declared, deployment.payload_schema) = (true, serde_json::json!({"type": "object"}));
+    let catalogue = EventCatalogue::new([("deployment".to_owned(), deployment)].into());
+    DeclaredTypes::new(&catalogue, [own]).unwrap()
+}
+
 struct Real {
     extensions: Arc<dyn Extensions>,
     clock: Arc<Still>,
@@ -73,7 +84,7 @@ impl Real {
         let host =
             SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], store(), Arc::clone(&clock) as _).unwrap();
         let history = case.history.iter().map(|length| Arc::new(Message::user("a".repeat(*length)))).collect();
-        let stage = Arc::new(Stage { history, ..Stage::default() });
+        let stage = Arc::new(Stage { history, event_types: Some(event_types()), ..Stage::default() });
         Self { extensions: open(&host, "s1", &stage), clock }
     }
 
@@ -102,6 +113,8 @@ impl Real {
 
 fn memory(case: &Case) -> Harness<guest::Conformance> {
     let mut harness = Harness::new().with_setting("unit", "whole");
+    harness.session().extension = "conformance".into();
+    harness = harness.with_event_type("conformance.seen").with_event_type("deployment");
     if let Some(ttl) = case.ttl_s {
         harness = harness.with_standard_ttl(Duration::from_secs(ttl));
     }

@@ -31,6 +31,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Reads what is durable of a plugin, expired entries included.
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>>;
 
+    /// The plugins of which something is durable, in order of their ids.
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>>;
+
     /// Writes a flight, as a whole or not at all, and returns the keys that its sweeps removed. Does nothing if a flight with this
     /// number or a higher one was written before. Dropping the future does not stop the write.
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>>;

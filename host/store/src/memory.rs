@@ -128,17 +128,24 @@ impl StateAdmin for MemoryStore {
     }
 }
 
-/// Sums up a session; `None` if it has expired.
+/// Sums up a session; `None` if it has expired. The host's notes say since when plugins are absent.
 pub(crate) fn shown(
     session: &SessionId,
     check: ExpiryCheck,
-    states: Vec<(PluginId, StoredState)>,
+    mut states: Vec<(PluginId, StoredState)>,
 ) -> Option<ShownSession> {
     if check.session_end() <= check.at_ms {
         return None;
     }
+    let host = PluginId::host();
+    let notes = states.iter().position(|(plugin, _)| *plugin == host).map(|at| states.remove(at).1).unwrap_or_default();
     let mut summary = SessionSummary::of(session.clone(), check.active_ms, check.session_end());
-    summary.plugins = states.iter().map(|(plugin, state)| PluginSummary::of(plugin.clone(), state)).collect();
+    let plugin = |(plugin, state): &(PluginId, StoredState)| {
+        let mut summary = PluginSummary::of(plugin.clone(), state);
+        summary.absent_since_ms = notes.absent_since_ms(plugin);
+        summary
+    };
+    summary.plugins = states.iter().map(plugin).collect();
     Some(ShownSession { summary, states })
 }
 
@@ -240,6 +247,10 @@ impl MemorySession {
 impl Backend for MemorySession {
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>> {
         Box::pin(async { self.with(|kept| kept.plugins.get(plugin).map(|kept| kept.state(None)).unwrap_or_default()) })
+    }
+
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(async { self.with(|kept| kept.plugins.keys().cloned().collect()) })
     }
 
     // A write is done when its future is first polled, so that none can arrive late: numbers need not be compared.

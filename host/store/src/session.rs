@@ -58,6 +58,12 @@ impl<B: Backend> OpenSession<B> {
         Ok(self.queue().complete(plugin, stored, self.clock.now_ms()))
     }
 
+    async fn stored_plugins(&self) -> Result<Vec<PluginId>, StateError> {
+        let _turn = self.turn.lock().await;
+        self.check_open()?;
+        self.backend.plugins().await.inspect_err(|error| self.note(error))
+    }
+
     async fn write(&self, patience: Duration) -> Result<(), StateError> {
         let _turn = self.turn.lock().await;
         let mut pauses = Pauses::new(&*self.clock, patience);
@@ -121,6 +127,10 @@ impl<B: Backend> OpenSession<B> {
 impl<B: Backend> SessionState for OpenSession<B> {
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>> {
         Box::pin(self.read(plugin))
+    }
+
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(self.stored_plugins())
     }
 
     fn apply(&self, plugin: &PluginId, batch: StateBatch) {

@@ -62,6 +62,7 @@ pub(crate) fn text_of(kind: &EventKind) -> usize {
         Kind::ThreadStarted { inputs, .. } => {
             inputs.iter().map(|(name, value)| name.len() + value.to_string().len()).sum()
         }
+        Kind::CustomEvent { payload, .. } => payload.to_string().len(),
         Kind::ThreadCancelled { reason, .. } => optional(reason.as_ref()),
         Kind::ThreadResumed { .. }
         | Kind::ThreadCompleted { .. }

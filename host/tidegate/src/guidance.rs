@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::Guidance;
 use flow::{ToolCall, ToolSpec};
-use turn::ports::{PreparedCall, Tools};
+use turn::ports::{PreparedCall, Tools, TtsrEvent};
 
 /// Tools under the guidance of plugins, which orders them and their calls, and forbids none.
 pub(crate) struct Guided {
@@ -26,5 +26,9 @@ impl Tools for Guided {
 
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
         self.tools.prepare(call)
+    }
+
+    fn ttsr_triggered(&self, event: &TtsrEvent) {
+        self.tools.ttsr_triggered(event);
     }
 }

@@ -51,6 +51,7 @@ mod assemble;
 mod child_events;
 mod command_variables;
 mod confirm;
+mod custom_events;
 mod desired;
 mod doctor;
 mod engine;
@@ -171,13 +172,13 @@ pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;
 pub use trust::{SettingsReader, TrustError, TrustRecord, TrustStore, WorkspaceSettings};
 pub use turn::ports::{
-    AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
-    Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState,
-    SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError, StateLifetime,
-    StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools,
+    AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
+    KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList,
+    SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError,
+    StateLifetime, StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools, TtsrEvent,
 };
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
-    SPANS, Spent, Subscription, SystemClock, TurnReport, WaitingInput, environment, transcript,
+    SPANS, Spent, Subscription, SystemClock, TriggerSubscription, TurnReport, WaitingInput, environment, transcript,
 };
 pub use turns::Turn;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flow::{Argument, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use rules::READ_RULE;
-use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
+use turn::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 
 use crate::HostError;
 use crate::live::SessionRules;
@@ -43,6 +43,10 @@ impl Tools for WithRulebook {
 
     fn order(&self, calls: &[ToolCall]) -> Vec<usize> {
         self.tools.order(calls)
+    }
+
+    fn ttsr_triggered(&self, event: &TtsrEvent) {
+        self.tools.ttsr_triggered(event);
     }
 
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {

@@ -17,13 +17,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId};
+use flow::{EventKind, LimitDecision, LimitRequest, Message, PluginId, RuleRecord, SessionId};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use turn::ports::{Clock, Model};
+use turn::ports::{Clock, EmitError, EventSink as _, EventTypes as _, Model};
 use turn::{
-    Budget, CancellationToken, Canceller, FlushMode, History, Hub, Inputs, Questions, RuleMetrics, Subscription,
+    Budget, CancellationToken, Canceller, FlushMode, History, Hub, InjectedRules, Inputs, Questions, RuleMetrics,
+    Subscription, TriggerSubscription, Triggers,
 };
 
 pub use self::input::{Input, NewInput, WhenBusy};
@@ -31,6 +33,7 @@ use self::runner::{Job, Runner};
 use crate::agents::ChildSessions;
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
+use crate::custom_events::CustomEvents;
 use crate::interrupted::Interrupted;
 use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
@@ -73,6 +76,9 @@ struct Shared {
     /// Where questions about tool calls are answered.
     questions: Questions,
     budget: Budget,
+    custom_events: Arc<CustomEvents>,
+    injected: InjectedRules,
+    triggers: Triggers,
     /// Another process can continue it, and ask the questions that are open.
     is_resumable: bool,
     /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
@@ -214,6 +220,18 @@ impl Session {
         Ok(state.idle.as_mut().ok_or(TurnRunning)?.replace_history(messages))
     }
 
+    /// Emits an event of a type that `thread_events.toml` of the user or of the workspace declares, with the schema of its payload. It is recorded as
+    /// the declaration says, and subscribers get it as [`EventKind::CustomEvent`](crate::EventKind::CustomEvent). The files are read when the session
+    /// is recorded, or with the first event.
+    ///
+    /// # Errors
+    /// No file declares the type, or the payload is not what the type says.
+    pub fn emit(&self, event_type: &str, payload: Value) -> Result<(), EmitError> {
+        let event_type = self.0.custom_events.admit(None, event_type, &payload)?;
+        self.0.hub.emit(EventKind::CustomEvent { event_type, plugin: None, payload: Arc::new(payload) });
+        Ok(())
+    }
+
     /// Subscribes to everything that happens from now on, in all turns. Any number of subscribers; none can slow a turn down.
     pub fn subscribe(&self) -> Subscription {
         self.0.hub.subscribe()
@@ -237,6 +255,19 @@ impl Session {
     /// The session was opened without [`SessionOptions::backlog`].
     pub(crate) fn keeps_events(&self) -> Result<(), NoBacklog> {
         self.0.recent.as_ref().map(drop).ok_or(NoBacklog)
+    }
+
+    /// The rules whose reminders are in the conversation, each with its last record: when it was injected, for which match. A rule leaves the list
+    /// when its reminder leaves the conversation, and can fire again then. Also while a turn runs.
+    pub fn injected_rules(&self) -> Vec<RuleRecord> {
+        self.0.injected.list()
+    }
+
+    /// Subscribes to the rules that fire from now on, as extensions get them with `ttsr_triggered`: once for each stream, rule and turn, those
+    /// that match at one byte together. The model was stopped before, where it was, and nothing waits for a subscriber. Tools of an embedder
+    /// are notified with [`Tools::ttsr_triggered`](crate::Tools::ttsr_triggered).
+    pub fn subscribe_rules(&self) -> TriggerSubscription {
+        self.0.triggers.subscribe()
     }
 
     /// What each rule did in this session by the end of its last turn, by name. Rules that never did anything are not there.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use config::Manifest;
 use flow::{ExtensionPrompt, PluginId};
-use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
+use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, KnownPlugins, RuleSource};
 
 use crate::agents::Children;
 use crate::host::blocking;
@@ -121,6 +122,23 @@ impl SessionPlugins {
         loaded.shared.basis.shown_prompts.take_new(workspace, plugins)
     }
 
+    /// The plugins that the configuration names, once, when the first turn begins: those that leave later are unregistered. `None` too where one
+    /// that is disabled cannot be read: it could be any.
+    fn known_plugins(&self, shared: &Shared) -> Option<KnownPlugins> {
+        if self.state().begun {
+            return None;
+        }
+        let loaded = shared.host_plugins.iter().map(|host_plugin| Some(host_plugin.loaded.id().clone()));
+        let disabled = shared.operator.disabled.iter().map(|entry| {
+            let manifest = Manifest::load(&entry.folder);
+            manifest
+                .inspect_err(|error| tracing::warn!("a disabled plugin cannot be read: {error}"))
+                .ok()
+                .map(|one| one.id)
+        });
+        Some(KnownPlugins { ids: loaded.chain(disabled).collect::<Option<_>>()?, keep: shared.operator.state.absent })
+    }
+
     /// The plugins and rules that the session is to use from now on, if they differ from the current ones.
     ///
     /// # Errors
@@ -166,11 +184,12 @@ impl ExtensionSource for SessionPlugins {
                 }
             };
             // From here on nothing waits: what is recorded as known is what the turn gets.
+            let known = self.known_plugins(&shared);
             let prompts = self.new_prompts(renewed.as_ref());
             let mut state = self.state();
             state.seen = edition;
             notices.splice(0..0, std::mem::take(&mut state.standing));
-            let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, prompts, notices }) };
+            let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, prompts, notices, known }) };
             let before = &state.loaded;
             // What the program prints when it starts is not silent later: a permission whose tool has left, guidance on one that is not there.
             let new = loaded.warnings.iter().filter(|one| !before.warnings.contains(one));
@@ -194,7 +213,7 @@ impl ExtensionSource for SessionPlugins {
                 changes,
             };
             (state.loaded, state.failed) = (loaded, None);
-            Ok(ExtensionUpdate { set: Some(set), prompts, notices })
+            Ok(ExtensionUpdate { set: Some(set), prompts, notices, known })
         })
     }
 }

@@ -6,7 +6,7 @@ use config::{Diagnostics, Operator};
 use flow::text::nearest;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
 use tools::{PermissionRule, ToolSettings};
-use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
+use turn::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 
 use crate::HostError;
 use crate::agents::{AgentTool, Role, SPAWN_AGENT};
@@ -126,6 +126,10 @@ impl Tools for Toolbox {
         all.extend(agents.map(AgentTool::spec));
         all.retain(|tool| self.is_permitted(&tool.name));
         all
+    }
+
+    fn ttsr_triggered(&self, event: &TtsrEvent) {
+        self.own.iter().chain(&self.builtin).for_each(|tools| tools.ttsr_triggered(event));
     }
 
     /// The embedder's order where all calls are of its tools: it knows of no others.

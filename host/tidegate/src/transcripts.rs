@@ -8,7 +8,7 @@ use chat::records::Line;
 use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
-use flow::{Event, EventKind, RunPosition, SessionId};
+use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
 use serde::Deserialize as _;
 use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
@@ -32,6 +32,8 @@ pub(crate) struct Recorded {
     pub(crate) notices: Vec<String>,
     /// What a chat knows of the records, where it was asked for.
     pub(crate) chat: Option<SavedChat>,
+    /// The catalogue by which it is recorded.
+    pub(crate) catalogue: EventCatalogue,
 }
 
 /// Opens the store as the operator's file says; `None`: sessions are not recorded.
@@ -64,15 +66,16 @@ pub(crate) async fn record(
     (spawned_by, has_backlog): (Option<SpawnedBy>, bool),
 ) -> Result<Recorded, HostError> {
     blocking(move || {
-        let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
-        let opened = store.open_child(&id, Arc::new(EmissionPolicy::new(catalogue)), spawned_by)?;
+        let (catalogue, left_out) = Catalogue::load(&workspace)?;
+        let catalogue = catalogue.for_session(&variables);
+        let opened = store.open_child(&id, Arc::new(EmissionPolicy::new(catalogue.clone())), spawned_by)?;
         // It would continue with the prompt, the tools and the limits of another agent.
         if let Some(parent) = opened.header.spawned_by.as_ref().filter(|_| !opened.is_new) {
             return Err(HostError::ChildThread { id, parent: SessionId::new(parent.thread_id.as_str()) });
         }
         let cancel_file = store.cancel_file(&id);
         let (approve, deny) = (store.approve_file(&id), store.deny_file(&id));
-        let mut notices = Vec::new();
+        let mut notices: Vec<String> = left_out.iter().map(config::in_one_line).collect();
         if opened.torn_bytes > 0 {
             notices.push(format!(
                 "the last record of the transcript was not complete: {} bytes were removed; no acknowledged event was in them",
@@ -96,7 +99,7 @@ pub(crate) async fn record(
         }
         let open = resumed.as_ref().and_then(|resumed| resumed.open_request.as_ref());
         let decisions = DecisionFiles { approve, deny, resumed: open.map(|(id, _)| id.clone()) };
-        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, decisions, resumed, notices, chat })
+        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, decisions, resumed, notices, chat, catalogue })
     })
     .await
 }

@@ -141,7 +141,11 @@ impl InFlight<'_> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.answered {
-            let why = CallbackOutcome::Ignored("it was stopped with the turn".to_owned());
+            let with = match self.callback {
+                CallbackKind::TtsrTriggered => "the session ended, or its plugins changed",
+                _ => "the turn ended",
+            };
+            let why = CallbackOutcome::Ignored(format!("it was stopped when {with}"));
             self.caller.report(self.plugin, self.callback, why, self.nanos());
         }
     }
@@ -263,6 +267,11 @@ impl Caller {
         let marker = flow::withheld(&id);
         self.hub.emit(EventKind::ExtensionWithheld { plugin: id, callback, bytes: bytes as u64, reason });
         marker
+    }
+
+    /// A callback is called, and has its report when it ends.
+    pub(crate) fn is_called(&self, plugin: usize, callback: CallbackKind) {
+        self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
     }
 
     /// Reports the outcome of a call.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod confirm;
+mod event_types;
 mod files;
 mod journal;
 mod source;
@@ -20,12 +21,14 @@ use flow::{
     PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
+use serde_json::Value;
 
 pub use approvals::{Approvals, LimitAnswer};
 pub use confirm::{AnsweredElsewhere, Confirm, Question};
+pub use event_types::{EmitError, EventTypes};
 pub use files::{FileKind, FileStatus, Files};
 pub use journal::{Durability, Journal, JournalError, JournalProgress};
-pub use source::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
+pub use source::{AbsentState, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, KnownPlugins};
 pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
     StateEntry, StateError, StateLifetime, StateStore, StoredState,
@@ -47,6 +50,12 @@ pub trait Model: Send + Sync {
     /// prompt, which does not end in white space. Most models do not; their prompt states the kept text instead.
     fn prefill(&self) -> bool {
         false
+    }
+
+    /// Whether the provider signs reasoning, or has it stay with itself: then a part of it, of an answer that broke off, cannot go back. Where it
+    /// is plain text, the model reads again what it had thought.
+    fn signs_reasoning(&self) -> bool {
+        true
     }
 
     /// The tokens of the context that a request and its answer have filled, by what the provider counted; `None` where it did not.
@@ -272,6 +281,16 @@ pub trait Extensions: Any + Send + Sync {
     /// The session is idle for long: instances are dropped, and made again by the next call. State stays. Must not wait.
     fn release_instances(&self) {}
 
+    /// Looks for what extensions keep in the session that are not known any more: notes it, and deletes what was kept long enough. Returns
+    /// what is new.
+    ///
+    /// # Errors
+    /// The state cannot be read or written.
+    fn forget_absent<'a>(&'a self, known: &'a KnownPlugins) -> BoxFuture<'a, Result<Vec<AbsentState>, StateError>> {
+        let _ = known;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Waits until the state is durable that accepted callbacks have written. A store that does not answer is asked again
     /// until `patience` has passed.
     ///
@@ -304,7 +323,7 @@ pub enum AttemptEnd {
 /// The arguments of `ttsr_triggered`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TtsrEvent {
-    /// The matches of one delta.
+    /// The matches at one byte.
     pub matches: Vec<RuleMatch>,
     /// The action that is taken.
     pub action: Action,
@@ -326,6 +345,15 @@ pub trait SessionView: Send + Sync {
 
     /// The tools offered to the model.
     fn tools(&self) -> Vec<ToolSpec>;
+
+    /// Whether an extension can emit an event of a declared type, as [`EventTypes::admit`]. By default, no type is declared.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn admit_event(&self, plugin: &PluginId, event_type: &str, payload: &Value) -> Result<String, EmitError> {
+        let _ = (plugin, payload);
+        Err(EmitError::Unknown { event_type: event_type.to_owned(), known: Vec::new() })
+    }
 }
 
 /// The facts about a session.
@@ -354,6 +382,12 @@ pub trait Tools: Send + Sync {
     /// order of the calls, whatever order they run in. By default, the calls' own order.
     fn order(&self, calls: &[ToolCall]) -> Vec<usize> {
         (0..calls.len()).collect()
+    }
+
+    /// Notifies the tools that stream rules fired, once per stream and rule and turn, as extensions are: after the answer was stopped, if it was,
+    /// and on a task of its own that nothing waits for. It should return soon. By default, nothing is done.
+    fn ttsr_triggered(&self, event: &TtsrEvent) {
+        let _ = event;
     }
 
     /// Decodes a call, once. Permission, question and execution all use the returned value, so what was approved is what

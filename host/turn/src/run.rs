@@ -22,15 +22,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{
-    CallbackKind, EventKind, Message, ModelError, Retained, RuleMatch, RunPosition, StepEnd, StopReason, ToolResult,
-    TurnStatus, Usage,
-};
-use rules::Judgement;
-use tokio::task::JoinSet;
+use flow::{EventKind, Message, ModelError, Retained, RunPosition, StepEnd, StopReason, ToolResult, TurnStatus, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 
 use self::compact::Summary;
 use self::spending::Spending;
@@ -38,10 +33,9 @@ use self::steer::Steered;
 use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
-use crate::chain::Caller;
 use crate::found;
 use crate::inputs::Claim;
-use crate::ports::{AttemptEnd, EventSink, TtsrEvent};
+use crate::ports::{AttemptEnd, EventSink};
 use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
@@ -57,8 +51,6 @@ pub(crate) struct Turn<'a> {
     /// The attempt under way, or the one that was just accepted.
     attempt: Attempt,
     phase: Phase,
-    /// Notifications to extensions, which are awaited at the end of the turn only.
-    news: JoinSet<()>,
     spending: Spending,
     /// What is kept of an answer that was stopped: where the next attempt begins.
     beginning: Beginning,
@@ -111,7 +103,6 @@ impl<'a> Turn<'a> {
             place,
             attempt: Attempt::default(),
             phase: Phase::default(),
-            news: JoinSet::new(),
             spending,
             beginning: Beginning::default(),
             report,
@@ -131,18 +122,8 @@ impl<'a> Turn<'a> {
 
     /// Puts everything in order, however the turn ended.
     pub(crate) async fn finish(mut self, status: TurnStatus) -> TurnReport {
-        if status == TurnStatus::Cancelled {
-            self.news.abort_all();
-        }
-        loop {
-            tokio::select! {
-                biased;
-                told = self.news.join_next() => if told.is_none() { break },
-                // Only the answer was worth waiting for; after a cancellation nothing more of the turn is needed.
-                () = self.cancel.cancelled(), if status != TurnStatus::Cancelled => break,
-            }
-        }
-        self.news.shutdown().await;
+        // A notice that is slow outlives the turn: it reports what has happened, whatever becomes of the turn.
+        self.session.notices.turn_over(self.place.turn);
         let status = self.save(status).await;
         self.close(status);
         if let Err(error) = self.recorded().await {
@@ -318,6 +299,7 @@ impl<'a> Turn<'a> {
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
             self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
             self.attempt.answer.keeping = self.session.caller.chains.keeping;
+            self.attempt.answer.most_tokens = self.session.parts.settings.max_tokens.map(u64::from);
             self.phase = Phase::Answering;
             if self.place.attempt > 1 {
                 self.within_limits().await?;
@@ -387,22 +369,23 @@ impl<'a> Turn<'a> {
         if let Some(log) = &log {
             log.watched(self.beginning.prefill().unwrap_or_default());
         }
-        let (caller, news, place, turn) = (&session.caller, &mut self.news, self.place, &self.span);
+        let told = (&session.caller, &session.parts.tools);
+        let (notices, place, turn) = (&mut session.notices, self.place, &self.span);
         let mut driver = Driver {
             hub: &session.hub,
             cancel: self.cancel,
             inputs: &session.inputs,
             rules: &mut session.rules,
             attempt: &mut self.attempt,
-            segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
-            reasoning: Reasoning::new(Arc::clone(caller)),
+            segments: if session.caller.chains.has_rewriter() { None } else { Some(segments) },
+            reasoning: Reasoning::new(Arc::clone(&session.caller)),
             beginning: &mut self.beginning,
             metrics: &mut session.metrics,
             notify: &mut |matches, judgement| {
                 if let Some(log) = &log {
                     matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
                 }
-                notify_extensions(news, caller, (matches, judgement), place, turn);
+                notices.send(told, (matches, judgement), place, turn);
             },
             since: Instant::now(),
             asked,
@@ -420,7 +403,9 @@ impl<'a> Turn<'a> {
         for effect in effects {
             if let Effect::Fired { matches, judgement } = effect {
                 found::count_matches(&mut self.session.metrics, matches, judgement);
-                notify_extensions(&mut self.news, &self.session.caller, (matches, judgement), self.place, &self.span);
+                let session = &mut *self.session;
+                let told = (&session.caller, &session.parts.tools);
+                session.notices.send(told, (matches, judgement), self.place, &self.span);
             }
         }
     }
@@ -467,34 +452,6 @@ impl Drop for Turn<'_> {
             self.close(TurnStatus::Cancelled);
         }
     }
-}
-
-/// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn. The turn waits for them at
-/// its end, so they are in its span, and not in that of an attempt.
-fn notify_extensions(
-    news: &mut JoinSet<()>,
-    caller: &Arc<Caller>,
-    (matches, judgement): (&[RuleMatch], &Judgement),
-    place: RunPosition,
-    turn: &Span,
-) {
-    let first = matches.iter().zip(&judgement.first).filter(|(_, first)| **first).map(|(found, _)| found.clone());
-    let event = TtsrEvent { matches: first.collect(), action: judgement.action, place };
-    if event.matches.is_empty() || caller.chains.ttsr.is_empty() {
-        return;
-    }
-    let caller = Arc::clone(caller);
-    let notifying = async move {
-        for &plugin in &caller.chains.ttsr {
-            let call = caller.extensions.ttsr_triggered(plugin, &event);
-            let told = caller.ask(plugin, CallbackKind::TtsrTriggered, call).await;
-            if let Err(failure) = told {
-                // A notice cannot refuse what has already happened; the failure is in the report.
-                tracing::warn!("{failure}");
-            }
-        }
-    };
-    news.spawn(notifying.instrument(turn.clone()));
 }
 
 /// Returns at once, or never if the turn is cancelled: its future is then dropped by the caller that waits for the

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use ::rules::RuleSet;
 
 use self::rules::Asked;
+pub use self::rules::InjectedRules;
 pub use self::thread::Canceller;
 use self::thread::Thread;
 use tokio_util::sync::CancellationToken;
@@ -28,9 +29,10 @@ use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
+use crate::notices::{Notices, Triggers};
 use crate::ports::{
-    Approvals, Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Journal, Model, RuleRecords, RuleSource,
-    StateError, Tools,
+    Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, ExtensionSource, Journal, Model, RuleRecords,
+    RuleSource, StateError, Tools,
 };
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
@@ -179,6 +181,9 @@ pub(crate) enum Given {
     Claimed(Claim),
 }
 
+/// How long the end of a session waits for extensions and tools that are notified of a rule.
+const NOTIFYING: Duration = Duration::from_millis(500);
+
 /// Turns that share a history. One turn at a time.
 pub struct Session {
     pub(crate) parts: SessionParts,
@@ -193,6 +198,10 @@ pub struct Session {
     pub(crate) rules: ::rules::RuleSession,
     /// Where it is kept which rules the model was reminded of.
     records: Arc<dyn RuleRecords>,
+    /// The rules whose reminders are in the conversation.
+    injected: InjectedRules,
+    /// What is said about rules that fired.
+    pub(crate) notices: Notices,
     /// What waits for it.
     pub(crate) inputs: Inputs,
     pub(crate) metrics: Metrics,
@@ -203,7 +212,7 @@ pub struct Session {
     /// Who decides whether it may exceed a limit; `None`: nobody.
     pub(crate) approvals: Option<Arc<dyn Approvals>>,
     /// What its first turn reports.
-    notices: Vec<String>,
+    first_notices: Vec<String>,
     asked: Asked,
     /// Where questions about tool calls are answered.
     pub(crate) questions: Questions,
@@ -241,6 +250,8 @@ impl Session {
         Ok(Self {
             metrics,
             records,
+            injected: InjectedRules::default(),
+            notices: Notices::default(),
             inputs: Inputs::new(Arc::clone(&hub)),
             parts,
             hub,
@@ -254,7 +265,7 @@ impl Session {
             thread: Thread::default(),
             budget: Budget::default(),
             approvals: None,
-            notices: Vec::new(),
+            first_notices: Vec::new(),
             asked: Asked::default(),
             questions,
             open_calls: None,
@@ -277,6 +288,13 @@ impl Session {
         self
     }
 
+    /// Extensions can emit events of the types that `types` knows. Without this they can emit none.
+    #[must_use]
+    pub fn with_event_types(self, types: Arc<dyn EventTypes>) -> Self {
+        self.view.set_event_types(types);
+        self
+    }
+
     /// Records the session in `journal`, from its next event on, and continues from what `resumed` has, where its thread was recorded
     /// before. Before the first turn only.
     #[must_use]
@@ -289,6 +307,7 @@ impl Session {
             self.history.restore(&resumed.history, &resumed.history_turns, resumed.ends_partial);
             self.budget.restore(resumed.spent, &resumed.raised);
             self.inputs.restore(&resumed);
+            resumed.rules.records.iter().for_each(|record| self.injected.keep(record));
             self.thread = Thread::resumed(resumed);
         }
         self.hub.record(Arc::clone(&journal));
@@ -301,7 +320,7 @@ impl Session {
     #[must_use]
     pub fn holding_waiting(mut self) -> Self {
         self.inputs.hold();
-        self.notices.extend(self.inputs.held_notice());
+        self.first_notices.extend(self.inputs.held_notice());
         self
     }
 
@@ -332,6 +351,16 @@ impl Session {
     /// Who cancels its turns: what is set there is reported at the end of its thread.
     pub fn canceller(&self) -> Canceller {
         self.thread.canceller.clone()
+    }
+
+    /// Where front ends subscribe to the rules that fire.
+    pub fn triggers(&self) -> Triggers {
+        self.notices.triggers()
+    }
+
+    /// Waits until extensions and tools were notified of all rules that have fired. A turn does not wait for that.
+    pub async fn notified(&mut self) {
+        self.notices.ended().await;
     }
 
     /// Its questions about tool calls, which front ends answer while a turn runs.
@@ -410,6 +439,8 @@ impl Session {
     /// end. Dropping it instead saves nothing that is not saved yet.
     pub async fn close(mut self) {
         let is_brief = self.thread.is_unsaved || self.thread.is_cancelled();
+        // Who cancels does not wait for anything more.
+        self.notices.close(if is_brief { Duration::ZERO } else { NOTIFYING }).await;
         if let Err(error) = saving::close(&*self.caller.extensions, is_brief).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
@@ -457,7 +488,7 @@ impl Session {
     /// Reports these sentences when its first turn begins: before, nobody can be subscribed.
     #[must_use]
     pub fn with_notices(mut self, notices: Vec<String>) -> Self {
-        self.notices = notices;
+        self.first_notices = notices;
         self
     }
 
@@ -525,7 +556,7 @@ impl Session {
                 }
             }
         }
-        for message in std::mem::take(&mut self.notices) {
+        for message in std::mem::take(&mut self.first_notices) {
             self.hub.emit(EventKind::Notice { message });
         }
         for one in &self.caller.registrations {

@@ -199,6 +199,7 @@ bodies! {
     SchemaViolation(SchemaViolation) = "schema_violation",
     JournalFailed(JournalFailed) = "journal_failed",
     ExtensionLog(ExtensionLog) = "extension_log",
+    CustomEvent(CustomEvent) = "custom_event",
     Notice(Notice) = "notice",
 }
 

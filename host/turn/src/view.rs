@@ -1,12 +1,13 @@
 //! What extensions see of their session. It owns nothing: the conversation belongs to [`History`], the position to [`Hub`].
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use flow::{Message, RunPosition, ToolSpec};
+use flow::{Message, PluginId, RunPosition, ToolSpec};
+use serde_json::Value;
 
 use crate::events::Hub;
 use crate::history::History;
-use crate::ports::{SessionInfo, SessionView, Tools};
+use crate::ports::{EmitError, EventTypes, SessionInfo, SessionView, Tools};
 use crate::session::SessionParts;
 
 /// The view of one session.
@@ -15,6 +16,7 @@ pub(crate) struct View {
     tools: Mutex<Arc<dyn Tools>>,
     history: History,
     hub: Arc<Hub>,
+    event_types: OnceLock<Arc<dyn EventTypes>>,
 }
 
 impl View {
@@ -27,7 +29,12 @@ impl View {
             workspace: parts.settings.workspace.clone(),
             agent: parts.settings.agent.clone(),
         };
-        Self { info, tools: Mutex::new(Arc::clone(&parts.tools)), history, hub }
+        Self { info, tools: Mutex::new(Arc::clone(&parts.tools)), history, hub, event_types: OnceLock::new() }
+    }
+
+    /// Extensions emit events of these types.
+    pub(crate) fn set_event_types(&self, types: Arc<dyn EventTypes>) {
+        let _first = self.event_types.set(types);
     }
 
     /// The session has these tools from now on.
@@ -52,5 +59,12 @@ impl SessionView for View {
     fn tools(&self) -> Vec<ToolSpec> {
         let tools = Arc::clone(&self.tools.lock().unwrap_or_else(PoisonError::into_inner));
         tools.specs()
+    }
+
+    fn admit_event(&self, plugin: &PluginId, event_type: &str, payload: &Value) -> Result<String, EmitError> {
+        match self.event_types.get() {
+            Some(types) => types.admit(Some(plugin), event_type, payload),
+            None => Err(EmitError::Unknown { event_type: event_type.to_owned(), known: Vec::new() }),
+        }
     }
 }

@@ -195,6 +195,59 @@ async fn a_stream_may_break_after_every_delta() {
     }
 }
 
+/// How much of an answer there was is estimated by the limit of its tokens, for the record and for the model.
+#[tokio::test(start_paused = true)]
+async fn a_partial_answer_has_an_estimate_of_its_completion() {
+    let answer = blocks(&[(StreamKind::Text, &"word ".repeat(40))], 10, StopReason::EndTurn);
+    for (max_tokens, percent) in [(None, None), (Some(100), Some(50.0)), (Some(10), Some(99.0))] {
+        let error = transient("connection reset");
+        let model = ScriptedModel::new([cut_off(&answer, answer.len() - 2, error), text("ok", 1)]);
+        let settings = SessionSettings { max_tokens, ..SessionSettings::default() };
+        let parts = SessionParts { settings, ..tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {})) };
+        let session = ready(Session::open(parts)).unwrap();
+        let mut scene = Scene { events: session.subscribe(), model, session, past: Vec::new() };
+        let (_, events) = scene.turn("go").await;
+        let record = events.iter().find(|event| matches!(event.kind, EventKind::CognitionOut { .. })).unwrap();
+        let payload = &turn::transcript::record(record, "thread-1")["payload"];
+        assert_eq!(payload.get("completion_percentage").and_then(Value::as_f64), percent);
+        assert_eq!(payload.get("completion_estimated"), percent.map(|_| Value::Bool(true)).as_ref());
+        let note = percent.map(|percent| format!(" - about {percent}% complete")).unwrap_or_default();
+        let last = said(scene.session.history().last().unwrap());
+        assert!(last.ends_with(&format!("\n\n[Stream interrupted: connection reset{note}]")), "{last}");
+    }
+}
+
+/// A provider that signs its reasoning takes none back that is a part; another reads it again as text.
+#[tokio::test(start_paused = true)]
+async fn reasoning_that_was_interrupted_is_kept_where_it_is_not_signed() {
+    let answer = blocks(&[(StreamKind::Thinking, "Hm, so"), (StreamKind::Text, "Half of it")], 3, StopReason::EndTurn);
+    for (signs, count) in [(true, 8), (false, 8), (true, 4), (false, 4)] {
+        let cut = cut_off(&answer, count, transient("reset"));
+        let scripts = vec![cut, text("ok", 1)];
+        let model = Arc::new(ScriptedModel { scripts: scripts.into(), unsigned: !signs, ..ScriptedModel::default() });
+        let mut scene = Scene::of(model, vec![], rule_set(&[], |_| {}));
+        let (_, events) = scene.turn("go").await;
+        let retained = find(&events, |kind| match kind {
+            EventKind::CognitionReasoning { retained, .. } => Some(*retained),
+            _ => None,
+        });
+        assert_eq!(retained, [!signs]);
+        scene.turn("again").await;
+        let sent = scene.model.texts().pop().unwrap();
+        let thought = "[Your reasoning before the stream was interrupted:]\nHm, so\n[End of your reasoning.]\n\n";
+        let (thought, said) = match (signs, count) {
+            (true, 8) => ("", "Half o"),
+            (false, 8) => (thought, "Half o"),
+            (true, _) => ("", ""),
+            (false, _) => (thought.trim_end(), ""),
+        };
+        let marked = format!("{thought}{said}\n\n[Stream interrupted: reset]");
+        let expected: &[&str] =
+            if thought.is_empty() && said.is_empty() { &["go", "again"] } else { &["go", &marked, "again"] };
+        assert_eq!(sent, expected, "signs: {signs}, {count}");
+    }
+}
+
 /// A rewriter's answer is not shown before it is complete, so it can be asked for again.
 #[tokio::test(start_paused = true)]
 async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {

@@ -73,6 +73,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
     ("extension_tool", &["extension_id", "tool", "call_id", "duration_us", "outcome"]),
     ("extension_state", &["extension_id", "operation", "key", "size_bytes"]),
+    ("custom_event", &["event_type", "payload"]),
     ("extension_log", &["extension_id", "level", "message"]),
     ("notice", &["message"]),
 ];
@@ -184,6 +185,11 @@ fn samples() -> Vec<EventKind> {
         resolved(LimitDecision::Denied { reason: "no".into() }),
         resolved(LimitDecision::TimedOut),
         EventKind::ThreadError { class: ErrorClass::Quota, message: message.clone() },
+        EventKind::CustomEvent {
+            event_type: "deployment".into(),
+            plugin: Some(plugin()),
+            payload: Arc::new(serde_json::json!({"target": "test"})),
+        },
         EventKind::ThreadCancelled { by: "x".into(), reason: None },
         EventKind::ThreadCancelled { by: "x".into(), reason: Some("too slow".into()) },
         EventKind::TurnStart,
@@ -230,7 +236,7 @@ fn samples() -> Vec<EventKind> {
             model: Some("m".into()),
             author: Origin::Model,
             shown: None,
-            partial: Some(Partial::new("gone", 3, 2)),
+            partial: Some(Partial::new("gone", 3, 2).with_completion(Some(12.0))),
             retained: Retained::Start { bytes: 2 },
             blocks: vec![unfinished_call(&call)],
             annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],

@@ -123,7 +123,7 @@ fn unchanged() -> Result<ExtensionUpdate, String> {
 }
 
 fn changed(set: ExtensionSet) -> Result<ExtensionUpdate, String> {
-    Ok(ExtensionUpdate { set: Some(set), prompts: Vec::new(), notices: vec!["a notice".to_owned()] })
+    Ok(ExtensionUpdate { set: Some(set), notices: vec!["a notice".to_owned()], ..ExtensionUpdate::default() })
 }
 
 #[tokio::test]

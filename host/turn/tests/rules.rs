@@ -262,26 +262,21 @@ async fn reminders_are_told_to_extensions_once_per_stream_and_rule() {
     );
 }
 
-/// The retry waits for no extension. The turn's end does, until a cancellation; the answer is kept anyway.
+/// Neither the retry nor the end of the turn waits for an extension. The end of the session does, for a moment.
 #[tokio::test(start_paused = true)]
-async fn a_notice_that_hangs_delays_no_retry() {
+async fn a_notice_that_hangs_delays_nothing() {
     let plugin = Plugin { hangs: Some(flow::CallbackKind::TtsrTriggered), ..teller(&Arc::default()) };
     let mut scene = Scene::new([text(WRONG, 3), text("Fine.", 3)], vec![plugin], plain());
-    let cancel = turn::CancellationToken::new();
     let began = tokio::time::Instant::now();
-    let hour = std::time::Duration::from_secs(3600);
-    let run = scene.session.run(vec![flow::Message::user("go")], &cancel);
-    let stop = async {
-        tokio::time::sleep(hour).await;
-        cancel.cancel();
-    };
-    let (report, ()) = tokio::join!(run, stop);
-    assert!(began.elapsed() == hour && report.status == TurnStatus::Completed && report.text == "Fine.");
-    let events = tidegate_kit::drain(&mut scene.events);
-    let answered = events.iter().find(|e| matches!(e.kind, EventKind::StepFinish { .. })).unwrap().at_ms;
-    assert_eq!(answered, 0, "the answer waited for nothing");
-    assert_eq!(tidegate_kit::reports(&events), ["teller ttsr_triggered ignored: it was stopped with the turn"]);
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Fine."));
+    assert!(began.elapsed().is_zero() && tidegate_kit::reports(&events).is_empty());
     assert!(matches!(events.last().unwrap().kind, EventKind::TurnFinish { .. }));
+    scene.session.close().await;
+    assert_eq!(began.elapsed().as_millis(), 500);
+    let events = tidegate_kit::drain(&mut scene.events);
+    let stopped = "teller ttsr_triggered ignored: it was stopped when the session ended, or its plugins changed";
+    assert_eq!(tidegate_kit::reports(&events), [stopped]);
 }
 
 #[tokio::test]

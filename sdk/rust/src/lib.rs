@@ -22,7 +22,7 @@
 //!
 //! The crate is a `cdylib`; `tidegate-build` makes a component of it, which exports exactly the callbacks named and
 //! imports only the powers used: [`state`], [`session`], [`history`] and [`tools`] (requested in `plugin.toml`), [`settings`],
-//! [`log`], [`clock`] and [`random`] (always granted). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
+//! [`log`], [`events`], [`clock`] and [`random`] (always granted). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
 //! `SystemTime::now`, `Instant::now` and `thread::sleep` trap.
 //!
 //! Outside of a guest the same code is plain Rust over a host in memory: see [`testing`].
@@ -33,6 +33,7 @@
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
 pub mod clock;
+pub mod events;
 pub mod history;
 pub mod log;
 pub mod random;
@@ -61,6 +62,7 @@ mod values;
 
 pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
 pub use error::{Error, Result};
+pub use events::EventError;
 pub use export::{Callback, Exported, registration};
 #[doc(hidden)]
 pub use export::{entry, make as __make};
@@ -86,8 +88,8 @@ pub mod prelude {
         Extension, InputAnswer, InputOptions, KeptText, LlmOutput, Message, Migrate, OnFailure, OnInputMessages,
         OnLlmOutput, OnPlainText, OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch,
         Settings, Tag, TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool,
-        ToolAnswer, ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress,
-        random, session, settings, state, tools,
+        ToolAnswer, ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, events, history, log,
+        progress, random, session, settings, state, tools,
     };
 }
 

@@ -108,6 +108,15 @@ pub struct LogLine {
     pub fields: Vec<Attribute>,
 }
 
+/// An event that an extension emitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Emitted {
+    /// Its type: `ID.NAME` for a type of `plugin.toml`.
+    pub event_type: String,
+    /// Its payload.
+    pub payload: serde_json::Value,
+}
+
 /// One extension in one session of a host in memory. It behaves as the host does: the instance is made at the first call,
 /// a call that fails leaves the state as it was and loses the instance, and reading a value keeps it alive.
 ///
@@ -144,6 +153,7 @@ impl<E: Exported> Harness<E> {
         own.host.session.extension.clone_from(&manifest.id);
         own.host.settings = manifest.defaults();
         own.host.powers = Some(manifest.powers());
+        own.host.event_types = Some(manifest.event_types());
         let ttl = manifest.limits.state_ttl_s.map_or(own.host.standard_ttl, Duration::from_secs);
         own.host.standard_ttl = own.host.standard_ttl.min(ttl);
         let asked = manifest.limits.state_mib.map(|mib| mib << 20);
@@ -171,6 +181,13 @@ impl<E: Exported> Harness<E> {
     #[must_use]
     pub fn with_standard_ttl(mut self, ttl: Duration) -> Self {
         self.host.standard_ttl = ttl;
+        self
+    }
+
+    /// The same with an event type that a catalogue declares.
+    #[must_use]
+    pub fn with_event_type(mut self, name: impl Into<String>) -> Self {
+        self.host.event_types.get_or_insert_default().insert(name.into());
         self
     }
 
@@ -229,6 +246,11 @@ impl<E: Exported> Harness<E> {
     /// All of the state, as bytes.
     pub fn state_bytes(&self) -> BTreeMap<String, Vec<u8>> {
         self.host.state.iter().map(|(key, stored)| (key.clone(), stored.value.clone())).collect()
+    }
+
+    /// The events that were emitted, in order, failed calls included. The host also checks their payloads against their schemas.
+    pub fn events(&self) -> &[Emitted] {
+        &self.host.emitted
     }
 
     /// What was logged, in order, failed calls included.

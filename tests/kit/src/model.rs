@@ -99,6 +99,8 @@ pub struct ScriptedModel {
     pub open: Arc<AtomicUsize>,
     /// It supports prefill.
     pub prefill: bool,
+    /// Its reasoning has no signatures.
+    pub unsigned: bool,
     /// The answer after the last of the script; `None`: there must be no request for one.
     pub otherwise: Option<Script>,
 }
@@ -146,6 +148,10 @@ impl Model for ScriptedModel {
 
     fn prefill(&self) -> bool {
         self.prefill
+    }
+
+    fn signs_reasoning(&self) -> bool {
+        !self.unsigned
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {

@@ -23,7 +23,10 @@ pub(crate) enum SessionCommand {
         /// Print only this turn
         #[arg(long, value_name = "N")]
         turn: Option<u32>,
-        /// Print each record as a line of JSON
+        /// Print the rules whose reminders are in the conversation instead
+        #[arg(long, conflicts_with = "turn")]
+        rules: bool,
+        /// Print each record, or each rule, as a line of JSON
         #[arg(long)]
         json: bool,
     },

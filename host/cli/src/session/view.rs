@@ -101,6 +101,11 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
             None => format!("  the conversation was summarised; {} messages stay", end.kept_messages),
             Some(error) => format!("  the conversation was not summarised: {}", flat(error)),
         }),
+        Body::CustomEvent(event) => {
+            let by = event.extension_id.as_deref().map(|id| format!(" of {}", flat(id))).unwrap_or_default();
+            let payload = shorten(&event.payload.to_string(), SHORT);
+            format!("{}{by}: {payload}", out(style::TOOL, &format!("◆ {}", flat(&event.event_type))))
+        }
         Body::JournalFailed(failed) => format!("{} {}", out(style::BAD, "!"), flat(&failed.message)),
         Body::SchemaViolation(violation) => {
             let of = flat(&violation.event_type);
@@ -155,7 +160,8 @@ fn confirmed(resolved: &ToolConfirmationResolved) -> String {
 fn answer(to: &mut dyn Write, answer: &CognitionOut) -> std::io::Result<()> {
     if answer.is_partial {
         let error = flat(answer.error.as_deref().unwrap_or_default());
-        writeln!(to, "{}", dim(&format!("  a partial answer of {} bytes: {error}", answer.text.len())))?;
+        let percent = answer.completion_percentage.map(|percent| format!(", about {percent:.0} %")).unwrap_or_default();
+        writeln!(to, "{}", dim(&format!("  a partial answer of {} bytes{percent}: {error}", answer.text.len())))?;
         if answer.retained == "nothing" {
             return Ok(());
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use flow::RetryTable;
 
 use self::layers::Layers;
+use crate::layers::LayerFile;
 use crate::{Diagnostics, Operator, SourceFile, layer_files};
 
 /// The version of the format, as `schema_version` has it.
@@ -40,7 +41,8 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
 /// # Errors
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<RetryTable, Diagnostics> {
-    let mut layers = Layers::read(files)?;
+    let files: Vec<LayerFile> = files.iter().map(LayerFile::of_user).collect();
+    let mut layers = Layers::read(&files)?;
     let patterns = entries::resolve(&mut layers);
     let policies = policies::resolve(&mut layers);
     let mut found = layers.found;

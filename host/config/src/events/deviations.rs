@@ -84,8 +84,8 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::Catalogue;
     use super::super::layers::default_value;
+    use super::super::{Catalogue, LayerFile, LayerOrigin};
     use super::DEVIATIONS;
     use crate::document::Document;
     use crate::typed::CatalogueFile;
@@ -156,5 +156,66 @@ mod tests {
         assert_eq!(lines.len(), 3, "{messages:?}");
         let types = ["`step_finish`", "`cognition_in`", "`limit_escalation_requested`"];
         assert!(messages.iter().zip(types).all(|(message, of)| message.contains(of)), "{messages:?}");
+    }
+
+    /// As a file of a project it loads: that is left out, with a warning at each line.
+    #[test]
+    fn the_specification_is_a_file_of_a_project() {
+        for origin in [LayerOrigin::Project, LayerOrigin::Foreign] {
+            let layer = |name| LayerFile { source: specification(name).1, origin };
+            let (catalogue, left_out) =
+                Catalogue::of_layers(&[layer("emit_on_error.yaml"), layer("thread_events.yaml")])
+                    .unwrap_or_else(|found| panic!("{found}"));
+            let default = Catalogue::of_sources(&[]).unwrap();
+            assert_eq!(catalogue.types.len(), default.types.len());
+            for (name, of) in &catalogue.types {
+                assert_eq!(of.payload_schema, default.types[name].payload_schema, "{name}");
+                assert_eq!(
+                    (&of.required, &of.emit),
+                    (&default.types[name].required, &default.types[name].emit),
+                    "{name}"
+                );
+            }
+            assert!(left_out.iter().all(|one| one.code == Code::EventsUnsafe && !one.is_error()), "{left_out:?}");
+            let places: Vec<(usize, &str)> = left_out
+                .iter()
+                .map(|one| (one.location().unwrap().line(), one.message.split('`').nth(1).unwrap()))
+                .collect();
+            assert_eq!(
+                places,
+                [
+                    (88, "step_finish"),
+                    (98, "step_finish"),
+                    (112, "cognition_in"),
+                    (200, "tool_call_progress"),
+                    (264, "limit_escalation_requested")
+                ]
+            );
+        }
+    }
+
+    /// A file for another program: what it extends is not there, it has no version, and a type of its own.
+    #[test]
+    fn a_file_of_another_program_loads() {
+        let text = "extends: rye/agent/threads/config/events.yaml\nevent_types:\n  my_custom_event:\n    category: custom\n    \
+                    criticality: droppable\n    payload_schema:\n      type: object\n      required: [message]\n  \
+                    notice:\n    schema: {type: object}\n  removed_type:\n    category: custom\n";
+        let source = SourceFile::new("thread_events.yaml", text);
+        let layer = |origin| [LayerFile { source: std::sync::Arc::clone(&source), origin }];
+        let (catalogue, left_out) =
+            Catalogue::of_layers(&layer(LayerOrigin::Foreign)).unwrap_or_else(|found| panic!("{found}"));
+        assert!(catalogue.types["my_custom_event"].is_declared && !catalogue.types["notice"].is_declared);
+        let messages: Vec<(usize, &str)> =
+            left_out.iter().map(|one| (one.location().unwrap().line(), one.message.as_str())).collect();
+        assert_eq!(
+            messages,
+            [
+                (1, "unknown key `extends`"),
+                (10, "unknown key `schema` in `[event_types.notice]`"),
+                (11, "unknown event type `removed_type`")
+            ]
+        );
+        // One of the project's own has no such excuse.
+        assert!(Catalogue::of_layers(&layer(LayerOrigin::Project)).is_err());
     }
 }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use flow::Diagnostic;
+
 use super::Catalogue;
+use crate::layers::{LayerFile, LayerOrigin};
 use crate::{Diagnostics, layer_files};
 
 /// The name of a file that overrides the catalogue: in `tidegate` of the user's configuration folder, and in `.tidegate` of a
@@ -14,6 +17,9 @@ pub const YAML_FILE: &str = "thread_events.yaml";
 
 /// The names, in no order: there can be one file at most.
 const NAMES: [&str; 2] = [FILE, YAML_FILE];
+
+/// The folder of a workspace in which other programs with the same format have their [`YAML_FILE`].
+pub const FOREIGN_FOLDER: &str = ".ai/config";
 
 /// The user's file; `None` where there is none.
 ///
@@ -31,12 +37,31 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
     layer_files::project_file(workspace, &NAMES)
 }
 
+/// The file of a project for another program with the same format; `None` where there is none.
+///
+/// # Errors
+/// It is a link to a file outside of the workspace.
+pub fn foreign_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
+    layer_files::file_in(workspace, FOREIGN_FOLDER, &[YAML_FILE])
+}
+
 impl Catalogue {
-    /// The default of the program with the files of the user and of the project on top, as far as they exist.
+    /// The default of the program with the files of the user and of the project on top, as far as they exist, and what of the project's was
+    /// left out.
     ///
     /// # Errors
     /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
-    pub fn load(workspace: &Path) -> Result<Self, Diagnostics> {
-        Self::of_sources(&layer_files::read(layer_files::user_folder().as_deref(), workspace, &NAMES)?)
+    pub fn load(workspace: &Path) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        let files = [
+            (user_file()?, LayerOrigin::User),
+            (foreign_file(workspace)?, LayerOrigin::Foreign),
+            (project_file(workspace)?, LayerOrigin::Project),
+        ];
+        let read = |(file, origin): (Option<PathBuf>, LayerOrigin)| {
+            let source = crate::read(&file?, "check who is allowed to read it");
+            Some(source.map(|source| LayerFile { source, origin }))
+        };
+        let files = files.into_iter().filter_map(read).collect::<Result<Vec<_>, _>>()?;
+        Self::of_layers(&files)
     }
 }

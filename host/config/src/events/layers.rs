@@ -45,7 +45,13 @@ impl Layers<'_> {
         types.into_iter().flat_map(|types| types.keys().map(String::as_str))
     }
 
-    /// Whether there is an event type of this name.
+    /// Whether sessions are rebuilt from an event type, whatever files say.
+    pub(super) fn is_required(&self, name: &str) -> bool {
+        let of = self.default_value().get("event_types").and_then(|types| types.get(name));
+        of.and_then(|of| of.get("required")) == Some(&Value::Bool(true))
+    }
+
+    /// Whether the program has an event type of this name.
     pub(super) fn is_type(&self, name: &str) -> bool {
         self.default_value().get("event_types").is_some_and(|types| types.get(name).is_some())
     }

@@ -4,11 +4,13 @@
 //! tables are merged by key, lists of tables with an `id` by id, other lists are replaced. The result, a [`Catalogue`], becomes the
 //! [`flow::EventCatalogue`] of a session when its conditions are evaluated over the session's configuration ([`Variables`]).
 //!
-//! The names of the types are those of `flow::EventKind`: data decides how an event is recorded, not which events exist. A file
-//! comes from strangers where it is the project's, so nothing in it can make a transcript useless: events that a session is rebuilt
-//! from are marked `required` in the default, and no file can have them left out, delayed or rejected.
+//! The types of the program are those of `flow::EventKind`: data decides how an event is recorded, not which events the program emits.
+//! Plugins and programs that embed the host can emit others, which a file declares with the schema of their payload; all of them are of one
+//! kind, `custom_event`. A file comes from strangers where it is the project's, so nothing in it can make a transcript useless: events that a
+//! session is rebuilt from are marked `required` in the default, and no file can have them left out, delayed or rejected.
 
 mod condition;
+pub(crate) mod declared;
 mod deviations;
 mod files;
 mod layers;
@@ -20,10 +22,11 @@ mod session;
 
 pub use condition::{Condition, ConditionError, GRAMMAR, VARIABLES, Variable, VariableKind, Variables};
 pub use deviations::{DEVIATIONS, Deviation};
-pub use files::{FILE, YAML_FILE, project_file, user_file};
+pub use files::{FILE, FOREIGN_FOLDER, YAML_FILE, foreign_file, project_file, user_file};
 pub use levels::Level;
 pub use resolve::{Catalogue, Emit, Required, Type};
 
+pub use crate::layers::{LayerFile, LayerOrigin};
 pub use crate::typed::{Durability, Fallback};
 
 /// The version of the format, as `schema_version` has it.

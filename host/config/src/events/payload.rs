@@ -13,6 +13,22 @@ const MAX_DEPTH: usize = 24;
 const REFUSED: [&str; 8] =
     ["$ref", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
 
+/// Values in all schemas of a file, those of the program left out. Each takes some memory and time of the check of each payload.
+const MAX_VALUES: usize = 20_000;
+
+/// Patterns in them. One can take up to 10 MB of memory.
+const MAX_PATTERNS: usize = 32;
+
+/// What to do about a schema that cannot be used.
+pub(crate) const HELP: &str = "see https://json-schema.org/draft/2020-12 for what a schema can contain";
+
+/// What the schemas of one file use up of what they can have together.
+#[derive(Debug, Default)]
+pub(crate) struct Cost {
+    values: usize,
+    patterns: usize,
+}
+
 /// Names the schema inside of the compiler; nothing is loaded from it.
 const LOCATION: &str = "tidegate://event/payload";
 
@@ -24,17 +40,17 @@ pub(super) struct Refusal {
     pub(super) why: String,
 }
 
-/// Checks a schema.
+/// Checks a schema, whose cost is added to `cost`.
 ///
 /// # Errors
 /// The first reason why it cannot be used.
-pub(super) fn check(schema: &Map<String, Value>) -> Result<(), Refusal> {
+pub(super) fn check(schema: &Map<String, Value>, cost: &mut Cost) -> Result<(), Refusal> {
     if schema.get("type") != Some(&Value::from("object")) {
         let why = "is not the schema of a table: `type` must be \"object\"".to_owned();
         return Err(Refusal { pointer: "/type".to_owned(), why });
     }
     let schema = Value::Object(schema.clone());
-    walk(&schema, 0, &mut String::new())?;
+    walk(&schema, 0, &mut String::new(), cost)?;
     let mut compiler = Compiler::new();
     compiler.set_default_draft(Draft::V2020_12);
     compiler.use_loader(Box::new(Nothing));
@@ -42,10 +58,14 @@ pub(super) fn check(schema: &Map<String, Value>) -> Result<(), Refusal> {
     compiler.compile(LOCATION, &mut Schemas::new()).map(drop).map_err(|error| refusal(&error))
 }
 
-fn walk(value: &Value, depth: usize, pointer: &mut String) -> Result<(), Refusal> {
+fn walk(value: &Value, depth: usize, pointer: &mut String, cost: &mut Cost) -> Result<(), Refusal> {
     let refuse = |pointer: &str, why| Err(Refusal { pointer: pointer.to_owned(), why });
     if depth > MAX_DEPTH {
         return refuse(pointer, format!("has more than {MAX_DEPTH} levels of nesting"));
+    }
+    cost.values += 1;
+    if cost.values > MAX_VALUES {
+        return refuse(pointer, format!("makes more than {MAX_VALUES} values in all schemas of the file"));
     }
     let children: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), value)).collect(),
@@ -58,7 +78,15 @@ fn walk(value: &Value, depth: usize, pointer: &mut String) -> Result<(), Refusal
         if REFUSED.contains(&key.as_str()) {
             return refuse(pointer, format!("refers to another schema with `{key}`; write the schema out"));
         }
-        walk(value, depth + 1, pointer)?;
+        cost.patterns += match (key.as_str(), value) {
+            ("pattern", Value::String(_)) => 1,
+            ("patternProperties", Value::Object(patterns)) => patterns.len(),
+            _ => 0,
+        };
+        if cost.patterns > MAX_PATTERNS {
+            return refuse(pointer, format!("makes more than {MAX_PATTERNS} patterns in all schemas of the file"));
+        }
+        walk(value, depth + 1, pointer, cost)?;
         pointer.truncate(length);
     }
     Ok(())
@@ -93,7 +121,7 @@ fn refusal(error: &CompileError) -> Refusal {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::super::layers::default_value;
-    use super::check;
+    use super::{Cost, check};
 
     /// Only schemas that a file changes are checked when a catalogue is read.
     #[test]
@@ -102,7 +130,7 @@ mod tests {
         let types = default["event_types"].as_object().unwrap();
         for (name, of) in types {
             let schema = of["payload_schema"].as_object().unwrap();
-            assert!(check(schema).is_ok(), "{name}");
+            assert!(check(schema, &mut Cost::default()).is_ok(), "{name}");
             let required = schema.get("required").map(|list| list.as_array().unwrap().clone()).unwrap_or_default();
             for key in required {
                 let key = key.as_str().unwrap();

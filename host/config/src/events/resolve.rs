@@ -1,6 +1,7 @@
 //! The catalogue as used: plain values, defaults filled in, conditions parsed.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,10 @@ use flow::Aggregate;
 use serde_json::Value;
 
 use super::layers::Layers;
-use super::{Condition, Level, levels, payload, safety};
+use super::payload::Cost;
+use super::{Condition, Level, declared, levels, payload, safety};
 use crate::document::{Step, steps};
+use crate::layers::LayerFile;
 use crate::typed::{AggregateWord, EmitFile, EventTypeFile};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, duration};
 
@@ -46,6 +49,8 @@ pub struct Type {
     pub required: Required,
     /// When its events are recorded.
     pub emit: Emit,
+    /// A file has declared it: its events are those of plugins and of programs that embed the host.
+    pub is_declared: bool,
 }
 
 /// Whether a session can be rebuilt without the events of a type.
@@ -78,34 +83,60 @@ pub struct Emit {
 }
 
 impl Catalogue {
-    /// The default of the program with these files on top of it, lowest first. A file whose name ends with `.yaml` is read as YAML.
+    /// The default of the program with these files of the user on top of it, lowest first. A file whose name ends with `.yaml` is read as
+    /// YAML.
     ///
     /// # Errors
     /// Something in a file is wrong; all that is wrong is reported together.
     pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<Self, Diagnostics> {
-        let mut layers = Layers::read(files)?;
-        let levels = levels::resolve(&mut layers);
-        let categories = layers.merged.categories.clone();
-        let mut catalogue = Self { types: BTreeMap::new(), levels, categories };
-        for (name, file) in std::mem::take(&mut layers.merged.event_types) {
-            if layers.is_type(&name) {
-                let read = catalogue.event_type(&mut layers, &name, &file);
-                safety::check(&mut layers, &catalogue.levels, &name, &file, &read);
-                catalogue.types.insert(name, read);
-            } else {
-                unknown_type(&mut layers, &name);
-            }
-        }
-        safety::check_levels(&mut layers, &catalogue);
-        let mut found = layers.found;
-        found.sort_by_key(|one| one.location().map(|at| (at.file.path.clone(), at.span.start)));
-        if found.is_empty() { Ok(catalogue) } else { Err(Diagnostics(found)) }
+        let files: Vec<LayerFile> = files.iter().map(LayerFile::of_user).collect();
+        Self::of_layers(&files).map(|(catalogue, _)| catalogue)
     }
 
-    fn event_type(&self, layers: &mut Layers<'_>, name: &str, file: &EventTypeFile) -> Type {
+    /// The same with files of a project among them, in which what a session must not lose and what has no effect is left out. Returns what
+    /// was left out, too.
+    ///
+    /// # Errors
+    /// Something else in a file is wrong; all that is wrong is reported together.
+    pub fn of_layers(files: &[LayerFile]) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        let mut layers = Layers::read(files)?;
+        loop {
+            let catalogue = Self::resolve(&mut layers);
+            // What is left out can make something else of a file count.
+            if layers.found.is_empty() && layers.leave_out()? {
+                continue;
+            }
+            let mut found = std::mem::take(&mut layers.found);
+            found.sort_by_key(place);
+            layers.warnings.sort_by_key(place);
+            return if found.is_empty() { Ok((catalogue, layers.warnings)) } else { Err(Diagnostics(found)) };
+        }
+    }
+
+    /// What the layers say together. What is wrong is noted in them.
+    fn resolve(layers: &mut Layers<'_>) -> Self {
+        let levels = levels::resolve(layers);
+        let categories = layers.merged.categories.clone();
+        let mut cost = Cost::default();
+        let mut catalogue = Self { types: BTreeMap::new(), levels, categories };
+        for (name, file) in std::mem::take(&mut layers.merged.event_types) {
+            let is_built_in = layers.is_type(&name);
+            if !is_built_in && !declared::check(layers, &name, &file) {
+                continue;
+            }
+            let read = catalogue.event_type(layers, &name, &file, &mut cost);
+            safety::check(layers, &catalogue.levels, &name, &file, &read);
+            catalogue.types.insert(name, Type { is_declared: !is_built_in, ..read });
+        }
+        safety::check_levels(layers, &catalogue);
+        catalogue
+    }
+
+    fn event_type(&self, layers: &mut Layers<'_>, name: &str, file: &EventTypeFile, cost: &mut Cost) -> Type {
         let path = |key: &str| steps!["event_types", name, key];
         let mut known = |known: Vec<&str>, value: &Option<String>, key: &str, kind: &str| {
-            let value = value.clone().unwrap_or_default();
+            // Only a type that a file declares can be without it.
+            let value = value.clone().unwrap_or_else(|| declared::default(key).to_owned());
             if !known.contains(&value.as_str()) {
                 let message = format!("unknown {key} `{}` of the event type `{name}`", value.escape_debug());
                 let help = check::suggest(&value, &known, kind);
@@ -118,12 +149,11 @@ impl Catalogue {
         let schema = file.payload_schema.clone().unwrap_or_default();
         // Compiling all schemas of the default takes longer than reading it; a test compiles them.
         if layers.is_overridden(&path("payload_schema"))
-            && let Err(refusal) = payload::check(&schema)
+            && let Err(refusal) = payload::check(&schema, cost)
         {
             let message = format!("the payload schema of `{name}` {}", refusal.why);
-            let help = "see https://json-schema.org/draft/2020-12 for what a schema can contain";
             let place = schema_path(layers, path("payload_schema").to_vec(), &refusal.pointer);
-            layers.error(Code::EventsInvalidSchema, &place, message, help);
+            layers.error(Code::EventsInvalidSchema, &place, message, payload::HELP);
         }
         let required = match (&file.required, &file.required_if) {
             (Some(true), _) => Required::Always,
@@ -138,8 +168,13 @@ impl Catalogue {
             emit_on_error: file.emit_on_error.unwrap_or(true),
             required,
             emit: emit(layers, name, &file.emit_config),
+            is_declared: false,
         }
     }
+}
+
+fn place(one: &Diagnostic) -> Option<(PathBuf, usize)> {
+    one.location().map(|at| (at.file.path.clone(), at.span.start))
 }
 
 /// The steps of a JSON pointer below `path`, as far as a file contains them.
@@ -158,14 +193,6 @@ fn schema_path(layers: &Layers<'_>, mut path: Vec<Step>, pointer: &str) -> Vec<S
 
 fn names<V>(map: &BTreeMap<String, V>) -> Vec<&str> {
     map.keys().map(String::as_str).collect()
-}
-
-fn unknown_type(layers: &mut Layers<'_>, name: &str) {
-    let near = flow::text::nearest(name, layers.types());
-    let about = "event types are fixed by the program; `tidegate config show --defaults` lists them";
-    let help = near.map_or(about.to_owned(), |near| format!("did you mean `{near}`? ({about})"));
-    let message = format!("unknown event type `{}`", name.escape_debug());
-    layers.key_error(Code::EventsUnknownType, &steps!["event_types", name], message, help);
 }
 
 fn emit(layers: &mut Layers<'_>, name: &str, file: &EmitFile) -> Emit {

@@ -8,6 +8,7 @@ use super::layers::Layers;
 use super::{Catalogue, Level, Required, Type};
 use crate::Code;
 use crate::document::{Step, steps};
+use crate::layers::LayerOrigin;
 use crate::typed::{Durability, EventTypeFile};
 
 /// Notes what is wrong with one type, apart from its level.
@@ -20,7 +21,9 @@ pub(super) fn check(
 ) {
     check_markers(layers, name);
     check_effects(layers, name, file, of);
-    if of.required != Required::Never {
+    if of.required == Required::Never {
+        check_payload(layers, name);
+    } else {
         check_required(layers, name, of);
     }
     let Some(level) = levels.get(&of.criticality) else { return };
@@ -40,7 +43,7 @@ fn check_markers(layers: &mut Layers<'_>, name: &str) {
     for key in ["required", "required_if"] {
         if layers.changed(&at(name, key)).is_some() {
             let message = format!("`{key}` can only be set by the program");
-            layers.key_error(Code::EventsUnsafe, &at(name, key), message, "remove the key");
+            layers.refuse(Code::EventsUnsafe, (&at(name, key), true), message, "remove the key");
         }
     }
 }
@@ -66,7 +69,16 @@ fn check_effects(layers: &mut Layers<'_>, name: &str, file: &EventTypeFile, of: 
     for (key, _, why) in idle.into_iter().filter(|(_, is_idle, _)| *is_idle) {
         let short = key.trim_start_matches("emit_config.");
         let message = format!("`{short}` has no effect on `{name}`: {why}");
-        layers.key_error(Code::EventsWithoutEffect, &at(name, key), message, "remove the key");
+        layers.refuse(Code::EventsWithoutEffect, (&at(name, key), true), message, "remove the key");
+    }
+}
+
+/// A project cannot know what events of this program contain: those that its schema rejects would be missing in the transcript.
+fn check_payload(layers: &mut Layers<'_>, name: &str) {
+    let Some(place) = layers.changed(&at(name, "payload_schema")).filter(|_| layers.is_type(name)) else { return };
+    if layers.origin(&place).is_some_and(|origin| origin != LayerOrigin::User) {
+        let message = format!("what events of `{name}` contain is decided by the program, and not by a project");
+        layers.refuse(Code::EventsUnsafe, (&place, true), message, "remove the key");
     }
 }
 
@@ -81,7 +93,7 @@ fn check_required(layers: &mut Layers<'_>, name: &str, of: &Type) {
     for (key, is_unsafe, why) in unsafe_keys {
         if let Some(place) = layers.changed(&at(name, key)).filter(|_| is_unsafe) {
             let message = format!("sessions are rebuilt from `{name}`, so its `{key}` cannot be changed: {why}");
-            layers.key_error(Code::EventsUnsafe, &place, message, "remove the key");
+            layers.refuse(Code::EventsUnsafe, (&place, true), message, "remove the key");
         }
     }
 }
@@ -103,7 +115,7 @@ fn check_critical(layers: &mut Layers<'_>, name: &str, level: &Level, of: &Type)
                 "remove the key, or set `criticality = \"droppable\"`"
             };
             let message = format!("events of `{name}` are critical, so `{short}` cannot hold them back");
-            layers.key_error(Code::EventsUnsafe, &at(name, key), message, help);
+            layers.refuse(Code::EventsUnsafe, (&at(name, key), true), message, help);
         }
     }
 }
@@ -111,7 +123,8 @@ fn check_critical(layers: &mut Layers<'_>, name: &str, level: &Level, of: &Type)
 /// Notes required types whose level lets events be lost: each at its own `criticality` where a file sets it, else the level once.
 pub(super) fn check_levels(layers: &mut Layers<'_>, catalogue: &Catalogue) {
     let mut reported = Vec::new();
-    for (name, of) in catalogue.types.iter().filter(|(_, of)| of.required == Required::Always) {
+    let required: Vec<_> = catalogue.types.iter().filter(|(name, _)| layers.is_required(name)).collect();
+    for (name, of) in required {
         let level = catalogue.levels.get(&of.criticality);
         if !level.is_some_and(|level| level.is_droppable(of.emit.is_async)) {
             continue;
@@ -127,11 +140,9 @@ pub(super) fn check_levels(layers: &mut Layers<'_>, catalogue: &Catalogue) {
         };
         let message = format!("sessions are rebuilt from `{name}`, so its events cannot be droppable");
         let help = "use a level whose `durability` is `guaranteed`, such as `critical`";
-        if is_own {
-            layers.error(Code::EventsUnsafe, &path, message, help);
-        } else {
+        if !is_own {
             reported.push(&of.criticality);
-            layers.key_error(Code::EventsUnsafe, &path, message, help);
         }
+        layers.refuse(Code::EventsUnsafe, (&path, !is_own), message, help);
     }
 }

@@ -24,6 +24,7 @@ impl Catalogue {
         event.description.clone_from(&of.description);
         event.payload_schema = of.payload_schema.clone();
         event.required = required;
+        event.declared = of.is_declared;
         if !required {
             event.enabled = of.emit.condition.as_ref().is_none_or(|condition| condition.is_fulfilled(variables));
             event.emit_on_error = of.emit_on_error;

@@ -11,7 +11,7 @@ use flow::{Limits, Price, Spend};
 use serde_json::Value;
 
 use crate::document::{Step, steps};
-use crate::layers::{DefaultLayer, Layered};
+use crate::layers::{DefaultLayer, LayerFile, Layered};
 use crate::typed::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, duration, layer_files};
 
@@ -65,7 +65,8 @@ pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagn
 /// # Errors
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<ThreadLimits, Diagnostics> {
-    let mut layers = Layers::read(files)?;
+    let files: Vec<LayerFile> = files.iter().map(LayerFile::of_user).collect();
+    let mut layers = Layers::read(&files)?;
     for place in not_finite(&layers) {
         let help = "write a number of US dollars; for no limit, `\"unlimited\"`";
         layers.error_at(Code::LimitsInvalidAmount, place, "this is not an amount of money", help);

@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 pub(crate) struct CatalogueFile {
     /// The version of this format: `1.0.0`.
     pub(crate) schema_version: String,
-    /// The event types, by name. The names are fixed by the program.
+    /// The event types, by name. Any other name than those of the program declares a type for events of plugins and embedding programs, and
+    /// needs a `payload_schema`.
     #[serde(default)]
     pub(crate) event_types: BTreeMap<String, EventTypeFile>,
     /// How events are kept, by the name of the level.

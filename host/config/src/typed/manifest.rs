@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use flow::{DEFAULT_PRIORITY, SettingKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::addition::AdditionFile;
 use super::operator::ValueFile;
@@ -61,6 +62,9 @@ pub(crate) struct ManifestFile {
     /// The settings that the operator can set.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, SettingFile>,
+    /// The event types that the plugin emits, each under `[events.NAME]`. Their events are named `ID.NAME`.
+    #[serde(default)]
+    pub(crate) events: BTreeMap<String, EventFile>,
     /// The rules that the plugin adds, each under `[[rule]]`.
     #[serde(default)]
     pub(crate) rule: Vec<rules::RuleSpec>,
@@ -112,8 +116,8 @@ impl OnFailureWord {
     }
 }
 
-/// Powers, each with the reason why the plugin needs it, which the operator reads before granting. `log`, `settings`, `clock`
-/// and `random` are always granted.
+/// Powers, each with the reason why the plugin needs it, which the operator reads before granting. `log`, `events`, `settings`,
+/// `clock` and `random` are always granted.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CapabilitiesFile {
@@ -184,6 +188,17 @@ pub(crate) struct SettingFile {
     /// What the setting does.
     #[schemars(length(min = 1))]
     pub(crate) description: String,
+}
+
+/// An event type that the plugin emits.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventFile {
+    /// What an event of the type reports, in one sentence.
+    #[schemars(length(min = 1))]
+    pub(crate) description: String,
+    /// The JSON Schema of the payload, which is an object. It cannot refer to other schemas.
+    pub(crate) payload_schema: Map<String, Value>,
 }
 
 /// Guidance on tools: an order and advice for the model. It never forbids a tool.

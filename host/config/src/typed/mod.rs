@@ -19,7 +19,7 @@ pub(crate) use errors::{
 };
 pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, LevelFile};
 pub use events::{Durability, Fallback};
-pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
+pub(crate) use manifest::{EventFile, LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub use operator::OnTimeout;
 pub(crate) use operator::{
     CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile, ToolsFile,

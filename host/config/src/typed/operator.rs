@@ -331,11 +331,15 @@ pub(crate) struct StateFile {
     /// Maximum size of the state of all plugins of one session, in MiB.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) session_mib: u32,
+    /// How many days the state of a plugin that is not configured any more is kept in a session, from the first turn without it; 0: it is
+    /// deleted by that turn. A plugin that is disabled keeps its state.
+    #[schemars(range(max = 3_650))]
+    pub(crate) absent_days: u32,
 }
 
 impl Default for StateFile {
     fn default() -> Self {
-        Self { backend: None, folder: None, url_env: None, session_ttl_h: 720, session_mib: 64 }
+        Self { backend: None, folder: None, url_env: None, session_ttl_h: 720, session_mib: 64, absent_days: 7 }
     }
 }
 

@@ -61,6 +61,13 @@ macro_rules! events {
     };
 }
 
+impl EventKind {
+    /// Returns the name of the type that a catalogue has for it: that of its kind, or the declared type of a custom event.
+    pub fn type_name(&self) -> &str {
+        if let Self::CustomEvent { event_type, .. } = self { event_type } else { self.name() }
+    }
+}
+
 events! {
     /// `thread_started`: the first turn of the thread begins. Once in a thread.
     ThreadStarted {
@@ -579,6 +586,16 @@ events! {
         /// The line as the plugin wrote it.
         message: String,
     } = "extension_log",
+    /// `custom_event`: an event of an extension, or of the program that embeds the host, whose type a file or a manifest declares. Its payload
+    /// conforms to the schema of that type.
+    CustomEvent {
+        /// The declared type.
+        event_type: String,
+        /// The extension that emitted it; `None`: the program that embeds the host.
+        plugin: Option<PluginId>,
+        /// An object.
+        payload: Arc<Value>,
+    } = "custom_event",
     /// `notice`: something a user should know that has no event of its own, such as a section too large to handle.
     Notice {
         /// The sentence for the person.

@@ -76,6 +76,11 @@ pub(crate) fn tool_of(id: &str, outcome: ToolOutcome, micros: u64) -> EventKind 
     EventKind::ExtensionTool(ToolReport::new(plugin(id), "note_add".into(), CallId::new("1"), outcome, micros * 1000))
 }
 
+pub(crate) fn custom(id: &str) -> EventKind {
+    let (event_type, plugin) = (format!("{id}.added"), Some(plugin(id)));
+    EventKind::CustomEvent { event_type, plugin, payload: std::sync::Arc::default() }
+}
+
 pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
     breaker_of(id, BreakerScope::Session, state)
 }
@@ -195,6 +200,7 @@ pub(crate) fn whole_session(session: &mut SessionMetrics) {
             tool_of("notes", ToolOutcome::Done, 1_500),
             tool_of("notes", ToolOutcome::Rejected("r".into()), 400),
             tool_of("notes", ToolOutcome::NotPermitted("it is open".into()), 0),
+            custom("notes"),
             tool("read_file", false, 3),
             tool("read_file", true, 900_000),
             step(cached),

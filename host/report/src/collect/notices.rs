@@ -31,6 +31,10 @@ pub(super) fn notice(body: &Body) -> Option<What> {
         }
         Body::ChildThreadFailed(child) => format!("the session {} failed: {}", child.child_thread_id, child.error),
         Body::ExtensionUnregistered(one) => format!("{} is not used any more: {}", one.extension_id, one.reason),
+        Body::CustomEvent(event) => {
+            let by = event.extension_id.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+            format!("{}{by}: {}", event.event_type, event.payload)
+        }
         Body::JournalFailed(failed) => failed.message.clone(),
         Body::StateLost(one) | Body::Notice(one) => one.message.clone(),
         _ => return None,

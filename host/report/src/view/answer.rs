@@ -58,13 +58,15 @@ fn label(answer: &Answer) -> String {
     }
     let error = record.error.as_deref().unwrap_or("it did not come to its end");
     let (received, shown) = (of(record.text.len() as u64, "byte", "bytes"), record.shown_bytes.unwrap_or(0));
+    let percent = record.completion_percentage;
+    let percent = percent.map(|percent| format!(" (about {percent:.0} % of the limit)")).unwrap_or_default();
     let kept = record.kept_bytes.filter(|bytes| *bytes > 0).map(|bytes| format!(", {bytes} kept")).unwrap_or_default();
     let retained = match record.retained.as_str() {
         "nothing" | "" => String::new(),
         "start" => format!("; its first {} bytes stay in the conversation", record.retained_bytes.unwrap_or(0)),
         _ => "; it stays in the conversation".to_owned(),
     };
-    format!("Stopped answer: {error}; {received} received, {shown} shown{kept}{retained}")
+    format!("Stopped answer: {error}; {received} received{percent}, {shown} shown{kept}{retained}")
 }
 
 pub(super) fn reasoning(reasoning: &Reasoning) -> View<'_> {

@@ -6,6 +6,7 @@ wasmtime::component::bindgen!({
         world host {
             include tidegate:extension/extension@0.1.0;
             include tidegate:extension/with-clock@0.1.0;
+            include tidegate:extension/with-events@0.1.0;
             include tidegate:extension/with-history@0.1.0;
             include tidegate:extension/with-random@0.1.0;
             include tidegate:extension/with-session@0.1.0;

@@ -26,6 +26,11 @@ pub(crate) trait Call: Send {
     /// What is called, for reports and limits.
     fn called(&self) -> Called;
 
+    /// The turn it belongs to, where it can outlive it.
+    fn turn(&self) -> Option<u32> {
+        None
+    }
+
     /// Calls the guest's export and converts its answer.
     fn run(self, calls: &Calls, store: &mut Store<Guest>) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
 }
@@ -133,6 +138,10 @@ impl Call for TtsrTriggered<'_> {
 
     fn called(&self) -> Called {
         CallbackKind::TtsrTriggered.into()
+    }
+
+    fn turn(&self) -> Option<u32> {
+        Some(self.0.place.turn)
     }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<(), Fault> {

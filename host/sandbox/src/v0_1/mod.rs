@@ -67,6 +67,7 @@ pub(crate) fn link(linker: &mut Linker<Guest>, interfaces: &BTreeSet<Interface>)
     for interface in interfaces {
         match interface {
             Interface::Clock => imports::clock::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Events => imports::events::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Interface::History => imports::history::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Interface::Random => imports::random::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Interface::Log => imports::log::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,

@@ -4,6 +4,7 @@ use super::bindings::tidegate::extension as imports;
 use super::convert;
 use turn::ports::StateLifetime;
 
+use crate::events::NotEmitted;
 use crate::guest::{Guest, Panic};
 use crate::limits;
 use crate::state::Refusal;
@@ -82,6 +83,23 @@ impl imports::tools::Host for Guest {
     fn list(&mut self) -> Vec<imports::tools::ToolInfo> {
         let Some(session) = self.session() else { return Vec::new() };
         session.view.tools().into_iter().map(convert::tool_out).collect()
+    }
+}
+
+impl From<NotEmitted> for imports::events::EmitError {
+    fn from(refusal: NotEmitted) -> Self {
+        match refusal {
+            NotEmitted::Unknown(why) => Self::UnknownType(why),
+            NotEmitted::Payload(why) => Self::InvalidPayload(why),
+            NotEmitted::Limit(why) => Self::Limit(why),
+            NotEmitted::Unavailable(why) => Self::Unavailable(why),
+        }
+    }
+}
+
+impl imports::events::Host for Guest {
+    fn emit(&mut self, event_type: String, payload: String) -> Result<(), imports::events::EmitError> {
+        Ok(Self::emit(self, &event_type, &payload)?)
     }
 }
 

@@ -11,10 +11,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, Power, SessionId, TextPlace, ToolSpec};
+use serde_json::Value;
+use store::emission::DeclaredTypes;
 use store::{MemoryStore, StoreOptions};
 use tidegate_kit::ready;
 use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Sandbox, SandboxHost};
-use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView, StateStore};
+use turn::ports::{
+    BoxFuture, Clock, EmitError, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView, StateStore,
+};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
 
@@ -343,6 +347,7 @@ pub struct Stage {
     pub turn: Mutex<u32>,
     pub history: Vec<Arc<Message>>,
     pub tools: Vec<ToolSpec>,
+    pub event_types: Option<DeclaredTypes>,
 }
 
 impl EventSink for Stage {
@@ -373,6 +378,11 @@ impl SessionView for Stage {
 
     fn tools(&self) -> Vec<ToolSpec> {
         self.tools.clone()
+    }
+
+    fn admit_event(&self, plugin: &PluginId, event_type: &str, payload: &Value) -> Result<String, EmitError> {
+        let none = || EmitError::Catalogue("there are no types".to_owned());
+        self.event_types.as_ref().ok_or_else(none)?.admit(Some(plugin), event_type, payload)
     }
 }
 

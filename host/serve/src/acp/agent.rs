@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::{
-    Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    Host, HostError, RuleRecord, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
     WorkspaceSettings, new_session_id,
 };
 
@@ -14,7 +14,7 @@ use super::hosts::{Hosts, error, failed};
 use super::names::steering;
 use super::options::{self, EXTENSION, MODE, MODEL, Mode, Settings};
 use super::outgoing::Outgoing;
-use super::sdk::{Connection, Error, ProtocolVersion, Responder, v1};
+use super::sdk::{Connection, Error, InjectedRule, ProtocolVersion, Responder, RulesRequest, RulesResponse, v1};
 use super::session::{Open, Wanted};
 use super::time;
 use super::trust::{Place, Waiting};
@@ -325,6 +325,19 @@ impl Agent {
         let options = v1::ConfigOptionUpdate::new(open.options());
         open.client.update(v1::SessionUpdate::ConfigOptionUpdate(options));
         Ok(v1::SetSessionModeResponse::new())
+    }
+
+    /// The stream rules whose reminders are in the conversation.
+    pub(super) fn injected_rules(&self, request: &RulesRequest) -> Result<RulesResponse, Error> {
+        let injected = self.session(&request.session_id)?.session.injected_rules().into_iter();
+        let rule = |record: RuleRecord| InjectedRule {
+            turn: record.turn + 1,
+            stream: record.stream.as_str().to_owned(),
+            action: record.action.as_str().to_owned(),
+            matched: record.evidence.text,
+            rule: record.rule,
+        };
+        Ok(RulesResponse { rules: injected.map(rule).collect() })
     }
 
     pub(super) async fn set_option(

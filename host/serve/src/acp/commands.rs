@@ -80,12 +80,14 @@ fn plugins(session: &Session) -> String {
 }
 
 fn rules(session: &Session) -> String {
-    let (loaded, metrics) = (session.loaded(), session.rule_metrics());
+    let (loaded, metrics, injected) = (session.loaded(), session.rule_metrics(), session.injected_rules());
     let mut text = String::new();
     for info in loaded.rules().rules() {
         let name = &info.rule.name;
         let fires = metrics.get(name).map_or(0, |metrics| metrics.fires);
-        let _ = writeln!(text, "- `{name}`: matched {fires} times");
+        let reminded = injected.iter().find(|record| record.rule == *name);
+        let reminded = reminded.map(|record| format!("; its reminder is of turn {}", record.turn + 1));
+        let _ = writeln!(text, "- `{name}`: matched {fires} times{}", reminded.unwrap_or_default());
     }
     if text.is_empty() { "The session has no rules.".to_owned() } else { text }
 }

@@ -23,6 +23,9 @@ pub(super) const QUESTION: &str = "tidegate/question";
 /// Of `session/cancel`: why, for the record.
 pub(super) const REASON: &str = "tidegate/reason";
 
+/// An event of a declared type: `{type, extension?, payload}`.
+pub(super) const EVENT: &str = "tidegate/event";
+
 /// `_meta` with one field.
 pub(super) fn meta(name: &str, value: Value) -> Meta {
     Meta::from_iter([(name.to_owned(), value)])

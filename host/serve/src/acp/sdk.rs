@@ -42,6 +42,32 @@ pub(super) struct SteeringRequest {
     pub(super) meta: Option<v1::Meta>,
 }
 
+/// `_session/rules`: the stream rules whose reminders are in the conversation. Not of the protocol.
+#[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcRequest)]
+#[request(method = "_session/rules", response = RulesResponse)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RulesRequest {
+    pub(super) session_id: v1::SessionId,
+}
+
+/// The rules, in the order in which they were injected last.
+#[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcResponse)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RulesResponse {
+    pub(super) rules: Vec<InjectedRule>,
+}
+
+/// A rule whose reminder is in the conversation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InjectedRule {
+    pub(super) rule: String,
+    pub(super) turn: u64,
+    pub(super) stream: String,
+    pub(super) action: String,
+    pub(super) matched: String,
+}
+
 /// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcResponse)]
 #[serde(rename_all = "camelCase")]
@@ -141,6 +167,7 @@ async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 
         .on_receive_request(later!(agent, delete_session, v1::DeleteSessionRequest), acp::on_receive_request!())
         .on_receive_request(now!(agent, set_mode, v1::SetSessionModeRequest), acp::on_receive_request!())
         .on_receive_request(in_order!(agent, set_option, v1::SetSessionConfigOptionRequest), acp::on_receive_request!())
+        .on_receive_request(now!(agent, injected_rules, RulesRequest), acp::on_receive_request!())
         .on_receive_request(steer, acp::on_receive_request!())
         .on_receive_request(prompt, acp::on_receive_request!())
         .on_receive_notification(cancel, acp::on_receive_notification!())

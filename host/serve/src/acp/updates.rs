@@ -104,6 +104,10 @@ impl Updates {
                 self.usage(*used, charged.spend.dollars())
             }
             EventKind::TurnFinish { .. } => self.calls.turn_over(),
+            EventKind::CustomEvent { event_type, plugin, payload } => {
+                let fields = json!({"type": event_type, "extension": plugin.as_ref().map(|id| id.as_str()), "payload": **payload});
+                vec![SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::EVENT, fields)))]
+            }
             _ => self.calls.take(event).unwrap_or_else(|| self.notices(&event.kind)),
         }
     }

@@ -173,6 +173,13 @@ impl Backend for DiskSession {
         }))
     }
 
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(self.run(|inner| match inner.file()? {
+            Some(file) => file.read(tables::plugins),
+            None => Ok(Vec::new()),
+        }))
+    }
+
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>> {
         Box::pin(async { Ok(self.run(move |inner| inner.write(&flight)).await?) })
     }

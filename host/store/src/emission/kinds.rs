@@ -1,6 +1,14 @@
 //! What the state machine has to know about kinds of events: the only place that looks into them.
 
-use flow::{CallId, CallbackOutcome, Event, EventKind, StepEnd, SuspendReason, ToolOutcome, TurnStatus};
+use flow::{
+    CallId, CallbackOutcome, Event, EventCatalogue, EventKind, EventType, StepEnd, SuspendReason, ToolOutcome,
+    TurnStatus,
+};
+
+/// The type of an event in the catalogue. A custom event whose type is declared elsewhere, by a plugin, is recorded as its kind is.
+pub(super) fn event_type<'c>(catalogue: &'c EventCatalogue, kind: &EventKind) -> Option<&'c EventType> {
+    catalogue.get(kind.type_name()).or_else(|| catalogue.get(kind.name()))
+}
 
 /// Whether an event reports an error. The end of a thread does where its last turn has failed.
 pub(super) fn reports_error(kind: &EventKind, has_failed: bool) -> bool {
@@ -77,7 +85,11 @@ pub(super) fn is_text(kind: &EventKind) -> bool {
 /// Whether a later event can take the place of an earlier one of the same type: text of one attempt, the progress of one call, and
 /// any other value of the type.
 pub(super) fn is_followed_by(earlier: &Event, later: &Event) -> bool {
-    if is_text(&earlier.kind) { earlier.place == later.place } else { call(&earlier.kind) == call(&later.kind) }
+    match (&earlier.kind, &later.kind) {
+        (EventKind::CustomEvent { plugin, .. }, EventKind::CustomEvent { plugin: other, .. }) => plugin == other,
+        _ if is_text(&earlier.kind) => earlier.place == later.place,
+        (earlier, later) => call(earlier) == call(later),
+    }
 }
 
 /// Puts an earlier event in front of a later one that takes its place. Text is joined under the earlier index; of other events the

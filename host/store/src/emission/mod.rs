@@ -20,6 +20,7 @@
 //! end of their turn.
 
 mod counted;
+mod declared;
 mod kinds;
 mod milestones;
 mod throttle;
@@ -35,6 +36,7 @@ use turn::ports::Durability;
 use turn::transcript::Body;
 
 use self::counted::Counted;
+pub use self::declared::{DeclaredTypes, OwnType};
 use self::milestones::Milestones;
 use self::throttle::Throttle;
 pub use self::validator::{InvalidSchema, OnViolation, Problem, Validator, Violation};
@@ -79,7 +81,7 @@ impl EmissionPolicy {
     /// Whether the turn and subscribers wait for events of this kind. A type that the catalogue does not have is critical: what
     /// nobody has decided about is not lost.
     pub fn durability(&self, kind: &EventKind) -> Durability {
-        match self.catalogue.get(kind.name()) {
+        match kinds::event_type(&self.catalogue, kind) {
             _ if kinds::is_needed(kind) => Durability::Critical,
             Some(of) if !of.critical || !of.enabled => Durability::Droppable,
             Some(_) | None => Durability::Critical,
@@ -137,7 +139,7 @@ impl Emission {
     pub fn take(&mut self, event: Event, out: &mut Vec<Event>) {
         self.counted.turn_began(event.place.turn, out);
         let catalogue = Arc::clone(&self.catalogue);
-        let of = catalogue.get(event.kind.name());
+        let of = kinds::event_type(&catalogue, &event.kind);
         let is_needed = kinds::is_needed(&event.kind);
         let is_recorded = is_needed || of.is_none_or(|of| self.is_recorded(of, &event.kind));
         self.has_failed = kinds::has_failed(&event.kind).unwrap_or(self.has_failed);

@@ -9,7 +9,7 @@ use super::kinds;
 /// The types of a thread that are throttled, by name.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
-    types: BTreeMap<&'static str, Window>,
+    types: BTreeMap<String, Window>,
 }
 
 /// What is known of one type.
@@ -24,7 +24,11 @@ struct Window {
 impl Throttle {
     /// Takes an event that may be recorded once in `interval_ms`.
     pub(super) fn take(&mut self, event: Event, interval_ms: u64, out: &mut Vec<Event>) {
-        let window = self.types.entry(event.kind.name()).or_default();
+        // Most events are of a type that has a window.
+        if !self.types.contains_key(event.kind.type_name()) {
+            self.types.insert(event.kind.type_name().to_owned(), Window::default());
+        }
+        let Some(window) = self.types.get_mut(event.kind.type_name()) else { return out.push(event) };
         let at_ms = event.at_ms;
         let event = window.follow(event, out);
         let is_due = match window.last_ms {

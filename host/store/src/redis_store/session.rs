@@ -1,5 +1,6 @@
 //! An open session in Redis: its lease, which a task renews, and what is read and written under it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,6 +147,25 @@ impl Backend for RedisSession {
             }
             entries.sort_unstable_by(|one, other| one.key.cmp(&other.key));
             Ok(StoredState { entries, version: reply.number(0).and_then(|version| u32::try_from(version).ok()) })
+        })
+    }
+
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(async {
+            let (server, key) = (&self.holder.server, &self.holder.keys.state);
+            let fields: Vec<Vec<u8>> = server.command("HKEYS", &[key]).await?;
+            let mut found = BTreeSet::new();
+            for field in fields {
+                let field = String::from_utf8_lossy(&field);
+                let plugin = match field.strip_prefix('!') {
+                    Some(fact) => fact.strip_prefix("version/"),
+                    None => field.split_once('/').map(|(plugin, _)| plugin),
+                };
+                let Some(plugin) = plugin else { continue };
+                let invalid = |_| server.unreadable(format!("the field {field} of {key} is not valid"));
+                found.insert(plugin.parse().map_err(invalid)?);
+            }
+            Ok(found.into_iter().collect())
         })
     }
 

@@ -58,6 +58,10 @@ impl Backend for Arc<Scripted> {
         })
     }
 
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>> {
         Box::pin(async move {
             self.writes.fetch_add(1, Ordering::SeqCst);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use turn::ports::{Clock as _, StateBatch, StateChange, StateEntry, StateError, StateLifetime};
+use flow::PluginId;
+use turn::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateError, StateLifetime};
 
 use crate::places::Place;
 use crate::support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set, touch};
@@ -267,4 +268,40 @@ pub(crate) async fn a_closed_session_writes_nothing(place: &impl Place) {
     drop(closed);
     assert!(store.open(&session("a")).await.is_err());
     assert_eq!(listed(&*open, "notes").await, ["key=before"]);
+}
+
+pub(crate) async fn the_plugins_of_a_session_are_listed(place: &impl Place) {
+    let clock = TestClock::new();
+    let store = place.store(&clock);
+    let names = async |state: &dyn SessionState| {
+        let plugins = state.plugins().await.unwrap();
+        plugins.iter().map(|plugin| plugin.as_str().to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let state = store.open(&session("a")).await.unwrap();
+    assert!(names(&*state).await.is_empty());
+    save(&*state, "notes", vec![set(&clock, "key", "v", DEFAULT)]).await;
+    save(&*state, "todo", vec![set(&clock, "key", "v", StateLifetime::Session)]).await;
+    save(&*state, PluginId::host().as_str(), vec![set(&clock, "gone", "1", StateLifetime::Session)]).await;
+    state.close(PATIENCE).await.unwrap();
+    // Another session has its own.
+    save(&*store.open(&session("b")).await.unwrap(), "other", vec![set(&clock, "key", "v", DEFAULT)]).await;
+
+    let state = place.store(&clock).open(&session("a")).await.unwrap();
+    assert_eq!(names(&*state).await, ["notes", "tidegate", "todo"].map(str::to_owned).into());
+    state.clear(&plugin("todo")).await.unwrap();
+    assert_eq!(names(&*state).await, ["notes", "tidegate"].map(str::to_owned).into());
+}
+
+/// The notes of the host are no plugin that the operator sees.
+pub(crate) async fn the_operator_sees_since_when_a_plugin_is_absent(place: &impl Place) {
+    let clock = TestClock::new();
+    let (store, admin) = (place.store(&clock), place.store(&clock));
+    let state = store.open(&session("a")).await.unwrap();
+    save(&*state, "notes", vec![set(&clock, "key", "v", StateLifetime::Session)]).await;
+    save(&*state, PluginId::host().as_str(), vec![set(&clock, "notes", "1234", StateLifetime::Session)]).await;
+    state.close(PATIENCE).await.unwrap();
+    let listed = admin.sessions().await.unwrap().sessions.remove(0);
+    let since: Vec<_> = listed.plugins.iter().map(|one| (one.plugin.as_str(), one.absent_since_ms)).collect();
+    assert_eq!(since, [("notes", Some(1234))]);
+    assert_eq!(admin.show(&session("a")).await.unwrap().unwrap().summary.plugins, listed.plugins);
 }

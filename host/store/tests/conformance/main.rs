@@ -42,6 +42,8 @@ suite! {
         large_and_odd_values_are_kept
         the_operator_sees_what_is_stored
         the_operator_clears_what_is_stored
+        the_plugins_of_a_session_are_listed
+        the_operator_sees_since_when_a_plugin_is_absent
         a_closed_session_writes_nothing;
     leases:
         an_open_session_is_refused_with_its_owner

@@ -12,6 +12,7 @@ use turn::{Budget, CancellationToken};
 use super::{Session, Shared, State};
 use crate::approvals::Desk;
 use crate::assemble;
+use crate::custom_events::CustomEvents;
 use crate::interrupted::Interrupted;
 use crate::options::new_session_id;
 use crate::recent::Recent;
@@ -77,7 +78,13 @@ impl Session {
         }
         let is_resumable = recorded.is_some() && !is_child;
         let (mut recorder, mut before, mut interrupted, mut cancel_file) = (None, None, None, None);
-        if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, notices, chat }) = recorded {
+        let variables = variables(&loaded, &*model);
+        let custom_events = CustomEvents::new(options.workspace.clone(), variables, Arc::clone(&plugins));
+        let custom_events = Arc::new(custom_events);
+        session = session.with_event_types(Arc::<CustomEvents>::clone(&custom_events));
+        if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, notices, chat, catalogue }) = recorded
+        {
+            custom_events.read(catalogue);
             (before, cancel_file) = (chat, Some(file));
             interrupted = resumed.as_ref().and_then(Interrupted::of);
             recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
@@ -90,6 +97,7 @@ impl Session {
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
         let (canceller, questions, inputs) = (session.canceller(), session.questions(), session.inputs());
+        let (injected, triggers) = (session.injected_rules(), session.triggers());
         inputs.report_again();
         let state = Mutex::new(State { idle: Some(Box::new(session)), interrupted, ..State::default() });
         Ok(Self(Arc::new(Shared {
@@ -108,6 +116,9 @@ impl Session {
             desk,
             questions,
             budget,
+            custom_events,
+            injected,
+            triggers,
             is_resumable,
             cancel_file,
             released: CancellationToken::new(),
@@ -140,13 +151,19 @@ async fn record(
     loaded: &Loaded,
     model: &dyn Model,
 ) -> Result<Recorded, HostError> {
+    let variables = variables(loaded, model);
+    let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
+    let more = (spawned_by, options.backlog.is_some());
+    transcripts::record(store, id.clone(), options.workspace.clone(), variables, more).await
+}
+
+/// The configuration of the session, as conditions of its catalogue of events see it.
+fn variables(loaded: &Loaded, model: &dyn Model) -> Variables {
     let mut variables = Variables::of(&loaded.shared.operator);
     // An embedder can have brought another model than the operator's.
     model.name().clone_into(&mut variables.model);
     model.provider().clone_into(&mut variables.kind);
-    let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
-    let more = (spawned_by, options.backlog.is_some());
-    transcripts::record(store, id.clone(), options.workspace.clone(), variables, more).await
+    variables
 }
 
 fn settings(options: &SessionOptions, loaded: &Loaded, model: &str, price: Option<Price>) -> turn::SessionSettings {

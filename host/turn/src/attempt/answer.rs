@@ -44,6 +44,8 @@ pub struct Answer {
     pub(crate) pieces: u32,
     /// Some of its reasoning was shown.
     pub(crate) reasoned: bool,
+    /// The most tokens that it can have; `None`: not known.
+    pub(crate) most_tokens: Option<u64>,
 }
 
 /// One block of an answer.
@@ -96,6 +98,17 @@ impl Block {
     }
 }
 
+/// An answer that was interrupted: what stays of it, and why it ends there.
+#[derive(Debug)]
+pub(crate) struct Cut<'a> {
+    /// Empty where it does not stay.
+    pub(crate) reasoning: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) error: &'a str,
+    /// The estimated percentage.
+    pub(crate) completion: Option<f64>,
+}
+
 impl Answer {
     /// A block begins.
     pub(super) fn begin(&mut self, id: BlockId, kind: StreamKind) {
@@ -145,7 +158,7 @@ impl Answer {
     pub(super) fn follow(&mut self, void: &Self) {
         self.model.clone_from(&void.model);
         self.keeping = void.keeping;
-        (self.pieces, self.reasoned) = (void.pieces, void.reasoned);
+        (self.pieces, self.reasoned, self.most_tokens) = (void.pieces, void.reasoned, void.most_tokens);
         self.count(void.usage);
     }
 
@@ -280,12 +293,38 @@ impl Answer {
         Kept { text: self.text[..end].to_owned(), released: self.released.min(end), decided }
     }
 
-    /// The text of an answer that was interrupted, as it stays in the conversation: with a note that gives the cause.
-    pub(crate) fn marked_message(mut text: String, error: &str) -> Option<Arc<Message>> {
-        if !text.trim().is_empty() {
-            text.push_str(&format!("\n\n[Stream interrupted: {error}]"));
+    /// How much of the answer there is, in percent of the most tokens that it can have: an estimate. An answer that broke off is not complete.
+    fn completion(&self) -> Option<f64> {
+        let most = self.most_tokens.filter(|most| *most > 0)?;
+        let (tokens, _) = self.tokens_of(self.bytes());
+        Some((tokens.saturating_mul(100) / most).min(99) as f64)
+    }
+
+    /// An answer that was interrupted, as it stays in the conversation: with a note that gives the cause.
+    pub(crate) fn marked_message(cut: &Cut<'_>) -> Option<Arc<Message>> {
+        let Cut { reasoning, text, error, completion } = cut;
+        let mut marked = String::new();
+        if !reasoning.trim().is_empty() {
+            marked =
+                format!("[Your reasoning before the stream was interrupted:]\n{reasoning}\n[End of your reasoning.]");
         }
-        Self::partial_message(text)
+        if !text.trim().is_empty() {
+            marked.push_str(if marked.is_empty() { "" } else { "\n\n" });
+            marked.push_str(text);
+        }
+        if !marked.is_empty() {
+            let percent = completion.map(|percent| format!(" - about {percent:.0}% complete")).unwrap_or_default();
+            marked.push_str(&format!("\n\n[Stream interrupted: {error}{percent}]"));
+        }
+        Self::partial_message(marked)
+    }
+
+    /// The message that stays of this answer, which was interrupted. With its reasoning where that has no signature: a part of signed reasoning
+    /// is worth nothing to its provider.
+    pub(crate) fn marked(&self, error: &str, with_reasoning: bool) -> Option<Arc<Message>> {
+        let reasoning = if with_reasoning { self.thinking() } else { String::new() };
+        let (text, completion) = (self.text.as_str(), self.completion());
+        Self::marked_message(&Cut { reasoning: &reasoning, text, error, completion })
     }
 
     /// An answer as its record lists it. The error is the field that does not match the others.
@@ -330,7 +369,12 @@ impl Answer {
 
     /// Emits the record of an answer that did not complete. `kept_bytes` of what was shown are kept.
     pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64, retained: Retained) {
-        self.emit_reasoning(hub, true, false);
+        self.emit_cut(hub, error, kept_bytes, (retained, false));
+    }
+
+    /// The same; the reasoning can be retained as well.
+    pub(crate) fn emit_cut(&self, hub: &Hub, error: &str, kept_bytes: u64, (retained, reasoning): (Retained, bool)) {
+        self.emit_reasoning(hub, true, reasoning);
         let mut kept = Cow::Borrowed(self);
         if self.keeping.answer {
             kept.to_mut().keep_shown();
@@ -341,7 +385,7 @@ impl Answer {
             model: self.model.clone(),
             author: Origin::Model,
             shown: kept.shown_instead(false),
-            partial: Some(Partial::new(error, self.shown.len() as u64, kept_bytes)),
+            partial: Some(Partial::new(error, self.shown.len() as u64, kept_bytes).with_completion(self.completion())),
             retained,
             blocks: kept.listed(),
             annotations: Vec::new(),

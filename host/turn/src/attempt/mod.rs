@@ -20,6 +20,7 @@ use std::time::Duration;
 use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind};
 use rules::{Fed, Gate, Hold, Judgement};
 
+pub(crate) use answer::Cut;
 pub use answer::{Answer, Block, Kept};
 use hidden::SecretCalls;
 pub use noted::{CallNotes, Noted};

@@ -1,6 +1,8 @@
 //! The port that changes the extensions of a session, with all that comes with them, between two turns.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flow::{ExtensionPrompt, PluginId, PromptAddition, RegistrationAction, SystemBlock};
 
@@ -25,6 +27,30 @@ pub struct ExtensionUpdate {
     pub prompts: Vec<ExtensionPrompt>,
     /// Problems found meanwhile, such as a new version that cannot be loaded, each once.
     pub notices: Vec<String>,
+    /// The plugins that there are, where that is to be compared with what is stored in the session; `None`: it was before, or is not known.
+    pub known: Option<KnownPlugins>,
+}
+
+/// The plugins that the configuration names, whether the session uses them or not. What others keep in the session is deleted after a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownPlugins {
+    /// Their ids: those that are loaded, disabled, or not used by the session.
+    pub ids: BTreeSet<PluginId>,
+    /// How long the state of another plugin is kept, from the first turn without it.
+    pub keep: Duration,
+}
+
+/// What a plugin keeps in a session that the configuration does not name any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentState {
+    /// The plugin's id.
+    pub plugin: PluginId,
+    /// The number of its keys.
+    pub keys: u64,
+    /// Bytes of its keys and values.
+    pub bytes: u64,
+    /// How long it is still kept, from this turn, which is the first without the plugin; `None`: it was deleted.
+    pub kept: Option<Duration>,
 }
 
 /// Everything that plugins contribute to a session. It replaces what was there as a whole: callbacks never run with the rules, the

@@ -36,6 +36,15 @@ pub trait SessionState: Send + Sync {
     /// The state cannot be read, or was lost. The plugin must not be run as if it had none.
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>>;
 
+    /// The plugins that keep something in the session, or have a version there, as far as it is durable, in order of their ids; the host's own
+    /// notes are among them under [`PluginId::host`]. By default none.
+    ///
+    /// # Errors
+    /// As for [`SessionState::load`].
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Queues the changes of one callback, to be made durable in the order of these calls; a batch becomes durable as a whole or
     /// not at all. Never waits. A queued change replaces an earlier one of the same key, so that the queue takes no more memory than
     /// the state itself.
@@ -77,6 +86,14 @@ pub struct StoredState {
     pub entries: Vec<StateEntry>,
     /// The `state_version` of the extension that wrote them; `None` where none was ever set.
     pub version: Option<u32>,
+}
+
+impl StoredState {
+    /// Of the host's notes ([`PluginId::host`]): since when a plugin is absent, in milliseconds since 1970.
+    pub fn absent_since_ms(&self, plugin: &PluginId) -> Option<u64> {
+        let note = self.entries.iter().find(|note| note.key == plugin.as_str())?;
+        std::str::from_utf8(&note.value).ok()?.parse().ok()
+    }
 }
 
 /// A key with its value and times. Times are milliseconds since 1970-01-01 UTC.

@@ -7,7 +7,6 @@
 use flow::{Retained, SuspendReason, TurnStatus};
 
 use super::{Phase, Turn};
-use crate::attempt::Answer;
 use crate::beginning::Beginning;
 use crate::inputs::Claim;
 
@@ -58,9 +57,10 @@ impl Turn<'_> {
             return false;
         }
         answer.keep_shown();
-        let message = Answer::marked_message(answer.text.clone(), why);
+        let with_reasoning = !self.session.parts.model.signs_reasoning();
+        let message = answer.marked(why, with_reasoning);
         let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
-        answer.emit_partial(&self.session.hub, why, 0, retained);
+        answer.emit_cut(&self.session.hub, why, 0, (retained, with_reasoning && message.is_some()));
         message.into_iter().for_each(|message| self.session.history.push_partial(message));
         true
     }

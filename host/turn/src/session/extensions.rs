@@ -6,7 +6,7 @@ use flow::{EventKind, PluginId, RegistrationAction};
 
 use super::Session;
 use crate::chain::Caller;
-use crate::ports::{EventSink, ExtensionChange, ExtensionSet, ExtensionUpdate};
+use crate::ports::{AbsentState, EventSink, ExtensionChange, ExtensionSet, ExtensionUpdate, KnownPlugins};
 use crate::prompt::Frame;
 
 impl Session {
@@ -16,13 +16,50 @@ impl Session {
     /// A required extension cannot be used: the turn must not begin.
     pub(super) async fn renew_extensions(&mut self) -> Result<(), String> {
         let Some(source) = self.source.clone() else { return Ok(()) };
-        let ExtensionUpdate { set, prompts, notices } = source.current().await?;
+        let ExtensionUpdate { set, prompts, notices, known } = source.current().await?;
         prompts.into_iter().for_each(|prompt| self.hub.emit(EventKind::ExtensionPrompt(prompt)));
         if let Some(set) = set {
+            // What they would write is of plugins that may be gone.
+            self.notices.stop().await;
             self.replace_extensions(set)?;
         }
         notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
+        if let Some(known) = known {
+            self.forget_absent(&known).await;
+        }
         Ok(())
+    }
+
+    /// Reports what plugins keep in the session that are not configured any more, and deletes it when its time is over.
+    async fn forget_absent(&self, known: &KnownPlugins) {
+        let absent = match self.caller.extensions.forget_absent(known).await {
+            Ok(absent) => absent,
+            // The store is asked again by everything that needs it, which reports it.
+            Err(error) => return tracing::warn!("what is kept of plugins that left is not known: {error}"),
+        };
+        for AbsentState { plugin, keys, bytes, kept } in absent {
+            let what = format!("{keys} {} ({bytes} bytes)", if keys == 1 { "key" } else { "keys" });
+            match kept {
+                Some(kept) => {
+                    let days = kept.as_secs().div_ceil(86_400);
+                    let days = format!("{days} {}", if days == 1 { "day" } else { "days" });
+                    let message = format!(
+                        "the plugin `{plugin}` is not configured any more: {what} that it keeps in this session are deleted in {days}, unless it is \
+                         configured again; `tidegate state clear {} --of {plugin}` deletes them before, when the session is closed",
+                        self.parts.id
+                    );
+                    self.hub.emit(EventKind::Notice { message });
+                }
+                None => self.emit_change(ExtensionChange {
+                    plugin,
+                    version: String::new(),
+                    action: RegistrationAction::Unregister,
+                    reason: format!(
+                        "it is not configured any more, and {what} that it kept in this session are deleted"
+                    ),
+                }),
+            }
+        }
     }
 
     fn replace_extensions(&mut self, set: ExtensionSet) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! A session's rules: asked for at the start of each turn, their records kept and taken up again, what they did counted.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::rules::{InjectionRecord, RuleState};
 use flow::{ErrorClass, EventKind, Message, ModelError, Origin, Part, RuleRecord};
@@ -9,6 +9,31 @@ use flow::{ErrorClass, EventKind, Message, ModelError, Origin, Part, RuleRecord}
 use super::Session;
 use crate::metrics::RuleMetrics;
 use crate::ports::{EventSink, KeptRules, RuleUpdate};
+
+/// The rules whose reminders are in the conversation of a session, for readers while a turn runs. A clone is the same list.
+#[derive(Clone, Debug, Default)]
+pub struct InjectedRules(Arc<Mutex<Vec<RuleRecord>>>);
+
+impl InjectedRules {
+    /// The last record of each rule, in the order in which they were injected.
+    pub fn list(&self) -> Vec<RuleRecord> {
+        self.lock().clone()
+    }
+
+    pub(super) fn keep(&self, record: &RuleRecord) {
+        let mut all = self.lock();
+        all.retain(|one| one.rule != record.rule);
+        all.push(record.clone());
+    }
+
+    fn rearm(&self, rule: &str) {
+        self.lock().retain(|one| one.rule != rule);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<RuleRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What a session has asked and learnt by now.
 #[derive(Debug, Default)]
@@ -22,6 +47,12 @@ pub(super) struct Asked {
 }
 
 impl Session {
+    /// The rules whose reminders are in the conversation. Those of an earlier process are there from the start where the session is recorded, and
+    /// otherwise from its first turn on.
+    pub fn injected_rules(&self) -> InjectedRules {
+        self.injected.clone()
+    }
+
     /// What each rule did in this session, by name. Rules that never did anything are not there.
     pub fn rule_metrics(&self) -> &BTreeMap<String, RuleMetrics> {
         self.metrics.all()
@@ -48,6 +79,7 @@ impl Session {
         self.history.replace(messages);
         for rule in &gone {
             self.rules.rearm(rule);
+            self.injected.rearm(rule);
             let kept = self.records.rearmed(&self.parts.id, rule);
             self.emit_lost(rule, kept);
         }
@@ -92,6 +124,7 @@ impl Session {
         };
         match loaded {
             Ok(KeptRules { records, completed_turns }) => {
+                records.iter().for_each(|record| self.injected.keep(record));
                 let record = |kept: RuleRecord| InjectionRecord { rule: kept.rule, hash: kept.hash, turn: kept.turn };
                 self.rules.restore(records.into_iter().map(record), completed_turns);
             }
@@ -104,6 +137,7 @@ impl Session {
 
     /// Keeps that a rule's reminder went to the model.
     pub(crate) fn keep_record(&self, record: &RuleRecord) {
+        self.injected.keep(record);
         self.emit_lost(&record.rule, self.records.keep(&self.parts.id, record));
     }
 

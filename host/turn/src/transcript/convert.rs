@@ -84,6 +84,8 @@ impl Body {
                     is_partial: partial.is_some(),
                     truncated: partial.is_some(),
                     error: partial.as_ref().map(|partial| &partial.error),
+                    completion_percentage: partial.as_ref().and_then(|partial| partial.completion),
+                    completion_estimated: partial.as_ref().and_then(|partial| partial.completion).map(|_| true),
                     shown_bytes: partial.as_ref().map(|partial| partial.shown_bytes),
                     kept_bytes: partial.as_ref().map(|partial| partial.kept_bytes),
                     retained,
@@ -262,6 +264,9 @@ impl Body {
             Kind::JournalFailed { message, recorded } => body!(JournalFailed { message, recorded }),
             Kind::ExtensionLog { plugin, level, message } => {
                 body!(ExtensionLog { extension_id: plugin, level, message })
+            }
+            Kind::CustomEvent { event_type, plugin, payload } => {
+                body!(CustomEvent { event_type, extension_id: plugin, payload: &**payload })
             }
             Kind::Notice { message } => body!(Notice { message }),
         }

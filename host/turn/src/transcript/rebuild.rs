@@ -13,7 +13,7 @@ use super::message::{MessageRecord, role};
 use super::open_calls::{Calling, OpenCalls, Questions};
 use super::spent::Spending;
 use super::{Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, Record, Tokens, kept_rules};
-use crate::attempt::Answer;
+use crate::attempt::{Answer, Cut};
 use crate::budget::Spent;
 use crate::history::{paired, settled};
 use crate::inputs::WaitingInput;
@@ -99,8 +99,8 @@ pub struct Rebuild {
     resumed: Resumed,
     /// The answer whose calls run.
     calling: Option<Calling>,
-    /// The reasoning of the answer that follows.
-    thinking: String,
+    /// The reasoning of the answer that follows, and whether it stays with it.
+    thinking: (String, bool),
     /// What was shown of an answer that has no record yet.
     streamed: String,
     /// The last answer that did not come to its end.
@@ -163,7 +163,7 @@ impl Rebuild {
             }
             Body::HistoryReplaced(replaced) => self.replace(replaced).map_err(wrong)?,
             Body::ContextCompactionEnd(end) => self.summarise(end).map_err(wrong)?,
-            Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
+            Body::CognitionReasoning(reasoning) => self.thinking = (reasoning.text.clone(), reasoning.retained),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
             Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
             Body::StepFinish(finish) => {
@@ -274,7 +274,8 @@ impl Rebuild {
         self.start_is_message = false;
         let streamed = std::mem::take(&mut self.streamed);
         if self.resumed.is_interrupted
-            && let Some(message) = Answer::marked_message(streamed, PROCESS_ENDED)
+            && let Some(message) =
+                Answer::marked_message(&Cut { reasoning: "", text: &streamed, error: PROCESS_ENDED, completion: None })
         {
             self.add_partial(message);
         }
@@ -306,7 +307,7 @@ impl Rebuild {
 
     fn answer(&mut self, out: &CognitionOut) -> Result<(), &'static str> {
         self.settle();
-        let thinking = std::mem::take(&mut self.thinking);
+        let (thinking, keeps_reasoning) = std::mem::take(&mut self.thinking);
         let rewritten = out.rewrites.as_ref().and_then(|all| all.last()).map(|last| last.text.as_str());
         let text = rewritten.unwrap_or(&out.text);
         let origin = out.author.origin()?;
@@ -336,7 +337,9 @@ impl Rebuild {
                 )
             }
             "marked" => {
-                let message = Answer::marked_message(out.text.clone(), out.error.as_deref().ok_or("error")?);
+                let reasoning = if keeps_reasoning { thinking.as_str() } else { "" };
+                let (error, completion) = (out.error.as_deref().ok_or("error")?, out.completion_percentage);
+                let message = Answer::marked_message(&Cut { reasoning, text: &out.text, error, completion });
                 message.into_iter().for_each(|message| self.add_partial(message));
                 None
             }

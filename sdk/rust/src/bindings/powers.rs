@@ -2300,6 +2300,227 @@ pub mod tidegate {
                 }
             }
         }
+        /// Power `events`: events of types of the extension's own, for front ends, transcripts and exports. Always granted: a type is
+        /// declared under `[events]` of the extension's manifest, or by an event catalogue of the user or the project.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod events {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            /// Why an event is not emitted. None of these ends the call.
+            #[derive(Clone)]
+            pub enum EmitError {
+                /// The type is not declared; the string names it.
+                UnknownType(_rt::String),
+                /// The payload is no JSON object, or not what the schema of the type says; the string says where and why.
+                InvalidPayload(_rt::String),
+                /// The payload is too large, or the extension has emitted too many events; the string names the limit.
+                Limit(_rt::String),
+                /// The operation is not possible now, because it is called from `register`.
+                Unavailable(_rt::String),
+                /// A refusal that this version does not know.
+                Other(_rt::String),
+            }
+            impl ::core::fmt::Debug for EmitError {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        EmitError::UnknownType(e) => {
+                            f.debug_tuple("EmitError::UnknownType").field(e).finish()
+                        }
+                        EmitError::InvalidPayload(e) => {
+                            f.debug_tuple("EmitError::InvalidPayload").field(e).finish()
+                        }
+                        EmitError::Limit(e) => {
+                            f.debug_tuple("EmitError::Limit").field(e).finish()
+                        }
+                        EmitError::Unavailable(e) => {
+                            f.debug_tuple("EmitError::Unavailable").field(e).finish()
+                        }
+                        EmitError::Other(e) => {
+                            f.debug_tuple("EmitError::Other").field(e).finish()
+                        }
+                    }
+                }
+            }
+            impl ::core::fmt::Display for EmitError {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    write!(f, "{:?}", self)
+                }
+            }
+            impl ::core::error::Error for EmitError {}
+            #[allow(unused_unsafe, clippy::all)]
+            /// Emits an event. `event-type` is a name under `[events]` of the extension's manifest, whose events are named `ID.NAME`, or
+            /// else a type that a catalogue declares. `payload` is a JSON object of at most 16 KiB, which is checked against the schema of the type.
+            ///
+            /// At most 256 events of an extension in a turn. An event is emitted at once and is not undone, whatever becomes of the call.
+            #[allow(async_fn_in_trait)]
+            pub fn emit(
+                event_type: &str,
+                payload: &str,
+            ) -> ::core::result::Result<(), EmitError> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = event_type;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = payload;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "tidegate:extension/events@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "emit"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result22 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let v21 = match l5 {
+                                    0 => {
+                                        let e21 = {
+                                            let l6 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l7 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len8 = l7;
+                                            let bytes8 = _rt::Vec::from_raw_parts(
+                                                l6.cast(),
+                                                len8,
+                                                len8,
+                                            );
+                                            _rt::string_lift(bytes8)
+                                        };
+                                        EmitError::UnknownType(e21)
+                                    }
+                                    1 => {
+                                        let e21 = {
+                                            let l9 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l10 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len11 = l10;
+                                            let bytes11 = _rt::Vec::from_raw_parts(
+                                                l9.cast(),
+                                                len11,
+                                                len11,
+                                            );
+                                            _rt::string_lift(bytes11)
+                                        };
+                                        EmitError::InvalidPayload(e21)
+                                    }
+                                    2 => {
+                                        let e21 = {
+                                            let l12 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l13 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len14 = l13;
+                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                l12.cast(),
+                                                len14,
+                                                len14,
+                                            );
+                                            _rt::string_lift(bytes14)
+                                        };
+                                        EmitError::Limit(e21)
+                                    }
+                                    3 => {
+                                        let e21 = {
+                                            let l15 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l16 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len17 = l16;
+                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                l15.cast(),
+                                                len17,
+                                                len17,
+                                            );
+                                            _rt::string_lift(bytes17)
+                                        };
+                                        EmitError::Unavailable(e21)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 4, "invalid enum discriminant");
+                                        let e21 = {
+                                            let l18 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        EmitError::Other(e21)
+                                    }
+                                };
+                                v21
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result22
+                }
+            }
+        }
         /// Progress of a running tool. Always granted; outside of `tool-provider.call` it does nothing.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod tool_progress {
@@ -2441,9 +2662,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2098] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb5\x0f\x01A\x02\x01\
-A\x16\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2264] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdb\x10\x01A\x02\x01\
+A\x18\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -2486,11 +2707,14 @@ sion/tools@0.1.0\x05\x07\x02\x03\0\0\x07setting\x01B\x09\x02\x03\x02\x01\x08\x04
 s\x01\x01p\x04\x01@\0\0\x05\x04\0\x03all\x01\x06\x03\0!tidegate:extension/settin\
 gs@0.1.0\x05\x09\x01B\x02\x01@\0\0u\x04\0\x06now-ms\x01\0\x03\0\x1etidegate:exte\
 nsion/clock@0.1.0\x05\x0a\x01B\x03\x01p}\x01@\x01\x05county\0\0\x04\0\x05bytes\x01\
-\x01\x03\0\x1ftidegate:extension/random@0.1.0\x05\x0b\x01B\x02\x01@\x01\x04texts\
-\x01\0\x04\0\x06report\x01\0\x03\0&tidegate:extension/tool-progress@0.1.0\x05\x0c\
-\x04\0\x13tidegate:sdk/powers\x04\0\x0b\x0c\x01\0\x06powers\x03\0\0\0G\x09produc\
-ers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060\
-.61.1";
+\x01\x03\0\x1ftidegate:extension/random@0.1.0\x05\x0b\x01B\x05\x01q\x05\x0cunkno\
+wn-type\x01s\0\x0finvalid-payload\x01s\0\x05limit\x01s\0\x0bunavailable\x01s\0\x05\
+other\x01s\0\x04\0\x0aemit-error\x03\0\0\x01j\0\x01\x01\x01@\x02\x0aevent-types\x07\
+payloads\0\x02\x04\0\x04emit\x01\x03\x03\0\x1ftidegate:extension/events@0.1.0\x05\
+\x0c\x01B\x02\x01@\x01\x04texts\x01\0\x04\0\x06report\x01\0\x03\0&tidegate:exten\
+sion/tool-progress@0.1.0\x05\x0d\x04\0\x13tidegate:sdk/powers\x04\0\x0b\x0c\x01\0\
+\x06powers\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070\
+.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -2,11 +2,11 @@
 
 use crate::__guest::base::tidegate::extension::log as wit_log;
 use crate::__guest::powers::tidegate::extension::{
-    clock, history, random, session, settings, state, tool_progress, tools,
+    clock, events, history, random, session, settings, state, tool_progress, tools,
 };
 use crate::log::Level;
 use crate::state::Keep;
-use crate::{Message, SessionInfo, Setting, StateError, ToolInfo, convert};
+use crate::{EventError, Message, SessionInfo, Setting, StateError, ToolInfo, convert};
 
 /// In a guest the host refuses by itself.
 pub(crate) fn registering<T>(run: impl FnOnce() -> T) -> T {
@@ -76,6 +76,17 @@ pub(crate) fn random_bytes(count: u32) -> Vec<u8> {
 
 pub(crate) fn tools_list() -> Vec<ToolInfo> {
     convert::list(tools::list())
+}
+
+pub(crate) fn emit_event(event_type: &str, payload: &str) -> Result<(), EventError> {
+    use events::EmitError;
+    events::emit(event_type, payload).map_err(|error| match error {
+        EmitError::UnknownType(why) => EventError::UnknownType(why),
+        EmitError::InvalidPayload(why) => EventError::InvalidPayload(why),
+        EmitError::Limit(why) => EventError::Limit(why),
+        EmitError::Unavailable(why) => EventError::Unavailable(why),
+        EmitError::Other(why) => EventError::Other(why),
+    })
 }
 
 pub(crate) fn progress(line: &str) {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::log::Level;
 use crate::state::Keep;
-use crate::testing::LogLine;
-use crate::{Content, Message, Part, SessionInfo, Setting, StateError, ToolInfo};
+use crate::testing::{Emitted, LogLine};
+use crate::{Content, EventError, Message, Part, SessionInfo, Setting, StateError, ToolInfo};
 
 /// The largest key, in bytes, as the contract has it.
 const KEY_BYTES: usize = 512;
@@ -28,6 +28,8 @@ const RANDOM_BYTES: u32 = 4096;
 const PROGRESS_LINES: usize = 256;
 /// The bytes of one that are kept, as the contract has it.
 const PROGRESS_BYTES: usize = 1 << 10;
+/// The bytes of the payload of an event, as the contract has it.
+const EVENT_BYTES: usize = 16 << 10;
 /// The operator's default time to live.
 const TTL: Duration = Duration::from_secs(60 * 60);
 /// The time of a new host: 2026-01-01.
@@ -52,6 +54,9 @@ pub(crate) struct Host {
     /// The largest sum of keys and values.
     pub(crate) state_bytes: usize,
     pub(crate) log: Vec<LogLine>,
+    pub(crate) emitted: Vec<Emitted>,
+    /// The types that `plugin.toml` and, without the extension's id, catalogues declare; `None`: all of them.
+    pub(crate) event_types: Option<BTreeSet<String>>,
     /// What tools reported; `None` while none runs.
     pub(crate) progress: Option<Vec<String>>,
     pub(crate) settings: BTreeMap<String, Setting>,
@@ -74,6 +79,8 @@ impl Default for Host {
             standard_ttl: TTL,
             state_bytes: STATE_BYTES,
             log: Vec::new(),
+            emitted: Vec::new(),
+            event_types: None,
             progress: None,
             settings: BTreeMap::new(),
             powers: None,
@@ -318,6 +325,43 @@ pub(crate) fn tools_list() -> Vec<ToolInfo> {
         host.granted("tools");
         if host.registering { Vec::new() } else { host.tools.clone() }
     })
+}
+
+pub(crate) fn emit_event(event_type: &str, payload: &str) -> Result<(), EventError> {
+    with(|host| {
+        if host.registering {
+            return Err(EventError::Unavailable("not during register".into()));
+        }
+        if payload.len() > EVENT_BYTES {
+            let bytes = payload.len();
+            return Err(EventError::Limit(format!("the payload has {bytes} bytes, the limit is {EVENT_BYTES}")));
+        }
+        let payload = serde_json::from_str(payload).map_err(|error| EventError::InvalidPayload(error.to_string()))?;
+        let serde_json::Value::Object(_) = &payload else {
+            return Err(EventError::InvalidPayload("the payload is not an object".into()));
+        };
+        let own = format!("{}.{event_type}", host.session.extension);
+        let name = match &host.event_types {
+            None => event_type.to_owned(),
+            Some(types) if types.contains(&own) => own,
+            Some(types) if types.contains(event_type) => event_type.to_owned(),
+            Some(types) => return Err(unknown_type(event_type, types)),
+        };
+        host.emitted.push(Emitted { event_type: name, payload });
+        Ok(())
+    })
+}
+
+fn unknown_type(event_type: &str, known: &BTreeSet<String>) -> EventError {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let those = match known.as_slice() {
+        [] => {
+            "; `[events]` of a plugin.toml and `thread_events.toml` declare types, with the schemas of their payloads"
+                .to_owned()
+        }
+        known => format!("; those that are: `{}`", known.join("`, `")),
+    };
+    EventError::UnknownType(format!("the event type `{event_type}` is not declared{those}"))
 }
 
 pub(crate) fn progress(line: &str) {

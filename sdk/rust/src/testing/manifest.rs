@@ -19,6 +19,8 @@ pub(super) struct Manifest {
     #[serde(default)]
     capabilities: BTreeMap<String, toml::Value>,
     #[serde(default)]
+    events: BTreeMap<String, toml::Value>,
+    #[serde(default)]
     settings: BTreeMap<String, Declared>,
     #[serde(default)]
     pub(super) limits: Limits,
@@ -88,6 +90,11 @@ impl Manifest {
     /// The powers that are requested.
     pub(super) fn powers(&self) -> BTreeSet<String> {
         self.capabilities.keys().cloned().collect()
+    }
+
+    /// The names of the event types that are declared, as events have them.
+    pub(super) fn event_types(&self) -> BTreeSet<String> {
+        self.events.keys().map(|name| format!("{}.{name}", self.id)).collect()
     }
 
     /// The settings that have a default, with it.

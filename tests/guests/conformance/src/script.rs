@@ -1,6 +1,7 @@
 //! The words a guest is told what to do with. A script is the lines of a text that begin with `!`; the first word of a
 //! line says what, the rest is its argument. Lines run in order until one answers, fails or does not return.
 
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::time::Duration;
 
@@ -67,6 +68,21 @@ pub fn run(script: &str, subject: &str, calls: u32) -> Result<Outcome> {
             "log" => log::info(rest),
             "log-flood" => (0..number(rest)?).for_each(|line| log::info(format_args!("line {line}"))),
             "log-long" => log::info("x".repeat(number(rest)? << 10)),
+            "emit" => {
+                let mut words = rest.splitn(3, ' ');
+                let mut next = || words.next().unwrap_or_default();
+                outcome.tell(events::emit(next(), &BTreeMap::from([(next(), next())])));
+            }
+            "emit-text" => outcome.tell(events::emit("seen", rest)),
+            "emit-long" => {
+                let long = BTreeMap::from([("what", "x".repeat(number(rest)? << 10))]);
+                outcome.tell(events::emit("seen", &long));
+            }
+            "emit-many" => {
+                let mut numbers = 0..number(rest)?;
+                outcome
+                    .tell(numbers.try_for_each(|n| events::emit("seen", &BTreeMap::from([("what", n.to_string())]))));
+            }
             "progress" => progress(rest),
             "progress-flood" => (0..number(rest)?).for_each(|line| progress(format_args!("line {line}"))),
             "progress-long" => progress("x".repeat(number(rest)? << 10)),

@@ -36,6 +36,7 @@ struct Out {
     #[serde(default)]
     is_partial: bool,
     error: Option<String>,
+    completion_percentage: Option<f64>,
     shown_bytes: Option<u64>,
     kept_bytes: Option<u64>,
     #[serde(default)]
@@ -57,7 +58,8 @@ impl Out {
         };
         let partial = self.is_partial.then(|| {
             let shown = self.shown_bytes.unwrap_or(self.text.len() as u64);
-            Partial::new(self.error.unwrap_or_default(), shown, self.kept_bytes.unwrap_or(0))
+            let partial = Partial::new(self.error.unwrap_or_default(), shown, self.kept_bytes.unwrap_or(0));
+            partial.with_completion(self.completion_percentage)
         });
         let note =
             |note: NoteRecord| Ok((plugin(&note.extension_id)?, Annotation { key: note.key, value: note.value }));

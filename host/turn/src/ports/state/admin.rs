@@ -83,6 +83,8 @@ pub struct PluginSummary {
     pub next_expiry_ms: Option<u64>,
     /// The `state_version` of its state.
     pub version: Option<u32>,
+    /// Since when it is not configured any more, in milliseconds since 1970; `None` where no turn has begun without it.
+    pub absent_since_ms: Option<u64>,
 }
 
 impl PluginSummary {
@@ -95,6 +97,7 @@ impl PluginSummary {
             bytes: state.entries.iter().map(weight).sum(),
             next_expiry_ms: state.entries.iter().filter_map(|entry| entry.expires_ms).min(),
             version: state.version,
+            absent_since_ms: None,
         }
     }
 }

@@ -29,6 +29,10 @@ payloads! {
         truncated: bool,
         /// Of a partial answer: the cause.
         error: Option<String>,
+        /// Of a partial answer: how much of it was received, in percent of the most tokens that it could have; absent where no most is known.
+        completion_percentage: Option<f64>,
+        /// `completion_percentage` is an estimate, and too low for an answer that would have ended before its limit.
+        completion_estimated: Option<bool>,
         /// Of a partial answer: the bytes that had been shown.
         shown_bytes: Option<u64>,
         /// Of a partial answer: the shown bytes that remain for the next attempt, which continues them.
@@ -110,7 +114,7 @@ payloads! {
         /// The stream was interrupted before it came to its end.
         #[serde(default)]
         was_interrupted: bool,
-        /// It stays in the conversation with its answer.
+        /// It stays in the conversation with its answer, also the part of an answer that broke off.
         #[serde(default)]
         retained: bool,
     }

@@ -1,10 +1,21 @@
 //! The payloads of extensions: what they register and do, and what becomes of it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Absent;
 
 payloads! {
+    /// The payload of `custom_event`.
+    CustomEvent {
+        /// The type, which a file or a manifest declares.
+        event_type: String,
+        /// The id of the extension that emitted it; absent for the program that embeds the host.
+        extension_id: Option<String>,
+        /// What the schema of the type describes: an object.
+        payload: Value,
+    }
+
     /// The payload of `extension_registered`.
     ExtensionRegistered {
         /// The id of the extension.
