@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flow::{
-    Action, Callback, Evidence, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, RuleMatch, RunPosition,
-    SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
+    Action, AskedCall, CallId, Callback, Evidence, GivenResult, InputAnswer, Message, ModelOutput, NoAnswer,
+    OutputAnswer, ResultStage, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern,
+    TagPlace, TextAnswer, TextPlace, ToolCall, Usage,
 };
 use sandbox::{Plugin, SandboxHost};
 use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
@@ -264,7 +265,20 @@ fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
             answered(ready(extensions.llm_output(plugin, &output)).map(drop));
         }
         Callback::TtsrTriggered => answered(ready(extensions.ttsr_triggered(plugin, &fired()))),
+        Callback::ToolCall => answered(ready(extensions.tool_call(plugin, &asked())).map(drop)),
+        Callback::ToolResult => {
+            let AskedCall { at, call, .. } = asked();
+            let content = vec!["src/main.rs:12: let port = env::var(\"PORT\")".to_owned()];
+            let given = GivenResult { at, call, stage: ResultStage::Done, content, diff: None, is_error: false };
+            answered(ready(extensions.tool_result(plugin, &given)).map(drop));
+        }
     }
+}
+
+fn asked() -> AskedCall {
+    let arguments = r#"{"pattern":"PORT"}"#.to_owned();
+    let call = ToolCall { id: CallId::new("1"), name: "grep".to_owned(), arguments };
+    AskedCall { at: RunPosition::default(), call, edited: false }
 }
 
 fn fired() -> TtsrEvent {

@@ -39,6 +39,8 @@ fn result(call: &str, duration_ms: Option<u64>) -> EventKind {
         is_error: false,
         duration_ms,
         waited_ms: None,
+        original: None,
+        annotations: Vec::new(),
     }
 }
 

@@ -83,8 +83,13 @@ fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Res
     let already = if changed.is_new { "" } else { "already " };
     writeln!(out, "{}: plugin {plugin} is {already}{word}", shown(file))?;
     out.flush()?;
-    if changed.is_new && !enabled && changed.is_required {
-        say::note(format_args!("note: the plugin is `required`: a running program uses it until it is restarted"));
+    if changed.is_new && !enabled {
+        let guards = if changed.is_required {
+            "the plugin is `required`: a"
+        } else {
+            "if the plugin fails closed, or has what was shown kept, a"
+        };
+        say::note(format_args!("note: {guards} running program uses it until it is restarted"));
     }
     Ok(())
 }

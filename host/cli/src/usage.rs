@@ -121,7 +121,11 @@ impl PluginUsage {
 fn of_callback(limits: PluginLimits, kind: CallbackKind) -> Duration {
     match kind {
         CallbackKind::PlainText | CallbackKind::Tag => limits.text,
-        CallbackKind::InputMessages | CallbackKind::LlmOutput | CallbackKind::TtsrTriggered => limits.callback,
+        CallbackKind::InputMessages
+        | CallbackKind::LlmOutput
+        | CallbackKind::TtsrTriggered
+        | CallbackKind::ToolCall
+        | CallbackKind::ToolResult => limits.callback,
     }
 }
 

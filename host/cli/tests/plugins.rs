@@ -59,6 +59,7 @@ fn a_plugin_of_the_users_file_is_disabled_there() {
     place.write("tidegate.toml", "[turn]\nmax_steps = 9\n");
     let disabled = place.run(&["plugin", "disable", "habits"]);
     assert!(out(&disabled).ends_with("user/tidegate/tidegate.toml: plugin habits is disabled\n"), "{disabled:?}");
+    assert!(err(&disabled).contains("if the plugin fails closed"), "{disabled:?}");
     let user = std::fs::read_to_string(place.path("user/tidegate/tidegate.toml")).unwrap();
     assert_eq!(user, "[[plugin]]\npath = \"habits\"\nenabled = false\n");
     assert_eq!(std::fs::read_to_string(place.path("tidegate.toml")).unwrap(), "[turn]\nmax_steps = 9\n");

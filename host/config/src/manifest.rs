@@ -84,11 +84,11 @@ pub enum BuildKind {
 /// Limits that are asked for; `None` = no wish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitRequests {
-    /// One call of `on_input_messages`, `on_llm_output`, `ttsr_triggered`.
+    /// One call of any other callback than `on_plain_text` and `on_tag`.
     pub callback: Option<Duration>,
     /// One call of `on_plain_text` or `on_tag`.
     pub text: Option<Duration>,
-    /// All calls of callbacks of one turn.
+    /// All calls of callbacks of one turn, but for `on_tool_call` and `on_tool_result`.
     pub turn: Option<Duration>,
     /// One call of a tool.
     pub tool: Option<Duration>,

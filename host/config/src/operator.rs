@@ -131,6 +131,8 @@ pub struct PluginEntry {
     pub fails_closed: Option<bool>,
     /// What is kept of what its callbacks change, instead of what it registers.
     pub keep: Option<KeptText>,
+    /// Its own words are in what is reported of it, also where it guards.
+    pub full_diagnostics: bool,
     /// Priorities instead of those it registers (0 to 100).
     pub priorities: BTreeMap<CallbackKind, u8>,
     /// Limits instead of those it asks for; not clipped.
@@ -153,6 +155,7 @@ impl PluginEntry {
             trusted: None,
             fails_closed: None,
             keep: None,
+            full_diagnostics: false,
             priorities: BTreeMap::new(),
             limits: LimitRequests::default(),
             settings: BTreeMap::new(),
@@ -190,11 +193,11 @@ pub struct ToolSettings {
 /// What one plugin may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PluginLimits {
-    /// One call of `on_input_messages`, `on_llm_output`, `ttsr_triggered`.
+    /// One call of any other callback than `on_plain_text` and `on_tag`.
     pub callback: Duration,
     /// One call of `on_plain_text` or `on_tag`.
     pub text: Duration,
-    /// All calls of callbacks of one turn.
+    /// All calls of callbacks of one turn, but for `on_tool_call` and `on_tool_result`.
     pub turn: Duration,
     /// One call of a tool.
     pub tool: Duration,
@@ -491,6 +494,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -
         trusted: None,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),
         keep: typed.keep,
+        full_diagnostics: typed.full_diagnostics,
         priorities: priorities(&typed.priority),
         limits: LimitRequests::of(&typed.limits),
         settings,
@@ -513,6 +517,8 @@ fn priorities(typed: &PriorityFile) -> BTreeMap<CallbackKind, u8> {
         (CallbackKind::Tag, typed.on_tag),
         (CallbackKind::LlmOutput, typed.on_llm_output),
         (CallbackKind::TtsrTriggered, typed.ttsr_triggered),
+        (CallbackKind::ToolCall, typed.on_tool_call),
+        (CallbackKind::ToolResult, typed.on_tool_result),
     ]
     .into_iter()
     .filter_map(|(kind, priority)| Some((kind, priority?)))

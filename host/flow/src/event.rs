@@ -175,13 +175,24 @@ pub struct AnswerBlock {
     pub redacted: bool,
     /// The number of those bytes, from the start, that an earlier attempt wrote.
     pub prefix_bytes: u64,
-    /// For a tool call: the JSON of the arguments, as far as it was received.
+    /// For a tool call: the JSON of the arguments, as far as it was received. Where what was shown of calls is kept: as they were shown;
+    /// empty where they were not.
     pub arguments: Option<String>,
+    /// For a tool call: what is shown of the arguments, where that is another text: those that extensions put in their place, or a
+    /// marker; empty where nothing of them is.
+    pub shown: Option<String>,
+    /// For a tool call: the arguments are not those that the model wrote, which are in no record.
+    pub changed: bool,
     /// Whether the block is complete.
     pub complete: bool,
 }
 
 impl AnswerBlock {
+    /// What is shown of the arguments of a tool call.
+    pub fn shown_arguments(&self) -> Option<&str> {
+        self.shown.as_deref().or(self.arguments.as_deref())
+    }
+
     /// A complete block of prose: text or thinking.
     pub fn prose(kind: StreamKind, bytes: u64) -> Self {
         Self {
@@ -192,6 +203,8 @@ impl AnswerBlock {
             redacted: false,
             prefix_bytes: 0,
             arguments: None,
+            shown: None,
+            changed: false,
             complete: true,
         }
     }

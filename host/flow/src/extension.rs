@@ -5,7 +5,7 @@ use crate::{Called, PluginId, ProvidedTool, Registered, RunPosition, StopReason,
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
 
-/// The five callbacks.
+/// The callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallbackKind {
     /// `on_input_messages`: rewrites or rejects the messages of one input.
@@ -18,11 +18,23 @@ pub enum CallbackKind {
     LlmOutput,
     /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered,
+    /// `on_tool_call`: replaces the arguments of calls, or denies them.
+    ToolCall,
+    /// `on_tool_result`: replaces results of tools.
+    ToolResult,
 }
 
 impl CallbackKind {
     /// All of them, in the order of a turn.
-    pub const ALL: [Self; 5] = [Self::InputMessages, Self::PlainText, Self::Tag, Self::LlmOutput, Self::TtsrTriggered];
+    pub const ALL: [Self; 7] = [
+        Self::InputMessages,
+        Self::PlainText,
+        Self::Tag,
+        Self::LlmOutput,
+        Self::TtsrTriggered,
+        Self::ToolCall,
+        Self::ToolResult,
+    ];
 
     /// The callback's name on every surface.
     pub fn as_str(self) -> &'static str {
@@ -32,6 +44,8 @@ impl CallbackKind {
             Self::Tag => "on_tag",
             Self::LlmOutput => "on_llm_output",
             Self::TtsrTriggered => "ttsr_triggered",
+            Self::ToolCall => "on_tool_call",
+            Self::ToolResult => "on_tool_result",
         }
     }
 }
@@ -107,10 +121,14 @@ pub enum Callback {
     LlmOutput(OutputMode),
     /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered,
+    /// `on_tool_call`: replaces the arguments of calls, or denies them.
+    ToolCall,
+    /// `on_tool_result`: replaces results of tools.
+    ToolResult,
 }
 
 impl Callback {
-    /// Which of the five.
+    /// Which of them.
     pub fn kind(&self) -> CallbackKind {
         match self {
             Self::InputMessages => CallbackKind::InputMessages,
@@ -118,6 +136,8 @@ impl Callback {
             Self::Tag(_) => CallbackKind::Tag,
             Self::LlmOutput(_) => CallbackKind::LlmOutput,
             Self::TtsrTriggered => CallbackKind::TtsrTriggered,
+            Self::ToolCall => CallbackKind::ToolCall,
+            Self::ToolResult => CallbackKind::ToolResult,
         }
     }
 }

@@ -13,13 +13,13 @@ impl KeptText {
     /// Whether a callback has a choice: what it changes is shown, and the conversation could have either text.
     pub fn is_choice_of(callback: &Callback) -> bool {
         match callback {
-            Callback::PlainText(_) | Callback::Tag(_) => true,
+            Callback::PlainText(_) | Callback::Tag(_) | Callback::ToolCall | Callback::ToolResult => true,
             Callback::InputMessages | Callback::LlmOutput(_) | Callback::TtsrTriggered => false,
         }
     }
 }
 
-/// For which streams what the user saw is kept in place of what the model wrote.
+/// Of what the user saw is kept in place of what the model, or a tool, wrote.
 ///
 /// One extension is enough: it has checked the text as those before it left it, so that nothing else of it is known to be harmless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub struct Keeping {
     pub answer: bool,
     /// The reasoning, block by block.
     pub thinking: bool,
+    /// The arguments of calls of tools.
+    pub calls: bool,
+    /// Their results.
+    pub results: bool,
 }
 
 impl Keeping {
@@ -41,6 +45,8 @@ impl Keeping {
                     own.thinking |= options.thinking;
                 }
                 Callback::Tag(_) => own.answer = true,
+                Callback::ToolCall => own.calls = true,
+                Callback::ToolResult => own.results = true,
                 Callback::InputMessages | Callback::LlmOutput(_) | Callback::TtsrTriggered => {}
             }
         }
@@ -55,7 +61,7 @@ impl Keeping {
             let hides = match found.stream {
                 StreamKind::Text => self.answer,
                 StreamKind::Thinking => self.thinking,
-                StreamKind::Tool { .. } => false,
+                StreamKind::Tool { .. } => self.calls,
             };
             if hides {
                 found.evidence.hide();
@@ -76,9 +82,11 @@ mod tests {
         let text = |answer, thinking| Callback::PlainText(TextOptions { unit: TextUnit::Line, answer, thinking });
         let (answer, thinking) = (text(true, false), text(false, true));
         let both = [of(answer.clone(), KeptText::Original), of(thinking.clone(), KeptText::Shown)];
-        assert_eq!(Keeping::of(&both), Keeping { answer: false, thinking: true });
+        assert_eq!(Keeping::of(&both), Keeping { thinking: true, ..Keeping::default() });
         let tags = [of(answer, KeptText::Original), of(Callback::Tag(Vec::new()), KeptText::Shown)];
-        assert_eq!(Keeping::of(&tags), Keeping { answer: true, thinking: false });
+        assert_eq!(Keeping::of(&tags), Keeping { answer: true, ..Keeping::default() });
+        let tools = [Callback::ToolCall, Callback::ToolResult].map(|one| of(one, KeptText::Shown));
+        assert_eq!(Keeping::of(&tools), Keeping { calls: true, results: true, ..Keeping::default() });
         assert_eq!(Keeping::of(&[of(thinking, KeptText::Original)]), Keeping::default());
     }
 }

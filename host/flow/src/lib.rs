@@ -5,6 +5,7 @@
 //! knows no wire format: each edge (provider, transcript, contract) owns its own types and converts here.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod catalogue;
 mod condition;
 mod confirmation;
@@ -34,9 +35,11 @@ mod stream;
 mod tag_pattern;
 pub mod text;
 mod tool;
+mod tool_callback;
 mod verdict;
 mod words;
 
+pub use arguments::plain_arguments;
 pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
 pub use confirmation::{Answer, Confirmation};
@@ -69,6 +72,7 @@ pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
 pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
+pub use tool_callback::{AskedCall, CallAnswer, GivenResult, ResultAnswer, ResultStage};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
     Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeptText, KeySource, Limit, NotAVariable,

@@ -9,9 +9,10 @@ pub enum OnFailure {
     /// The chain continues with the value that the callback was given.
     #[default]
     Skip,
-    /// `on_plain_text`, `on_tag`, `on_llm_output`: the [`withheld`] marker replaces the unit, which is never shown.
+    /// `on_plain_text`, `on_tag`, `on_llm_output`, `on_tool_result`: the [`withheld`] marker replaces what was given, which is never
+    /// shown.
     Withhold,
-    /// `on_input_messages`: the turn ends before the model is asked.
+    /// `on_input_messages`: the turn ends before the model is asked. `on_tool_call`: the call does not run.
     Reject,
 }
 
@@ -29,10 +30,11 @@ impl OnFailure {
     /// of outputs gets has been shown, and what `ttsr_triggered` gets has happened.
     pub fn closed(callback: &Callback) -> Option<Self> {
         match callback {
-            Callback::InputMessages => Some(Self::Reject),
-            Callback::PlainText(_) | Callback::Tag(_) | Callback::LlmOutput(OutputMode::Rewrite) => {
-                Some(Self::Withhold)
-            }
+            Callback::InputMessages | Callback::ToolCall => Some(Self::Reject),
+            Callback::PlainText(_)
+            | Callback::Tag(_)
+            | Callback::LlmOutput(OutputMode::Rewrite)
+            | Callback::ToolResult => Some(Self::Withhold),
             Callback::LlmOutput(OutputMode::Observe) | Callback::TtsrTriggered => None,
         }
     }
@@ -83,9 +85,14 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// Which of the five.
+    /// Which of the callbacks.
     pub fn kind(&self) -> CallbackKind {
         self.callback.kind()
+    }
+
+    /// Whether nothing of what it gets is to be seen as it was: it fails closed, or what the user saw is kept of what it changes.
+    pub fn guards(&self) -> bool {
+        self.on_failure != OnFailure::Skip || self.keep == KeptText::Shown
     }
 
     /// The same, failing closed where the callback can.
@@ -136,6 +143,8 @@ mod tests {
         assert_eq!(closed(Callback::InputMessages), Some(OnFailure::Reject));
         assert_eq!(closed(Callback::PlainText(TextUnit::Line.into())), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::Tag(Vec::new())), Some(OnFailure::Withhold));
+        assert_eq!(closed(Callback::ToolCall), Some(OnFailure::Reject));
+        assert_eq!(closed(Callback::ToolResult), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::LlmOutput(OutputMode::Rewrite)), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::LlmOutput(OutputMode::Observe)), None);
         assert_eq!(closed(Callback::TtsrTriggered), None);

@@ -66,14 +66,18 @@ impl Described {
 pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> Described {
     let guest = store.data_mut();
     match fault {
-        Fault::Returned(message) => Described::new(FailureCause::Returned, message),
+        Fault::Returned(message) => Described::new(FailureCause::Returned, guest.plugin.words(message)),
         Fault::Size { bytes, max } => {
             Described::new(FailureCause::Size, format!("returned {bytes} bytes, the limit is {max}"))
         }
         Fault::HostPanic(text) => {
+            let text = guest.plugin.words(text);
             Described::new(FailureCause::Host, format!("the host panicked while it served this call: {text}"))
         }
-        Fault::Unusable(why) => Described::new(FailureCause::Malformed, format!("its answer cannot be used: {why}")),
+        Fault::Unusable(why) => {
+            let why = guest.plugin.words(why);
+            Described::new(FailureCause::Malformed, format!("its answer cannot be used: {why}"))
+        }
         Fault::Missing => Described::new(FailureCause::Start, "the component does not export this callback".to_owned()),
         Fault::Engine(error) => engine(&error, guest, millis),
     }
@@ -87,7 +91,7 @@ fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described
     } else if let (Some(bytes), true) = (refused, trap.is_some() || guest.call.panic.is_some()) {
         (FailureCause::Memory, memory_words(bytes, guest))
     } else if let Some(panic) = guest.call.panic.take() {
-        (FailureCause::Panic, format!("panicked at {}: {}", panic.place, panic.message))
+        (FailureCause::Panic, format!("panicked at {}: {}", panic.place, guest.plugin.words(panic.message)))
     } else if let Some(trap) = trap {
         (FailureCause::Trap, trap_words(*trap))
     } else if is_crossing_limit(error) {

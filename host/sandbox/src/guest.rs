@@ -19,13 +19,15 @@ use crate::ticker::TICK;
 use crate::v0_1::Lines;
 
 /// The facts about a plugin that its instances need.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) id: PluginId,
     pub(crate) settings: Settings,
     pub(crate) limits: GuestLimits,
     /// The format of what it keeps in `state`.
     pub(crate) state_version: u32,
+    /// Its words are left out of what is reported of it.
+    pub(crate) discreet: bool,
 }
 
 /// A session, as far as plugins have to do with it.
@@ -50,7 +52,7 @@ impl Session {
     }
 
     /// Reports what a callback of `plugin` has changed.
-    pub(crate) fn changed(&self, plugin: &PluginId, changes: Vec<Change>) {
+    pub(crate) fn changed(&self, plugin: &Identity, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
         }
@@ -81,8 +83,8 @@ impl Session {
         })
     }
 
-    pub(crate) fn report_state(&self, plugin: &PluginId, operation: &str, key: String, size_bytes: u64) {
-        let plugin = plugin.clone();
+    pub(crate) fn report_state(&self, plugin: &Identity, operation: &str, key: String, size_bytes: u64) {
+        let (plugin, key) = (plugin.id.clone(), plugin.key(key));
         // The loss of what an extension kept is in the log; its writes are too many.
         if matches!(operation, "evict" | "clear") {
             tracing::info!(%plugin, operation, key, size_bytes, "state of the extension was removed");
@@ -184,7 +186,7 @@ impl Guest {
         let plugin = &self.plugin.id;
         let changes = transaction.commit(of, |batch| session.apply(plugin, batch));
         let applied = changes.is_some();
-        session.changed(plugin, changes.unwrap_or_default());
+        session.changed(&self.plugin, changes.unwrap_or_default());
         applied
     }
 
@@ -225,9 +227,12 @@ impl Guest {
             message.push('=');
             message.push_str(value);
         }
-        let kept = limits::cut(&message, limits::LOG_LINE_BYTES);
-        self.call.cut += u32::from(kept.len() < message.len());
-        self.write(level, kept);
+        let kept = limits::cut(&message, limits::LOG_LINE_BYTES).len();
+        if kept < message.len() {
+            message.truncate(kept);
+            self.call.cut += 1;
+        }
+        self.write(level, self.plugin.words(message));
     }
 
     /// The current call is one of a tool, whose progress goes to `lines`.
@@ -236,7 +241,7 @@ impl Guest {
     }
 
     /// A line of the interface `tool-progress`.
-    pub(crate) fn progress(&mut self, mut line: String) {
+    pub(crate) fn progress(&mut self, percent: Option<f64>, mut line: String) {
         let Some(progress) = &self.call.progress else { return };
         if self.call.reported >= limits::PROGRESS_LINES {
             self.call.unreported += 1;
@@ -248,7 +253,7 @@ impl Guest {
             line.truncate(kept);
             self.call.reported_cut += 1;
         }
-        progress.push(line);
+        progress.push(percent, line);
     }
 
     /// Logs how much of the log and of the progress was cut or dropped in the call that is over.

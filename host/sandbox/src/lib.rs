@@ -22,6 +22,7 @@ mod breaker;
 mod breakers;
 mod cache;
 mod check;
+mod discreet;
 mod engine;
 mod error;
 mod events;

@@ -75,7 +75,8 @@ pub struct GuestLimits {
     pub time: Duration,
     /// Own time of `on_plain_text` and `on_tag`, which are called for every unit of an answer.
     pub text_time: Duration,
-    /// Own time of all callbacks of one turn together; starting an instance is not part of it, nor are calls of tools.
+    /// Own time of all callbacks of one turn together; starting an instance is not part of it, nor are calls of tools and the
+    /// callbacks around them: how many there are is for the model to decide.
     pub turn_time: Duration,
     /// Own time of one call of a tool.
     pub tool_time: Duration,
@@ -118,7 +119,11 @@ impl GuestLimits {
     pub fn time_of(&self, callback: CallbackKind) -> Duration {
         match callback {
             CallbackKind::PlainText | CallbackKind::Tag => self.text_time,
-            CallbackKind::InputMessages | CallbackKind::LlmOutput | CallbackKind::TtsrTriggered => self.time,
+            CallbackKind::InputMessages
+            | CallbackKind::LlmOutput
+            | CallbackKind::TtsrTriggered
+            | CallbackKind::ToolCall
+            | CallbackKind::ToolResult => self.time,
         }
     }
 

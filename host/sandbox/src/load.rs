@@ -61,6 +61,8 @@ pub struct PluginSource {
     pub keep: Option<KeptText>,
     /// What is kept of what its callbacks change, according to the operator.
     pub operator_keep: Option<KeptText>,
+    /// Its own words are in what is reported of it, also where it guards.
+    pub full_diagnostics: bool,
 }
 
 impl PluginSource {
@@ -83,6 +85,7 @@ impl PluginSource {
             operator_fails_closed: None,
             keep: None,
             operator_keep: None,
+            full_diagnostics: false,
         }
     }
 }
@@ -162,6 +165,7 @@ impl Sandbox {
             settings: source.settings,
             limits: source.limits,
             state_version: source.state_version,
+            discreet: false,
         });
         let (callbacks, tools) = self.register(&identity, &ready, &exports)?;
         let registered = callbacks.iter().map(Registered::kind).collect();
@@ -169,6 +173,8 @@ impl Sandbox {
         let mut callbacks = with_priorities(callbacks, &source.priorities)?;
         decide_on_failure(&mut callbacks, source.fails_closed, source.operator_fails_closed);
         decide_keep(&mut callbacks, source.keep, source.operator_keep);
+        let guards = source.required || callbacks.iter().any(Registered::guards);
+        let identity = identity.discreet(guards && !source.full_diagnostics);
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
         let provided = tools.iter().map(|tool| tool.provided.clone()).collect();
         let registration = Registration { plugin, version, callbacks, tools: provided, required };

@@ -5,21 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flow::{
-    Called, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
+    AskedCall, CallAnswer, Called, EventKind, FailureCause, GivenResult, InputAnswer, Message, ModelOutput, NoAnswer,
+    OutputAnswer, PluginId, ResultAnswer, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
 };
 use turn::ports::{
     AbsentState, AttemptEnd, BoxFuture, Extensions, KnownPlugins, Progress, StateChange, StateError, TtsrEvent,
 };
 
 use crate::breakers::{Admission, SessionBreakers};
+use crate::discreet::Reasons as _;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::interface::Interface;
 use crate::load::Loaded;
 use crate::slot::{Live, Slot, lock};
 use crate::state::{Commit, SharedArea, Transaction};
-use crate::v0_1::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
+use crate::v0_1::{Call, CallAsked, InputMessages, LlmOutput, PlainText, ResultGiven, TagSection, TtsrTriggered};
 
 /// How often a notice is run again because another callback changed the state that it may have read, before it keeps the
 /// others out while it runs.
@@ -88,7 +89,7 @@ impl SessionExtensions {
         slot.area.lock().forget();
         self.session.state.apply(slot.id(), vec![StateChange::Clear].into());
         if had_state {
-            self.session.report_state(slot.id(), "clear", String::new(), 0);
+            self.session.report_state(&slot.plugin.identity, "clear", String::new(), 0);
         }
     }
 
@@ -175,8 +176,11 @@ impl SessionExtensions {
         });
         store.data_mut().end_log();
         match answer {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 admission.succeeded();
+                if slot.plugin.identity.discreet {
+                    answer.leave_out();
+                }
                 Ok((live, answer))
             }
             Err(fault) => {
@@ -335,6 +339,18 @@ impl Extensions for SessionExtensions {
         Box::pin(self.notify(plugin, event))
     }
 
+    fn tool_call<'a>(&'a self, plugin: usize, call: &'a AskedCall) -> BoxFuture<'a, Result<CallAnswer, NoAnswer>> {
+        Box::pin(self.call(plugin, CallAsked(call)))
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        plugin: usize,
+        result: &'a GivenResult,
+    ) -> BoxFuture<'a, Result<ResultAnswer, NoAnswer>> {
+        Box::pin(self.call(plugin, ResultGiven(result)))
+    }
+
     fn call_tool<'a>(
         &'a self,
         plugin: usize,
@@ -379,12 +395,12 @@ impl Extensions for SessionExtensions {
 
     fn end_attempt(&self, end: AttemptEnd) {
         for slot in &self.slots {
-            let id = &slot.plugin.identity.id;
+            let identity = &*slot.plugin.identity;
             let mut area = slot.area.lock();
             match end {
                 AttemptEnd::Accepted => {
                     let batch = area.accept_attempt();
-                    self.session.apply(id, batch);
+                    self.session.apply(&identity.id, batch);
                 }
                 AttemptEnd::Discarded => {
                     let (restored, size) = (area.discard_attempt(), area.size());
@@ -392,7 +408,7 @@ impl Extensions for SessionExtensions {
                     if !restored.is_empty() {
                         slot.generation.fetch_add(1, Ordering::Relaxed);
                     }
-                    restored.into_iter().for_each(|key| self.session.report_state(id, "roll_back", key, size));
+                    restored.into_iter().for_each(|key| self.session.report_state(identity, "roll_back", key, size));
                 }
             }
         }

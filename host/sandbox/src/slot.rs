@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use flow::{CallFailure, Callback, Called, NoAnswer, OutputMode, PluginId};
+use flow::{CallFailure, Callback, CallbackKind, Called, NoAnswer, OutputMode, PluginId};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use turn::ports::SessionView;
 use wasmtime::Store;
@@ -128,7 +128,7 @@ impl Slot {
         if let Called::Tool(_) = called {
             return;
         }
-        if is_of_turn() {
+        if is_of_turn() && counts_for_turn(called) {
             self.spent().add(used);
         }
         if used > SHORT {
@@ -152,6 +152,9 @@ impl Slot {
     pub(crate) fn budget(&self, view: &dyn SessionView, called: &Called) -> Result<Duration, NoAnswer> {
         let limits = &self.plugin.identity.limits;
         let &Called::Callback(callback) = called else { return Ok(limits.tool_time) };
+        if !counts_for_turn(called) {
+            return Ok(limits.time_of(callback));
+        }
         match self.spent().left(view, limits.turn_time) {
             Some(left) if left >= LEAST => Ok(left.min(limits.time_of(callback))),
             Some(_) | None => Err(self.turn_time_spent()),
@@ -167,7 +170,9 @@ impl Slot {
     /// Whether a callback with this budget has less time than its own limit, because the turn has no more.
     pub(crate) fn is_cut_by_turn(&self, called: &Called, budget: Duration) -> bool {
         match called {
-            Called::Callback(callback) => budget < self.plugin.identity.limits.time_of(*callback),
+            Called::Callback(callback) => {
+                counts_for_turn(called) && budget < self.plugin.identity.limits.time_of(*callback)
+            }
             Called::Tool(_) => false,
         }
     }
@@ -182,6 +187,12 @@ impl Slot {
             callbacks.find_map(|one| if let Callback::LlmOutput(mode) = one.callback { Some(mode) } else { None });
         mode.unwrap_or(OutputMode::Observe)
     }
+}
+
+/// Whether the own time of a call is part of that of the turn. How many calls of tools there are is for the model to decide: it must
+/// not be able to use up the time of what guards against it.
+fn counts_for_turn(called: &Called) -> bool {
+    !matches!(called, Called::Tool(_) | Called::Callback(CallbackKind::ToolCall | CallbackKind::ToolResult))
 }
 
 /// The own time that the callbacks of a turn used. Asking which turn it is costs as much as a short call, so it is asked

@@ -11,14 +11,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Answer, CallbackKind, CallbackOutcome, Delta, EventKind, Message, ModelError, Prompt, SessionId, StopReason,
-    StreamKind, ToolCall, ToolSpec, TurnStatus,
+    Answer, CallbackKind, CallbackOutcome, Delta, EventKind, Message, ModelError, Permission, Preview, Prompt,
+    SessionId, StopReason, StreamKind, ToolCall, ToolOutput, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
 use support::{Guest, PASS, Registered, Still, patient, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
-use turn::ports::{BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Question, Tools};
+use turn::ports::{
+    BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
+};
 use turn::{CancellationToken, Session, SessionParts};
 
 #[derive(Deserialize)]
@@ -75,10 +77,17 @@ fn conformance() -> Vec<u8> {
     COMPONENT.get_or_init(build).clone()
 }
 
-/// Answers with a text, and keeps what it was asked with.
+/// Answers with a text or a call, and keeps what it was asked with.
 struct Speaker {
-    says: Mutex<Vec<String>>,
+    says: Mutex<Vec<Says>>,
     asked: Mutex<Vec<Prompt>>,
+}
+
+#[derive(Clone)]
+enum Says {
+    Text(String),
+    /// A call of `echo` with this text.
+    Call(String),
 }
 
 impl Model for Speaker {
@@ -92,12 +101,19 @@ impl Model for Speaker {
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         self.asked.lock().unwrap().push(prompt.clone());
-        let text = self.says.lock().unwrap().pop().unwrap_or_else(|| "fine".into());
+        let says = self.says.lock().unwrap().pop().unwrap_or_else(|| Says::Text("fine".into()));
+        let (kind, text, reason) = match says {
+            Says::Text(text) => (StreamKind::Text, text, StopReason::EndTurn),
+            Says::Call(text) => {
+                let kind = StreamKind::Tool { call: flow::CallId::new("1"), name: "echo".into() };
+                (kind, serde_json::json!({ "text": text }).to_string(), StopReason::ToolUse)
+            }
+        };
         let deltas = vec![
-            Delta::Stop { reason: StopReason::EndTurn },
+            Delta::Stop { reason },
             Delta::BlockEnd { block: 0 },
             Delta::Piece { block: 0, text },
-            Delta::BlockStart { block: 0, kind: StreamKind::Text },
+            Delta::BlockStart { block: 0, kind },
             Delta::Start { model: None },
         ];
         Box::pin(std::future::ready(Ok(Box::new(Spoken(deltas)) as Box<dyn ModelStream>)))
@@ -113,21 +129,46 @@ impl ModelStream for Spoken {
     }
 }
 
-struct NoTools;
+/// A tool that returns its text, and keeps what it ran with.
+#[derive(Default)]
+struct Echo(Arc<Mutex<Vec<String>>>);
 
-impl Tools for NoTools {
+impl Tools for Echo {
     fn specs(&self) -> Vec<ToolSpec> {
-        Vec::new()
+        let parameters = serde_json::json!({ "type": "object" });
+        vec![ToolSpec { name: "echo".into(), description: "Echoes.".into(), parameters }]
     }
 
-    fn prepare<'a>(&'a self, _: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
-        unreachable!("no tool is offered")
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(Echoing { call, ran: Arc::clone(&self.0) })
     }
 }
 
-impl Confirm for NoTools {
+struct Echoing<'a> {
+    call: &'a ToolCall,
+    ran: Arc<Mutex<Vec<String>>>,
+}
+
+impl PreparedCall for Echoing<'_> {
+    fn permission(&self) -> Permission {
+        Permission::Allow
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        unreachable!("nobody is asked")
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let arguments: serde_json::Value = serde_json::from_str(&self.call.arguments).unwrap();
+        let content = arguments["text"].as_str().unwrap_or_default().to_owned();
+        self.ran.lock().unwrap().push(content.clone());
+        Box::pin(std::future::ready(ToolOutput { content, diff: None, is_error: false }))
+    }
+}
+
+impl Confirm for Echo {
     fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
-        unreachable!("no tool is offered")
+        unreachable!("nobody is asked")
     }
 }
 
@@ -139,12 +180,14 @@ fn returns(kind: CallbackKind, variant: Variant, text: &[u8], closed: bool) -> G
         CallbackKind::Tag => (Registered::Tag(vec!["do"]), 3),
         CallbackKind::LlmOutput => (Registered::LlmOutput(1), 2),
         CallbackKind::TtsrTriggered => (Registered::TtsrTriggered, 0),
+        CallbackKind::ToolCall => (Registered::ToolCall, 3),
+        CallbackKind::ToolResult => (Registered::ToolResult, 2),
     };
     let number = match variant {
         Variant::Number(number) => number,
         Variant::Named(Other::Other) => other,
     };
-    let policy = if kind == CallbackKind::InputMessages { 2 } else { 1 };
+    let policy = if matches!(kind, CallbackKind::InputMessages | CallbackKind::ToolCall) { 2 } else { 1 };
     Guest {
         registers: vec![(registered, None)],
         exports: vec![(kind, support::says(number, "text"))],
@@ -167,6 +210,7 @@ fn plugin(fault: &Fault, kind: CallbackKind, closed: bool) -> PluginSource {
     source.settings.insert("closed".into(), texts(if closed { &name } else { &[] }));
     let runs = if fault.spends_turn { CallbackKind::InputMessages } else { kind };
     source.settings.insert("only".into(), texts(&[runs.as_str()]));
+    source.limits.time = Duration::from_millis(100);
     source.limits.text_time = Duration::from_millis(60);
     source.limits.turn_time = if fault.spends_turn { Duration::from_millis(80) } else { Duration::from_secs(10) };
     if let Some(kib) = fault.output_kib {
@@ -189,31 +233,35 @@ struct Scene {
     session: Session,
     model: Arc<Speaker>,
     events: turn::Subscription,
+    /// What the tool ran with.
+    ran: Arc<Mutex<Vec<String>>>,
 }
 
 impl Scene {
     fn new(host: SandboxHost, rules: Arc<rules::RuleSet>) -> Self {
         let model = Arc::new(Speaker { says: Mutex::default(), asked: Mutex::default() });
+        let ran = Arc::<Mutex<Vec<String>>>::default();
         let session = ready(Session::open(SessionParts {
             id: SessionId::new("s"),
             model: model.clone(),
             extensions: Arc::new(host) as Arc<dyn ExtensionHost>,
-            tools: Arc::new(NoTools),
-            confirm: Arc::new(NoTools),
+            tools: Arc::new(Echo(Arc::clone(&ran))),
+            confirm: Arc::new(Echo::default()),
             rules: Arc::new(FixedRules(rules)),
             clock: Arc::new(Still::default()),
             settings: turn::SessionSettings::default(),
         }))
         .unwrap();
         let events = session.subscribe();
-        Self { session, model, events }
+        Self { session, model, events, ran }
     }
 
     /// Runs a turn and describes its result for one callback.
-    async fn turn(&mut self, kind: CallbackKind, input: &str, answer: &str) -> String {
+    async fn turn(&mut self, kind: CallbackKind, input: &str, answer: &Says) -> String {
         while self.events.try_next().is_some() {}
         self.model.asked.lock().unwrap().clear();
-        *self.model.says.lock().unwrap() = vec![answer.to_owned()];
+        self.ran.lock().unwrap().clear();
+        *self.model.says.lock().unwrap() = vec![answer.clone()];
         let report = self.session.run(vec![Message::user(input)], &CancellationToken::new()).await;
         let events: Vec<EventKind> = std::iter::from_fn(|| self.events.try_next()).map(|event| event.kind).collect();
         let mut text = String::new();
@@ -223,6 +271,19 @@ impl Scene {
                 Some(message) => writeln!(text, "  sent {:?}", message.plain_text()).unwrap(),
                 None => writeln!(text, "  sent nothing").unwrap(),
             }
+        }
+        if matches!(kind, CallbackKind::ToolCall | CallbackKind::ToolResult) {
+            match self.ran.lock().unwrap().first() {
+                Some(ran) => writeln!(text, "  ran {ran:?}").unwrap(),
+                None => writeln!(text, "  ran nothing").unwrap(),
+            }
+            let asked = self.model.asked.lock().unwrap();
+            let results = asked.iter().flat_map(|prompt| &prompt.messages).flat_map(|message| &message.parts);
+            let result = results.filter_map(|part| match part {
+                flow::Part::ToolResult(result) => Some(result.content.join("|")),
+                _ => None,
+            });
+            writeln!(text, "  sent {:?}", result.last().unwrap_or_default()).unwrap();
         }
         write!(text, "  shown {:?}", report.text).unwrap();
         match &report.status {
@@ -267,15 +328,17 @@ fn outcome(outcome: &CallbackOutcome) -> String {
 }
 
 /// What the callback is called with: `RAW`, with the script in a line of its own.
-fn texts(kind: CallbackKind, script: &str) -> (String, String) {
+fn texts(kind: CallbackKind, script: &str) -> (String, Says) {
     let raw = if script.is_empty() { RAW.to_owned() } else { format!("{RAW}\n{script}") };
-    match kind {
-        CallbackKind::InputMessages => (raw, "fine".into()),
-        CallbackKind::PlainText | CallbackKind::LlmOutput => ("hello".into(), raw),
-        CallbackKind::Tag => ("hello".into(), format!("<do>{raw}</do>")),
-        CallbackKind::TtsrTriggered if script.is_empty() => ("hello".into(), format!("{raw}~")),
-        CallbackKind::TtsrTriggered => ("hello".into(), format!("{raw}\n~")),
-    }
+    let answer = match kind {
+        CallbackKind::InputMessages => return (raw, Says::Text("fine".into())),
+        CallbackKind::PlainText | CallbackKind::LlmOutput => Says::Text(raw),
+        CallbackKind::Tag => Says::Text(format!("<do>{raw}</do>")),
+        CallbackKind::TtsrTriggered if script.is_empty() => Says::Text(format!("{raw}~")),
+        CallbackKind::TtsrTriggered => Says::Text(format!("{raw}\n~")),
+        CallbackKind::ToolCall | CallbackKind::ToolResult => Says::Call(raw),
+    };
+    ("hello".into(), answer)
 }
 
 /// An engine that compiles each guest once.
@@ -329,7 +392,9 @@ async fn the_fault_matrix() {
     let mut count = 0;
     for fault in &file.fault {
         for kind in CallbackKind::ALL {
-            let spent = fault.spends_turn && kind == CallbackKind::InputMessages;
+            // The callbacks around calls have a time of their own.
+            let tools = matches!(kind, CallbackKind::ToolCall | CallbackKind::ToolResult);
+            let spent = fault.spends_turn && (tools || kind == CallbackKind::InputMessages);
             let silent = fault.variant.is_some() && kind == CallbackKind::TtsrTriggered;
             for closed in [false, true] {
                 if spent || silent || (closed && kind == CallbackKind::TtsrTriggered) {
@@ -337,12 +402,16 @@ async fn the_fault_matrix() {
                 }
                 let policy = match (closed, kind) {
                     (false, _) => "skip",
-                    (true, CallbackKind::InputMessages) => "reject",
+                    (true, CallbackKind::InputMessages | CallbackKind::ToolCall) => "reject",
                     (true, _) => "withhold",
                 };
                 let what = format!("{}: {} {policy}", fault.name, kind.as_str());
                 let came = run(fault, kind, closed).await;
-                let seen = came.lines().filter(|line| line.starts_with("  sent") || line.starts_with("  shown"));
+                let is_seen = |line: &&str| {
+                    let ran = kind == CallbackKind::ToolCall && line.starts_with("  ran");
+                    ran || line.starts_with("  sent") || line.starts_with("  shown")
+                };
+                let seen = came.lines().filter(is_seen);
                 let raw = seen.filter(|line| line.contains(RAW)).count();
                 if kind != CallbackKind::TtsrTriggered {
                     assert_eq!(raw > 0, !closed, "{what}\n{came}");

@@ -24,6 +24,8 @@ fn a_guest_with_every_callback_is_loaded_with_what_it_registered() {
             (Registered::Tag(vec!["note", "note-*"]), Some(0)),
             (Registered::LlmOutput(0), None),
             (Registered::TtsrTriggered, None),
+            (Registered::ToolCall, None),
+            (Registered::ToolResult, Some(99)),
         ],
         exports: CallbackKind::ALL.map(|kind| (kind, PASS.to_owned())).to_vec(),
         ..Guest::default()
@@ -44,6 +46,8 @@ fn a_guest_with_every_callback_is_loaded_with_what_it_registered() {
     );
     assert_eq!(registration.callbacks[2], (Callback::Tag(tags), 0).into());
     assert_eq!(registration.callbacks[4], (Callback::TtsrTriggered, 50).into());
+    assert_eq!(registration.callbacks[5], (Callback::ToolCall, 50).into());
+    assert_eq!(registration.callbacks[6], (Callback::ToolResult, 99).into());
     assert_eq!(plugin.imports(), &BTreeSet::new(), "what is not imported is not there");
     assert_eq!(plugin.digest().len(), 64);
 }
@@ -256,13 +260,15 @@ fn policies(on_failure: Option<u8>, mode: u8, change: impl FnOnce(&mut PluginSou
         (Registered::Tag(vec!["t"]), CallbackKind::Tag),
         (Registered::LlmOutput(mode), CallbackKind::LlmOutput),
         (Registered::TtsrTriggered, CallbackKind::TtsrTriggered),
+        (Registered::ToolCall, CallbackKind::ToolCall),
+        (Registered::ToolResult, CallbackKind::ToolResult),
     ];
     let one_policy = |number: u8| match number {
-        1 => vec![1, 2, 3],
-        2 => vec![0],
-        _ => vec![0, 1, 2, 3, 4],
+        1 => vec![1, 2, 3, 6],
+        2 => vec![0, 5],
+        _ => vec![0, 1, 2, 3, 4, 5, 6],
     };
-    let chosen = on_failure.map_or_else(|| vec![0, 1, 2, 3, 4], one_policy);
+    let chosen = on_failure.map_or_else(|| (0..7).collect(), one_policy);
     let every: Vec<_> = chosen.into_iter().map(|at: usize| every[at].clone()).collect();
     let guest = Guest {
         registers: every.iter().map(|(one, _)| (one.clone(), None)).collect(),
@@ -279,24 +285,26 @@ fn policies(on_failure: Option<u8>, mode: u8, change: impl FnOnce(&mut PluginSou
 
 #[test]
 fn the_operator_decides_then_the_registration_then_the_manifest() {
-    let nobody = "skip default, skip default, skip default, skip default, skip default";
-    assert_eq!(policies(None, 1, |_| {}).unwrap(), nobody);
+    assert_eq!(policies(None, 1, |_| {}).unwrap(), ["skip default"; 7].join(", "));
     let manifest = policies(None, 1, |source| source.fails_closed = Some(true)).unwrap();
     assert_eq!(
         manifest,
-        "reject plugin.toml, withhold plugin.toml, withhold plugin.toml, withhold plugin.toml, skip default"
+        "reject plugin.toml, withhold plugin.toml, withhold plugin.toml, withhold plugin.toml, skip default, reject plugin.toml, \
+         withhold plugin.toml"
     );
     let observer = policies(None, 0, |source| source.operator_fails_closed = Some(true)).unwrap();
     assert_eq!(
         observer,
-        "reject tidegate.toml, withhold tidegate.toml, withhold tidegate.toml, skip default, skip default"
+        "reject tidegate.toml, withhold tidegate.toml, withhold tidegate.toml, skip default, skip default, reject tidegate.toml, \
+         withhold tidegate.toml"
     );
     let registered = policies(Some(1), 1, |source| source.fails_closed = Some(false)).unwrap();
-    assert_eq!(registered, "withhold registered, withhold registered, withhold registered");
+    assert_eq!(registered, ["withhold registered"; 4].join(", "));
     let open = policies(Some(0), 1, |source| source.fails_closed = Some(true)).unwrap();
-    assert_eq!(open, "skip registered, skip registered, skip registered, skip registered, skip default");
+    let skips = ["skip registered"; 4].join(", ");
+    assert_eq!(open, format!("{skips}, skip default, skip registered, skip registered"));
     let relaxed = policies(Some(2), 1, |source| source.operator_fails_closed = Some(false)).unwrap();
-    assert_eq!(relaxed, "skip tidegate.toml");
+    assert_eq!(relaxed, "skip tidegate.toml, skip tidegate.toml");
 }
 
 #[test]

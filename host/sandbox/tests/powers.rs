@@ -19,7 +19,7 @@ use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
 use tidegate_sdk::{TextAnswer, TextPlace, ToolAnswer};
-use turn::ports::Extensions;
+use turn::ports::{Extensions, ProgressLine};
 
 /// The time of a new host in memory.
 const START_MS: u64 = 1_767_225_600_000;
@@ -101,7 +101,7 @@ impl Real {
         let arguments = serde_json::json!({"script": script}).to_string();
         let call = flow::ToolCall { id: flow::CallId::new("call-1"), name: "run".into(), arguments };
         let lines = Mutex::new(Vec::new());
-        let progress = |line: &str| lines.lock().unwrap().push(line.to_owned());
+        let progress = |line: ProgressLine<'_>| lines.lock().unwrap().push(line.message.to_owned());
         let said = match self.extensions.call_tool(0, &call, &progress).await {
             Ok(output) if output.is_error => Err(format!("rejected: {}", output.content)),
             Ok(output) => Ok(output.content),

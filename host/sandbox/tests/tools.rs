@@ -13,7 +13,7 @@ use flow::{
 };
 use support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 use tidegate_sandbox::{LoadProblem, PluginSource, SandboxHost, Setting};
-use turn::ports::Extensions;
+use turn::ports::{Extensions, ProgressLine};
 
 fn component() -> Vec<u8> {
     static COMPONENT: OnceLock<Vec<u8>> = OnceLock::new();
@@ -241,7 +241,7 @@ async fn a_tool_uses_up_nothing_of_the_time_of_callbacks() {
 async fn progress_is_shown_while_the_tool_runs_and_is_limited() {
     let (extensions, stage) = session(provider());
     let lines = Mutex::new(Vec::new());
-    let progress = |line: &str| lines.lock().unwrap().push(line.to_owned());
+    let progress = |line: ProgressLine<'_>| lines.lock().unwrap().push(line.message.to_owned());
     let script = "!progress one\n!progress two\n!replace done";
     extensions.call_tool(0, &call(script), &progress).await.unwrap();
     assert_eq!(std::mem::take(&mut *lines.lock().unwrap()), ["one", "two"]);
@@ -263,7 +263,7 @@ async fn a_call_that_is_dropped_stops_the_guest_and_undoes_its_writes() {
     done(&extensions, "!state-must-set k before").await;
     let script = call("!state-must-set k within\n!progress started\n!loop");
     let started = tokio::sync::Notify::new();
-    let progress = |_: &str| started.notify_one();
+    let progress = |_: ProgressLine<'_>| started.notify_one();
     tokio::select! {
         biased;
         () = started.notified() => {}

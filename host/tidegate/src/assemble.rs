@@ -135,9 +135,8 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         state_total_bytes: from.limits.state_bytes,
         ..sandbox::GuestLimits::default()
     };
-    let callbacks: [CallbackKind; 5] = CallbackKind::ALL;
     let priorities: BTreeMap<CallbackKind, u8> =
-        callbacks.into_iter().filter_map(|callback| Some((callback, from.priority(callback)?))).collect();
+        CallbackKind::ALL.into_iter().filter_map(|callback| Some((callback, from.priority(callback)?))).collect();
     Some(PluginSource {
         version: from.manifest.version.clone(),
         asked: from.manifest.capabilities.keys().copied().collect(),
@@ -156,6 +155,7 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         operator_fails_closed: from.entry.fails_closed,
         keep: from.manifest.keep,
         operator_keep: from.entry.keep,
+        full_diagnostics: from.entry.full_diagnostics,
         ..PluginSource::new(from.manifest.id.clone(), ComponentSource::File(component))
     })
 }

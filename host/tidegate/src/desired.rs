@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::{FileStamp, Operator, PluginEntry};
-use flow::{CallbackKind, OnFailure, PluginId, Registered};
+use flow::PluginId;
 
 use crate::host_plugin::{HostPlugin, LoadedPlugin, is_same_entry};
 use crate::loaded::Shared;
@@ -79,7 +79,8 @@ impl Desired {
     pub(crate) fn look(&mut self, before: &Arc<Shared>, problems: &mut Vec<String>) -> Option<Shared> {
         // Where the workspace names a plugin, its files were trusted together with the settings: others may be trusted by now.
         let is_touched = |one: &HostPlugin| one.loaded.plugin.entry.trusted.is_some() && one.loaded.touched().is_some();
-        let loaded = match self.reread(before.host_plugins.iter().any(is_touched), problems) {
+        let is_touched = before.host_plugins.iter().any(is_touched);
+        let loaded = match self.reread(before, is_touched, problems) {
             // The edited file counts as a whole, or not at all.
             Some(edited) => {
                 // They are true only of a file that is used.
@@ -147,7 +148,7 @@ impl Desired {
 
     /// The operator's settings where one of their files was edited; `None` where none was, or they cannot be read, which is a problem.
     /// `is_touched`: files that were trusted with them may have changed.
-    fn reread(&mut self, is_touched: bool, problems: &mut Vec<String>) -> Option<Operator> {
+    fn reread(&mut self, before: &Shared, is_touched: bool, problems: &mut Vec<String>) -> Option<Operator> {
         let follow = self.follow.as_mut()?;
         // What kept an edited file from being used can be gone although the file is the same.
         let is_settled = follow.is_settled() && self.problem.is_none();
@@ -168,10 +169,10 @@ impl Desired {
                 None
             }
             Ok(operator) => {
-                if let Some(changed) = self.changed_guard(&operator) {
+                if let Some((changed, guards)) = self.changed_guard(&operator, before) {
                     let folder = changed.folder.display();
                     let why = format!(
-                        "the plugin in {folder} is required, so its entry stays as it is until the program is restarted"
+                        "the plugin in {folder} guards ({guards}), so its entry stays as it is until the program is restarted"
                     );
                     self.refuse("used", &why, problems);
                     return None;
@@ -213,11 +214,15 @@ impl Desired {
         });
     }
 
-    /// An entry of a required plugin that an edited file removes, switches off or changes. What the model runs may write the file, and
-    /// must not end what guards against it.
-    fn changed_guard(&self, edited: &Operator) -> Option<&PluginEntry> {
+    /// The entry of a plugin that guards, and why it does, which an edited file removes, switches off or changes.
+    fn changed_guard(&self, edited: &Operator, before: &Shared) -> Option<(&PluginEntry, &'static str)> {
         let is_kept = |guard: &PluginEntry| edited.plugins.iter().any(|entry| is_same_wish(entry, guard));
-        self.operator.plugins.iter().find(|entry| entry.required && !is_kept(entry))
+        let guards = |entry: &PluginEntry| {
+            let mut loaded = before.host_plugins.iter().map(|host_plugin| &host_plugin.loaded);
+            loaded.find(|loaded| loaded.plugin.entry.folder == entry.folder)?.guards()
+        };
+        let changed = self.operator.plugins.iter().filter(|entry| !is_kept(entry));
+        changed.filter_map(|entry| Some((entry, guards(entry)?))).next()
     }
 
     /// An edited file with the parts that stay as they were: those that the host was opened with, and those that decide what the
@@ -377,19 +382,23 @@ fn renewed(
         return keep();
     }
     let id = prior.loaded.id();
+    if let Some(why) = prior.loaded.guards()
+        && touched.is_some()
+        && prior.loaded.has_other_files()
+    {
+        return refuse(kept_guard(&prior.loaded, entry, why)?);
+    }
     match LoadedPlugin::load(operator, entry, before.basis.engine.as_ref()) {
         Ok(new) if new.is_same_as(&prior.loaded) => {
             prior.loaded.note_problem(None);
             touched.into_iter().for_each(|files| prior.loaded.is_loaded_from(files));
             keep()
         }
-        Ok(new) if new.id() == id => match lost_guard(&prior.loaded, &new) {
-            // Who changes the entry decides about the policy too.
-            Some(callback) if as_before => refuse(format!(
-                "plugin `{id}` was not reloaded: the new version does not guard with `{}` as the one in use does. Restart the program to \
-                 use it all the same.",
-                callback.as_str()
-            )),
+        Ok(new) if new.id() == id => match prior.loaded.guards() {
+            // They have changed since.
+            Some(why) if !(new.has_manifest_of(&prior.loaded) && new.has_component_of(&prior.loaded)) => {
+                refuse(kept_guard(&prior.loaded, entry, why)?)
+            }
             Some(_) | None => {
                 problems.extend(replaced_component(&new, &prior.loaded));
                 Ok(Arc::new(new))
@@ -411,6 +420,20 @@ fn renewed(
     }
 }
 
+/// What is reported of a plugin that guards, for the reason `why`, and whose files are others now: it stays as it is.
+///
+/// # Errors
+/// The entry has changed too: who changed it has not seen these files.
+fn kept_guard(prior: &LoadedPlugin, entry: &PluginEntry, why: &'static str) -> Result<String, HostError> {
+    let id = prior.id();
+    if !is_same_wish(&prior.plugin.entry, entry) {
+        return Err(HostError::GuardChanged { plugin: id.clone(), reason: why });
+    }
+    Ok(format!(
+        "plugin `{id}` was not reloaded: it guards ({why}), so changed files of it are used when the program is restarted"
+    ))
+}
+
 /// What is reported of a component that changed although its manifest did not: its version and what it asks for are as they were, and it is
 /// other code all the same.
 fn replaced_component(new: &LoadedPlugin, prior: &LoadedPlugin) -> Option<String> {
@@ -420,21 +443,6 @@ fn replaced_component(new: &LoadedPlugin, prior: &LoadedPlugin) -> Option<String
         "the component of `{}` changed, and its manifest did not: the one with the SHA-256 {digest} is used from now on",
         new.id()
     ))
-}
-
-/// A callback of a plugin that is required, or that fails closed, which a new version does not register, or does not fail closed. A
-/// component that is put in its place while the program runs must not end the guard.
-fn lost_guard(prior: &LoadedPlugin, new: &LoadedPlugin) -> Option<CallbackKind> {
-    let callbacks = |of: &LoadedPlugin| -> Vec<Registered> {
-        of.component.iter().flat_map(|component| component.registration().callbacks.clone()).collect()
-    };
-    let (before, after) = (callbacks(prior), callbacks(new));
-    let guards = |one: &&Registered| prior.plugin.entry.required || one.on_failure != OnFailure::Skip;
-    let keeps = |one: &Registered| {
-        let same = after.iter().find(|other| other.kind() == one.kind());
-        same.is_some_and(|same| one.on_failure == OnFailure::Skip || same.on_failure != OnFailure::Skip)
-    };
-    before.iter().filter(guards).find(|one| !keeps(one)).map(Registered::kind)
 }
 
 /// Whether two entries want the same of a plugin, whichever of its files are trusted.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use config::{Operator, PluginEntry, in_one_line};
 use flow::{
-    Action, CallFailure, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message,
-    ModelOutput, NoAnswer, Permission, PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag,
-    TagPattern, TagPlace, TextPlace, Usage,
+    Action, AskedCall, CallFailure, CallId, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence,
+    FailureCause, GivenResult, Message, ModelOutput, NoAnswer, Permission, PluginId, ResultStage, RuleMatch,
+    RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, ToolCall, Usage,
 };
 use providers::ProviderConfig;
 use store::TranscriptStore;
@@ -274,6 +274,8 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
         }
         flow::Callback::LlmOutput(_) => extensions.llm_output(plugin, &sample_output()).await.err(),
         flow::Callback::TtsrTriggered => extensions.ttsr_triggered(plugin, &sample_event()).await.err(),
+        flow::Callback::ToolCall => extensions.tool_call(plugin, &sample_call()).await.err(),
+        flow::Callback::ToolResult => extensions.tool_result(plugin, &sample_result()).await.err(),
     };
     match failed {
         None => Check::good(what, "called successfully"),
@@ -283,6 +285,16 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
             Check::failed(what, format!("{failure}{help}"))
         }
     }
+}
+
+fn sample_call() -> AskedCall {
+    let call = ToolCall { id: CallId::new("ping"), name: "ping".into(), arguments: "{}".into() };
+    AskedCall { at: RunPosition::default(), call, edited: false }
+}
+
+fn sample_result() -> GivenResult {
+    let AskedCall { at, call, .. } = sample_call();
+    GivenResult { at, call, stage: ResultStage::Done, content: vec!["ping".into()], diff: None, is_error: false }
 }
 
 fn sample_tag(patterns: &[TagPattern]) -> Tag {

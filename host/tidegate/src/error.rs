@@ -48,6 +48,14 @@ pub enum HostError {
         /// The id of the plugin.
         plugin: PluginId,
     },
+    /// A plugin that guards was to be configured, and its files are others than those that are in use.
+    #[error("plugin `{plugin}` guards ({reason}), and its files have changed since it was loaded")]
+    GuardChanged {
+        /// The id of the plugin.
+        plugin: PluginId,
+        /// What makes it a guard.
+        reason: &'static str,
+    },
     /// A plugin was to be enabled or configured, and the operator's file switches it off.
     #[error("plugin `{plugin}` is switched off by the operator's file")]
     PluginOff {
@@ -214,6 +222,9 @@ impl HostError {
                  the workspace's, `tidegate trust` trusts it"
                     .to_owned()
             }
+            Self::GuardChanged { .. } => {
+                "restart the program, which uses them; or put the files back that are in use".to_owned()
+            }
             Self::Config(_)
             | Self::Provider(_)
             | Self::State(_)
@@ -253,6 +264,7 @@ impl HostError {
             | Self::HistoryGiven { .. }
             | Self::ChildThread { .. } => Some(DiagnosticCode::HostTranscriptUnavailable),
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
+            Self::GuardChanged { .. } => Some(DiagnosticCode::PluginComponentChanged),
             Self::Plugin(refused) if is_changed(refused) => Some(DiagnosticCode::PluginComponentChanged),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) | Self::PluginRegistered { .. } => Some(DiagnosticCode::PluginDuplicateId),

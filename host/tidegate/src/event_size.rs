@@ -23,8 +23,9 @@ pub(crate) fn text_of(kind: &EventKind) -> usize {
             text.len() + optional(shown.as_ref()) + rewrites + annotations + all(blocks, block)
         }
         Kind::ToolCallStart { arguments, .. } => arguments.len(),
-        Kind::ToolCallResult { output, reminder, diff, .. } => {
-            output.len() + optional(reminder.as_ref()) + optional(diff.as_ref())
+        Kind::ToolCallResult { output, reminder, diff, original, annotations, .. } => {
+            let notes = all(annotations, |(_, note)| note.key.len() + note.value.to_string().len());
+            output.len() + optional(reminder.as_ref()) + optional(diff.as_ref()) + optional(original.as_ref()) + notes
         }
         Kind::ToolConfirmationRequested { arguments, reason, preview, always, .. } => {
             let shown = all(&preview.arguments, |one| one.name.len() + one.value.len());
@@ -90,7 +91,7 @@ fn optional(text: Option<&String>) -> usize {
 }
 
 fn block(block: &AnswerBlock) -> usize {
-    optional(block.arguments.as_ref()) + optional(block.signature.as_ref())
+    optional(block.arguments.as_ref()) + optional(block.shown.as_ref()) + optional(block.signature.as_ref())
 }
 
 fn decided(decision: &Confirmation) -> usize {

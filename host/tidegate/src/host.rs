@@ -172,13 +172,14 @@ impl HostBuilder {
 
     /// Follows the operator's file: where it was edited, `read` gives the settings, with everything that wins over the file, and they
     /// are in force from the next turn of each session on. An edited file that cannot be used, or that names a plugin which cannot be
-    /// loaded, changes nothing and is reported. `[provider]`, `[state]`, `[turn]`, `[tools]`, `[rules]` and the entries of required plugins
-    /// stay as they were when the host was opened: a command that the model runs must not switch off what guards against it.
+    /// loaded, changes nothing and is reported. `[provider]`, `[state]`, `[turn]`, `[tools]`, `[rules]` and the entries of plugins that
+    /// guard stay as they were when the host was opened: a command that the model runs must not switch off what guards against it.
+    /// Plugins guard that are required, that have a callback which fails closed, or that have what was shown kept.
     ///
     /// The error of `read` is one line, as of [`Diagnostics::in_one_line`].
     ///
     /// Without this only the files of the plugins are followed: an edited manifest, or another component, is in force from the next
-    /// turn on.
+    /// turn on. Changed files of plugins that guard are not used.
     ///
     /// [`Diagnostics::in_one_line`]: crate::Diagnostics::in_one_line
     #[must_use]

@@ -1,10 +1,11 @@
 //! A plugin of a host in the version that is loaded, and how two versions differ.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use config::{ConfiguredPlugin, FileStamp, Operator, PluginEntry};
-use flow::{Diagnostic, DiagnosticCode as Code, PluginId, RegistrationAction};
+use flow::{Diagnostic, DiagnosticCode as Code, PluginId, Registered, RegistrationAction};
 use sandbox::Interface;
 use turn::ports::ExtensionChange;
 
@@ -79,6 +80,17 @@ impl LoadedPlugin {
         &self.plugin.manifest.id
     }
 
+    /// Why nothing but the program changes it while the program runs; `None`: it does not guard. What the model runs can write its
+    /// files, and the operator's, and must not end what guards against it.
+    pub(crate) fn guards(&self) -> Option<&'static str> {
+        if self.plugin.entry.required {
+            return Some("it is required");
+        }
+        let mut callbacks = self.component.iter().flat_map(|component| &component.registration().callbacks);
+        let guards = callbacks.any(Registered::guards);
+        guards.then_some("it withholds what it did not check, or has what was shown kept")
+    }
+
     /// What is wrong with it and does not keep it from being used.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         stale::warning(&self.plugin).into_iter().chain(self.lacks_migration())
@@ -101,6 +113,14 @@ impl LoadedPlugin {
         let now = Files::of(&self.plugin.entry, self.plugin.manifest.component.as_ref());
         let settled = now.settled_since(&self.seen.lock().unwrap_or_else(PoisonError::into_inner));
         (!settled).then_some(now)
+    }
+
+    /// Whether its files are others than those that it was loaded from. Nothing of them is looked at, and files that cannot be read are others.
+    pub(crate) fn has_other_files(&self) -> bool {
+        let manifest = fs::read_to_string(self.plugin.entry.folder.join(config::MANIFEST_FILE));
+        let is_other = |component: &PathBuf| config::file_digest(component).ok().as_deref() != self.digest();
+        manifest.ok().as_deref() != Some(&*self.plugin.manifest.source.text)
+            || self.plugin.manifest.component.as_ref().is_some_and(is_other)
     }
 
     /// The files were read, and are those that it was loaded from. It is the only thing that is remembered of a look: files that

@@ -274,6 +274,14 @@ impl Loaded {
         (Arc::new(Binding { host, late }), tools)
     }
 
+    /// Whether an extension has to see results of tools before anybody sees anything of them: commands run without the embedder's
+    /// terminals then, which show their output as it comes.
+    fn checks_results(&self) -> bool {
+        let registrations = self.extensions.registrations();
+        let mut callbacks = registrations.iter().flat_map(|one| &one.callbacks);
+        callbacks.any(|one| one.kind() == CallbackKind::ToolResult && one.guards())
+    }
+
     fn tools(
         &self,
         options: &SessionOptions,
@@ -286,7 +294,7 @@ impl Loaded {
             if let Some(files) = &options.files {
                 tools = Arc::new(tools.with_files(Arc::clone(files)));
             }
-            if let Some(terminals) = &options.terminals {
+            if let Some(terminals) = options.terminals.as_ref().filter(|_| !self.checks_results()) {
                 tools = Arc::new(tools.with_terminals(Arc::clone(terminals)));
             }
             tools

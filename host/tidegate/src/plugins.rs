@@ -110,7 +110,8 @@ impl Plugins {
     /// stays. Limits of the plugin as they are now: [`Plugins::limits`].
     ///
     /// # Errors
-    /// There is no such plugin, the operator's file switches it off, or it cannot be used so; then it is used as before.
+    /// There is no such plugin, the operator's file switches it off, it guards and its files have changed since it was loaded, or it
+    /// cannot be used so; then it is used as before.
     pub async fn configure(
         &self,
         plugin: &PluginId,

@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use turn::CancellationToken;
-use turn::ports::{BoxFuture, FileStatus, Files};
+use turn::ports::{BoxFuture, FileStatus, Files, Progress, ProgressLine};
 
 use crate::Failure;
 
@@ -15,9 +16,16 @@ pub(crate) struct Access {
     files: Arc<dyn Files>,
     runtime: Handle,
     stop: CancellationToken,
+    lines: mpsc::UnboundedSender<(String, f64)>,
 }
 
 impl Access {
+    /// Reports what the work is doing, and how much of it is done, from 0 to 100.
+    pub(crate) fn report(&self, line: String, percent: f64) {
+        // Who runs the work can have gone; then the work is stopped.
+        let _ = self.lines.send((line, percent));
+    }
+
     /// Whether the result of the work is no longer wanted.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
@@ -66,10 +74,16 @@ impl Access {
 /// Runs `work` on a thread for blocking work. Dropping the future stops its accesses, and work that asks.
 pub(crate) async fn run<T: Send + 'static>(
     files: &Arc<dyn Files>,
+    progress: Progress<'_>,
     work: impl FnOnce(&Access) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let access = Access { files: Arc::clone(files), runtime: Handle::current(), stop: CancellationToken::new() };
+    let (lines, mut reported) = mpsc::unbounded_channel();
+    let access = Access { files: Arc::clone(files), runtime: Handle::current(), stop: CancellationToken::new(), lines };
     let _stops_when_dropped = access.stop.clone().drop_guard();
-    let done = tokio::task::spawn_blocking(move || work(&access)).await;
-    done.unwrap_or_else(|error| Err(Failure(format!("the tool failed unexpectedly: {error}"))))
+    let done = tokio::task::spawn_blocking(move || work(&access));
+    // They end with the work, which owns the other end.
+    while let Some((line, percent)) = reported.recv().await {
+        progress(ProgressLine::new(&line, Some(percent)));
+    }
+    done.await.unwrap_or_else(|error| Err(Failure(format!("the tool failed unexpectedly: {error}"))))
 }

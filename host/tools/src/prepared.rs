@@ -34,7 +34,7 @@ impl<'a> Prepared<'a> {
     async fn changes(&self, decoded: &Arc<Decoded>) -> Option<Result<Change, Failure>> {
         let (shared, decoded) = (Arc::clone(self.shared), Arc::clone(decoded));
         // Outer error: the tool changes no file, or its work was cut off, which a run then reports.
-        blocking::run(self.files, move |access| Ok(decoded.change(&shared, access))).await.ok().flatten()
+        blocking::run(self.files, &|_| {}, move |access| Ok(decoded.change(&shared, access))).await.ok().flatten()
     }
 
     async fn preview_of(&mut self) -> Preview {
@@ -64,7 +64,7 @@ impl<'a> Prepared<'a> {
         match self.shown.take() {
             Some(change) => {
                 let (change, shared) = (change?, Arc::clone(self.shared));
-                blocking::run(self.files, move |access| change.apply(&shared.workspace, access)).await
+                blocking::run(self.files, &|_| {}, move |access| change.apply(&shared.workspace, access)).await
             }
             None => builtin::run(self.shared, self.files, decoded, progress).await,
         }

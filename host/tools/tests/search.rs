@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::sync::Mutex;
+
 use common::{World, call, rule};
 use flow::PermissionMode;
 use serde_json::json;
 use tidegate_tools::ToolSettings;
-use turn::ports::Tools;
+use turn::ports::{ProgressLine, Tools as _};
 
 fn project() -> World {
     let world = World::new();
@@ -270,4 +272,25 @@ async fn a_search_ends_after_a_number_of_files_and_says_so() {
     world.file("z.txt", "needle\n");
     let stopped = "[stopped after 200000 files; narrow the path]";
     assert_eq!(both().await, (format!("{}\n{stopped}", none.0), format!("{}\n{stopped}", none.1)));
+}
+
+/// A number only where it is true: a search knows its files, and reports every tenth of many.
+#[tokio::test]
+async fn a_search_through_many_files_reports_how_much_is_done() {
+    let world = World::new();
+    let progress = async |files: usize| {
+        (0..files).for_each(|number| {
+            world.file(&format!("{number:03}.txt"), "words\n");
+        });
+        let lines = Mutex::new(Vec::new());
+        let report = |line: ProgressLine<'_>| lines.lock().unwrap().push((line.message.to_owned(), line.percent));
+        let found = world.tools.prepare(&call("grep", json!({"pattern": "no such"}))).run(&report).await;
+        assert!(!found.is_error, "{}", found.content);
+        lines.into_inner().unwrap()
+    };
+    assert_eq!(progress(99).await, []);
+    let lines = progress(205).await;
+    let percents: Vec<f64> = lines.iter().map(|(_, percent)| percent.unwrap()).collect();
+    assert_eq!(percents, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0]);
+    assert_eq!(lines[0].0, "searched 21 of 205 files");
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{World, call};
 use serde_json::json;
 use tidegate_tools::ToolSettings;
-use turn::ports::Tools;
+use turn::ports::{ProgressLine, Tools};
 
 fn world(timeout_ms: u64, output: usize) -> World {
     let shell_timeout = Duration::from_millis(timeout_ms);
@@ -142,9 +142,9 @@ async fn the_last_line_is_progress() {
     let lines = Mutex::new(Vec::new());
     // The command continues when it sees that a line was reported, so no clock decides.
     let folder = world.tools.workspace().to_owned();
-    let progress = |line: &str| {
-        lines.lock().unwrap().push(line.to_owned());
-        std::fs::write(folder.join(line), "").unwrap();
+    let progress = |line: ProgressLine<'_>| {
+        lines.lock().unwrap().push(line.message.to_owned());
+        std::fs::write(folder.join(line.message), "").unwrap();
     };
     let command = "for line in one two; do until [ -e $line ]; do echo $line; sleep 0.01; done; done";
     let call = call("shell", json!({ "command": command }));

@@ -30,6 +30,8 @@ pub(crate) struct Chains {
     pub(crate) tags: Vec<(usize, Vec<TagPattern>)>,
     pub(crate) output: Vec<(usize, OutputMode)>,
     pub(crate) ttsr: Vec<usize>,
+    pub(crate) calls: Vec<usize>,
+    pub(crate) results: Vec<usize>,
     /// For which streams what the user saw is kept.
     pub(crate) keeping: Keeping,
 }
@@ -63,6 +65,8 @@ impl Chains {
                 Callback::Tag(patterns) => chains.tags.push((plugin, patterns.clone())),
                 Callback::LlmOutput(mode) => chains.output.push((plugin, *mode)),
                 Callback::TtsrTriggered => chains.ttsr.push(plugin),
+                Callback::ToolCall => chains.calls.push(plugin),
+                Callback::ToolResult => chains.results.push(plugin),
             }
         }
         chains
@@ -300,6 +304,8 @@ fn unused(callback: CallbackKind) -> &'static str {
         CallbackKind::Tag => "there was no tag that it handles",
         CallbackKind::LlmOutput => "no answer was completed",
         CallbackKind::TtsrTriggered => "no stream rule fired",
+        CallbackKind::ToolCall => "the model called no tool",
+        CallbackKind::ToolResult => "no call of a tool has run",
     }
 }
 
@@ -370,15 +376,17 @@ mod tests {
         #[test]
         fn random_registries_are_called_in_order(
             // Few priorities, so that most registries have ties. The number is a set of callbacks, a bit each.
-            plugins in proptest::collection::vec((0_u8..32, proptest::array::uniform5(0_usize..5)), 0..24),
+            plugins in proptest::collection::vec((0_u8..128, proptest::array::uniform7(0_usize..5)), 0..24),
         ) {
-            let one = |(at, (kinds, priorities)): (usize, &(u8, [usize; 5]))| {
+            let one = |(at, (kinds, priorities)): (usize, &(u8, [usize; 7]))| {
                 let every = [
                     Callback::InputMessages,
                     Callback::PlainText(TextUnit::Line.into()),
                     Callback::Tag(vec![TagPattern::Exact("a".into())]),
                     Callback::LlmOutput(OutputMode::Observe),
                     Callback::TtsrTriggered,
+                    Callback::ToolCall,
+                    Callback::ToolResult,
                 ];
                 let callbacks = every.into_iter().enumerate().filter(|(bit, _)| kinds >> bit & 1 == 1);
                 let callbacks = callbacks.map(|(bit, one)| (one, [0, 10, 50, 90, 100][priorities[bit]]).into());
@@ -394,6 +402,8 @@ mod tests {
                 (CallbackKind::Tag, chains.tag_handlers("a")),
                 (CallbackKind::LlmOutput, chains.output.iter().map(|(plugin, _)| *plugin).collect()),
                 (CallbackKind::TtsrTriggered, chains.ttsr.clone()),
+                (CallbackKind::ToolCall, chains.calls.clone()),
+                (CallbackKind::ToolResult, chains.results.clone()),
             ] {
                 proptest::prop_assert_eq!(order, expected(&registrations, kind), "{}", kind.as_str());
             }

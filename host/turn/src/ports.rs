@@ -17,9 +17,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Action, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission,
-    PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
+    Action, AskedCall, CallAnswer, Delta, EventKind, GivenResult, InputAnswer, Message, ModelError, ModelOutput,
+    NoAnswer, OutputAnswer, Permission, PluginId, Preview, Prompt, Registration, ResultAnswer, RuleMatch, RuleRecord,
+    RunPosition, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
 use serde_json::Value;
 
@@ -231,6 +231,22 @@ pub trait Extensions: Any + Send + Sync {
     /// Calls `ttsr_triggered` with the matches of one stream.
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
 
+    /// Calls `on_tool_call` with a call that the model made. By default, it is not called.
+    fn tool_call<'a>(&'a self, plugin: usize, call: &'a AskedCall) -> BoxFuture<'a, Result<CallAnswer, NoAnswer>> {
+        let _ = (plugin, call);
+        not_called("on_tool_call")
+    }
+
+    /// Calls `on_tool_result` with the result of a call, or with the change that one would make. By default, it is not called.
+    fn tool_result<'a>(
+        &'a self,
+        plugin: usize,
+        result: &'a GivenResult,
+    ) -> BoxFuture<'a, Result<ResultAnswer, NoAnswer>> {
+        let _ = (plugin, result);
+        not_called("on_tool_result")
+    }
+
     /// Calls a tool that the extension provides, with arguments that were checked against its schema. Reports the call as
     /// [`EventKind::ExtensionTool`], however it ends; one whose future is dropped has no effect. By default, it is not called.
     fn call_tool<'a>(
@@ -309,6 +325,11 @@ pub trait Extensions: Any + Send + Sync {
         let _ = patience;
         Box::pin(std::future::ready(Ok(())))
     }
+}
+
+fn not_called<'a, T: Send + 'a>(callback: &str) -> BoxFuture<'a, Result<T, NoAnswer>> {
+    let why = format!("this host does not call {callback}");
+    Box::pin(std::future::ready(Err(NoAnswer::NotPermitted(why))))
 }
 
 /// What becomes of an attempt.
@@ -395,8 +416,31 @@ pub trait Tools: Send + Sync {
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a>;
 }
 
-/// Takes human-readable progress messages of a tool.
-pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+/// Takes the progress of a tool.
+pub type Progress<'a> = &'a (dyn Fn(ProgressLine<'_>) + Send + Sync);
+
+/// What a running tool is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProgressLine<'a> {
+    /// A human-readable line. It can be empty where there is a number.
+    pub message: &'a str,
+    /// How much is done, from 0 to 100; `None` where the tool does not know.
+    pub percent: Option<f64>,
+}
+
+impl<'a> ProgressLine<'a> {
+    /// A line with a number, which is left out where it is not from 0 to 100.
+    pub fn new(message: &'a str, percent: Option<f64>) -> Self {
+        Self { message, percent: percent.filter(|percent| (0.0..=100.0).contains(percent)) }
+    }
+}
+
+impl<'a> From<&'a str> for ProgressLine<'a> {
+    fn from(message: &'a str) -> Self {
+        Self { message, percent: None }
+    }
+}
 
 /// A call as its tool has decoded it.
 ///

@@ -41,6 +41,7 @@ use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
+use crate::tools::Checked;
 use crate::transcript::OpenCalls;
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
@@ -86,6 +87,8 @@ enum Phase {
     /// The tool calls of an accepted answer are running.
     Calling {
         answer: Message,
+        /// Its calls, until they run.
+        calls: Vec<Checked>,
         /// The results so far, in the order in which the calls ran.
         results: Vec<ToolResult>,
     },
@@ -273,7 +276,7 @@ impl<'a> Turn<'a> {
             return Ok(true);
         }
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
-        let calls = self.attempt.answer.calls();
+        let calls = if let Phase::Calling { calls, .. } = &mut self.phase { std::mem::take(calls) } else { Vec::new() };
         if calls.is_empty() {
             self.recorded().await?;
         } else {
@@ -300,6 +303,7 @@ impl<'a> Turn<'a> {
             self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
             self.attempt.answer.keeping = self.session.caller.chains.keeping;
             self.attempt.answer.most_tokens = self.session.parts.settings.max_tokens.map(u64::from);
+            self.attempt.answer.hides_calls = self.session.caller.call_guard().is_some();
             self.phase = Phase::Answering;
             if self.place.attempt > 1 {
                 self.within_limits().await?;

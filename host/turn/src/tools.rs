@@ -7,31 +7,39 @@
 //! about: it is prepared again then, and where its permission or its preview is another one, a person is asked again. So what was
 //! approved is what runs.
 
+mod checked;
+mod given;
 mod refusal;
 mod result;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use flow::{
-    CallId, Confirmation, EventKind, Permission, Preview, QuestionId, RuleMatch, RunPosition, SessionId, ToolCall,
-    ToolOutput, ToolResult,
+    CallFailure, CallId, Confirmation, EventKind, Permission, Preview, QuestionId, RuleMatch, RunPosition, SessionId,
+    ToolCall, ToolOutput, ToolResult, withheld,
 };
 use tracing::Instrument as _;
 
+pub(crate) use self::checked::{Checked, check};
+use self::given::Given;
 pub(crate) use self::refusal::edit_note;
-use self::refusal::{Refusal, repeated};
+use self::refusal::{Refusal, changed_note, repeated};
 pub(crate) use self::result::CallResult;
 use crate::attempt::Effect;
+use crate::chain::Caller;
 use crate::events::Hub;
 use crate::found;
-use crate::ports::{EventSink, Journal, PreparedCall, Question, Tools};
-use crate::questions::{Asked, Asking, Edit};
+use crate::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
+use crate::questions::{Asked, Asking, Checks, Edit};
 use crate::spans;
 
 /// The calls of one answer on their way to their results.
 pub(crate) struct Batch {
     pub(crate) hub: Arc<Hub>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) checks: Arc<Checks>,
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) asking: Asking,
@@ -60,6 +68,8 @@ pub(crate) struct CallEffects {
 /// A call before it runs.
 pub(crate) struct Candidate<'c> {
     call: &'c ToolCall,
+    /// Precedes its result: that extensions have changed its arguments.
+    note: Option<String>,
     /// Precedes its result.
     reminder: Option<String>,
     state: Waiting<'c>,
@@ -80,8 +90,10 @@ struct Looked<'c> {
     prepared: Box<dyn PreparedCall + 'c>,
     permission: Permission,
     always: Option<String>,
-    /// What a question shows; empty where none is needed.
+    /// What a question would show; empty where none is needed.
     preview: Preview,
+    /// The same after extensions.
+    shown: Preview,
     /// How many calls had run by then.
     ran: u32,
     /// How many answers of persons had been waited for by then.
@@ -95,6 +107,8 @@ pub(crate) struct Ran {
     pub(crate) reminded: Vec<RuleMatch>,
     /// What rules have found in these arguments.
     pub(crate) found: Vec<Effect>,
+    /// The failure of a `required` extension, which ends the turn.
+    pub(crate) failure: Option<CallFailure>,
 }
 
 /// What a call took and met so far. It outlives the future of the call, which an interrupt drops.
@@ -102,10 +116,14 @@ pub(crate) struct Ran {
 pub(crate) struct Course {
     /// Why it does not run, where that was known before its turn.
     refusal: Option<String>,
+    /// That extensions have changed its arguments.
+    note: Option<String>,
     /// What precedes its result.
     reminder: Option<String>,
     /// It has begun to run.
     is_running: bool,
+    /// What extensions have made of its result.
+    given: Given,
     /// How long it ran; `None`: it did not run to its end.
     ran: Option<Duration>,
     /// `None`: nobody was asked.
@@ -121,7 +139,8 @@ impl Course {
         let edit = self.edit.take().filter(|_| self.is_running);
         let note = edit.as_ref().map(|edit| edit_note(&edit.call.arguments));
         let reminder = edit.as_ref().and_then(|edit| edit.reminder.clone());
-        ([note, self.reminder.take(), reminder].into_iter().flatten().collect(), edit)
+        let changed = self.note.take().filter(|_| self.is_running && edit.is_none());
+        ([changed, note, self.reminder.take(), reminder].into_iter().flatten().collect(), edit)
     }
 }
 
@@ -146,30 +165,39 @@ impl<'c> Candidate<'c> {
 }
 
 impl Batch {
-    /// Prepares a call. What rules refuse is not prepared, and nobody is asked about it.
+    /// Prepares a call. What rules or extensions refuse is not prepared, and nobody is asked about it.
     pub(crate) async fn look<'c>(
         &self,
         tools: &'c dyn Tools,
-        call: &'c ToolCall,
+        checked: &'c Checked,
         CallEffects { refusal, reminder }: CallEffects,
     ) -> Candidate<'c> {
+        let call = &checked.call;
         // The value that is approved must be the value that runs, and JSON parsers differ in which of two values they
         // use.
-        let state = match (refusal, Preview::of_arguments(&call.arguments)) {
-            (Some(reminder), _) => Waiting::Refused(Refusal::blocked(reminder)),
-            (None, Err(ambiguous)) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
-            (None, Ok(_)) => Waiting::Turn(self.looked(tools, call).await),
+        let state = match (refusal, &checked.refusal, Preview::of_arguments(&call.arguments)) {
+            (Some(reminder), ..) => Waiting::Refused(Refusal::blocked(reminder)),
+            (None, Some(refusal), _) => Waiting::Refused(refusal.again()),
+            (None, None, Err(ambiguous)) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
+            (None, None, Ok(_)) => match self.looked(tools, call).await {
+                Ok(looked) => Waiting::Turn(looked),
+                Err(refusal) => Waiting::Refused(refusal),
+            },
         };
-        Candidate { call, reminder, state }
+        let ran = (!self.caller.chains.keeping.calls).then_some(&*call.arguments);
+        let note = (!checked.by.is_empty()).then(|| changed_note(&checked.by, ran));
+        Candidate { call, note, reminder, state }
     }
 
-    async fn looked<'c>(&self, tools: &'c dyn Tools, call: &'c ToolCall) -> Looked<'c> {
+    /// The refusal is the failure of a `required` extension.
+    async fn looked<'c>(&self, tools: &'c dyn Tools, call: &'c ToolCall) -> Result<Looked<'c>, Refusal> {
         let mut prepared = tools.prepare(call);
         let (permission, always) = (prepared.permission(), prepared.always());
         let needs_person =
             matches!(permission, Permission::Ask { .. }) && !self.asking.questions().covers(always.as_ref());
         let preview = if needs_person { prepared.preview().await } else { Preview::default() };
-        Looked { prepared, permission, always, preview, ran: self.ran, waited: self.waited }
+        let shown = given::preview(&self.caller, call, preview.clone()).await.map_err(Refusal::failed)?;
+        Ok(Looked { prepared, permission, always, preview, shown, ran: self.ran, waited: self.waited })
     }
 
     /// Asks about a call, where its permission says so.
@@ -187,7 +215,8 @@ impl Batch {
     /// This call is the one at hand from now on.
     pub(crate) fn begin(&mut self, candidate: &Candidate<'_>) {
         let refusal = if let Waiting::Refused(refusal) = &candidate.state { Some(refusal.reason()) } else { None };
-        self.course = Course { refusal, reminder: candidate.reminder.clone(), ..Course::default() };
+        let (note, reminder) = (candidate.note.clone(), candidate.reminder.clone());
+        self.course = Course { refusal, note, reminder, ..Course::default() };
     }
 
     /// Why a person has to be asked; `None`: the call is allowed, or denied.
@@ -205,7 +234,7 @@ impl Batch {
             agent: self.agent.clone(),
             place: self.place,
             reason: self.reason(looked).cloned().unwrap_or_default(),
-            preview: looked.preview.clone(),
+            preview: looked.shown.clone(),
             always: looked.always.clone(),
             ..Question::new(self.session.clone(), call.clone())
         };
@@ -228,9 +257,12 @@ impl Batch {
                 let error = output.is_error.then_some("tool_error");
                 (output, error)
             }
-            Err(refusal) => refusal.into_output(),
+            Err(mut refusal) => {
+                self.course.given.failure = refusal.failure.take();
+                refusal.into_output()
+            }
         };
-        let ran = self.ended(call, CallResult { output, before: None, ran: None, waited: None });
+        let ran = self.ended(call, CallResult::of(output));
         stage.end(if error.is_some() { "error" } else { "ok" }, error);
         ran
     }
@@ -239,9 +271,10 @@ impl Batch {
     fn ended(&mut self, call: &ToolCall, result: CallResult) -> Ran {
         let (notes, edit) = self.course.notes();
         let Course { ran, waited, .. } = self.course;
-        let result = CallResult { ran, waited, ..result }.after(notes).emit(call, &self.hub);
+        let Given { original, annotations, failure, .. } = std::mem::take(&mut self.course.given);
+        let result = CallResult { ran, waited, original, annotations, ..result }.after(notes).emit(call, &self.hub);
         let (reminded, found) = edit.map(|edit| (edit.reminders, edit.found)).unwrap_or_default();
-        Ran { result, reminded, found }
+        Ran { result, reminded, found, failure }
     }
 
     /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
@@ -252,7 +285,7 @@ impl Batch {
             Waiting::Answer(looked, asked) => return self.answered(call, looked, asked).await,
             // Another call has run since, or a person has been waited for: where a path leads can have changed, and with it the permission.
             Waiting::Turn(looked) if looked.ran < self.ran || looked.waited < self.waited => {
-                self.looked(&*tools, call).await
+                self.looked(&*tools, call).await?
             }
             Waiting::Turn(looked) => looked,
         };
@@ -282,7 +315,7 @@ impl Batch {
         }
         // Calls have run since it was shown: is what was approved still true?
         let tools = Arc::clone(&self.tools);
-        let now = self.looked(&*tools, call).await;
+        let now = self.looked(&*tools, call).await?;
         if let Permission::Deny { reason } = now.permission {
             return Err(Refusal::denied(reason));
         }
@@ -293,22 +326,57 @@ impl Batch {
         self.execute(call, now.prepared).await
     }
 
-    /// Runs a call with the arguments that a person has written.
-    async fn edited(&mut self, edit: Edit) -> Result<ToolOutput, Refusal> {
-        let (call, tools) = (edit.call.clone(), Arc::clone(&self.tools));
+    /// Runs a call with the arguments that a person has written. Extensions get them as they got those of the model; where they replace
+    /// them, the person is asked again, whatever the permission is.
+    async fn edited(&mut self, mut edit: Edit) -> Result<ToolOutput, Refusal> {
+        let tools = Arc::clone(&self.tools);
         let (permission, always) = (edit.permission.clone(), edit.always.clone());
         found::emit(&self.hub, &edit.found);
+        let checked = check(&self.caller, &edit.call, true).await.map_err(Refusal::failed)?;
+        if let Some(refusal) = checked.refusal {
+            return Err(refusal);
+        }
+        if !checked.by.is_empty() {
+            let mut found = Vec::new();
+            let notes = self.checks.notes(&checked.call, &mut found);
+            found::emit(&self.hub, &found);
+            edit.found.append(&mut found);
+            if !notes.refusals.is_empty() {
+                return Err(Refusal::blocked(self.checks.reminder(&notes.refusals)));
+            }
+            edit.remind(&self.checks, notes.reminders);
+            edit.call = checked.call;
+        }
+        let (call, by) = (edit.call.clone(), checked.by);
         self.course.edit = Some(edit);
-        let looked = self.looked(&*tools, &call).await;
+        let looked = self.looked(&*tools, &call).await?;
         if let Permission::Deny { reason } = looked.permission {
             return Err(Refusal::denied(reason));
         }
         // The person approved the arguments as they are, and where a path of them led then.
-        if (&looked.permission, &looked.always) == (&permission, &always) || self.reason(&looked).is_none() {
+        let is_approved =
+            (&looked.permission, &looked.always) == (&permission, &always) || self.reason(&looked).is_none();
+        if by.is_empty() && is_approved {
             return self.execute(&call, looked.prepared).await;
         }
+        let looked = if by.is_empty() { looked } else { self.about_change(&call, looked, &by).await? };
         let asked = self.question(&call, &looked);
         Box::pin(self.answered(&call, looked, asked)).await
+    }
+
+    /// A question about arguments that extensions have put in the place of those that a person wrote.
+    async fn about_change<'c>(
+        &self,
+        call: &'c ToolCall,
+        mut looked: Looked<'c>,
+        by: &[flow::PluginId],
+    ) -> Result<Looked<'c>, Refusal> {
+        looked.preview = looked.prepared.preview().await;
+        looked.shown = given::preview(&self.caller, call, looked.preview.clone()).await.map_err(Refusal::failed)?;
+        looked.always = None;
+        let reason = changed_note(by, None).replace("before it ran", "that you edited");
+        looked.permission = Permission::Ask { reason };
+        Ok(looked)
     }
 
     /// Reports that the call runs, waits until that is on disk, and runs it: what has happened in the world must be in the transcript.
@@ -329,13 +397,42 @@ impl Batch {
             recorded.map_err(|error| Refusal::not_recorded(format!("not run: {error}")))?;
         }
         self.ran += 1;
-        let (began, hub, id) = (Instant::now(), Arc::clone(&self.hub), call.id.clone());
-        let progress = move |message: &str| {
-            hub.emit(EventKind::ToolCallProgress { call: id.clone(), message: message.to_owned(), percent: None });
-        };
-        let output = prepared.run(&progress).await;
+        let began = Instant::now();
+        let progress = Reported::new(Arc::clone(&self.hub), call.id.clone(), &self.caller);
+        let output = prepared.run(&|line| progress.report(line)).await;
         self.course.ran = Some(began.elapsed());
+        // Whoever stops the call now gets nothing of its result.
+        let mut given = given::result(&self.caller, call, output).await;
+        let output = std::mem::take(&mut given.output);
+        self.course.given = given;
         Ok(output)
+    }
+}
+
+/// The progress of a call, as it is reported.
+struct Reported {
+    hub: Arc<Hub>,
+    call: CallId,
+    /// In the place of lines, where an extension has to see the result before anybody sees anything of it.
+    marker: Option<String>,
+    /// It was reported.
+    is_marked: AtomicBool,
+}
+
+impl Reported {
+    fn new(hub: Arc<Hub>, call: CallId, caller: &Caller) -> Self {
+        let marker = caller.result_guard().map(|guard| withheld(&caller.id(guard)));
+        Self { hub, call, marker, is_marked: AtomicBool::new(false) }
+    }
+
+    /// Without lines only numbers are reported, and once that something is left out.
+    fn report(&self, line: ProgressLine<'_>) {
+        let message = match &self.marker {
+            None => line.message.to_owned(),
+            Some(_) if line.percent.is_none() && self.is_marked.swap(true, Ordering::Relaxed) => return,
+            Some(marker) => marker.clone(),
+        };
+        self.hub.emit(EventKind::ToolCallProgress { call: self.call.clone(), message, percent: line.percent });
     }
 }
 

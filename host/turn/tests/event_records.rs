@@ -273,6 +273,8 @@ fn samples() -> Vec<EventKind> {
             is_error: true,
             duration_ms: None,
             waited_ms: Some(1),
+            original: Some("before".into()),
+            annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
         },
         EventKind::ToolConfirmationRequested {
             question,

@@ -71,7 +71,15 @@ fn a_component_exports_what_is_named_and_imports_what_is_used() {
 fn an_extension_may_have_every_callback_and_every_power() {
     let built = quietly(&root().join("tests/guests/conformance"), &shared()).unwrap();
     let (imports, exports) = interfaces(&built.bytes);
-    let callbacks = ["on-input-messages", "on-plain-text", "on-tag", "on-llm-output", "ttsr-triggered"];
+    let callbacks = [
+        "on-input-messages",
+        "on-plain-text",
+        "on-tag",
+        "on-llm-output",
+        "ttsr-triggered",
+        "on-tool-call",
+        "on-tool-result",
+    ];
     let text = String::from_utf8_lossy(&built.bytes);
     assert!(text.contains("/source/sdk/rust/src/"), "panic messages of the SDK name its files");
     for folder in [root(), std::env::home_dir().unwrap_or_default().join(".cargo")] {

@@ -7,14 +7,17 @@ use crate::__guest::on_input_messages::exports::tidegate::extension::on_input_me
 use crate::__guest::on_llm_output::exports::tidegate::extension::on_llm_output as output;
 use crate::__guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
 use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
+use crate::__guest::on_tool_call::exports::tidegate::extension::on_tool_call as call;
+use crate::__guest::on_tool_result::exports::tidegate::extension::on_tool_result as result;
 use crate::__guest::powers::tidegate::extension::{session, state, tools};
 use crate::__guest::tool_provider::exports::tidegate::extension::tool_provider as provider;
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::export::Callback;
 use crate::{
-    Blob, Content, InputAnswer, KeptText, LlmOutput, Message, Moment, OnFailure, OutputAnswer, OutputMode, Part, Role,
-    RuleAction, RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, TextStream, TextUnit, Tool, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
+    AskedCall, Blob, CallAnswer, Content, GivenResult, InputAnswer, KeptText, LlmOutput, Message, Moment, NewResult,
+    OnFailure, OutputAnswer, OutputMode, Part, ResultAnswer, ResultStage, Role, RuleAction, RuleMatch, RuleStream,
+    SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
+    TextUnit, Tool, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
 };
 
 /// Each element converted.
@@ -54,6 +57,7 @@ same_cases!(ttsr::RuleAction => RuleAction { Pass, Remind, Interrupt, Block, Sto
 same_cases!(state::StateError => StateError { ; BadKey, Limit, Unavailable, Other });
 same_cases!(TextUnit => reg::TextUnit { Line, Paragraph, Whole });
 same_cases!(OutputMode => reg::OutputMode { Observe, Rewrite });
+same_cases!(result::ResultStage => ResultStage { Done, Preview; Other });
 same_cases!(TextAnswer => text::TextAnswer { Pass; Replace });
 same_cases!(TagAnswer => tag::TagAnswer { Keep; Content, Replace });
 
@@ -82,6 +86,8 @@ same_fields!(text::TextPlace => TextPlace { unit, inside, attributes; at, stream
 same_fields!(tag::Tag => Tag { name, pairs, content, attributes });
 same_fields!(tag::TagPlace => TagPlace { inside, attributes; at });
 same_fields!(output::LlmOutput => LlmOutput { text, attributes; at, stop, usage; tool_calls });
+same_fields!(call::AskedCall => AskedCall { edited, attributes; at, call });
+same_fields!(result::GivenResult => GivenResult { diff, is_error, attributes; at, call, stage; content });
 same_fields!(ttsr::RuleMatch => RuleMatch { rule, pattern, text, start, end, line, path, field, attributes; stream });
 same_fields!(ttsr::TtsrEvent => TtsrEvent { attributes; at, action; matches });
 same_fields!(tools::ToolInfo => ToolInfo { name, description, parameters, attributes });
@@ -135,10 +141,38 @@ impl From<InputAnswer> for input::InputAnswer {
 impl From<OutputAnswer> for output::OutputAnswer {
     fn from(answer: OutputAnswer) -> Self {
         let change = answer.replace.map_or(output::OutputChange::Pass, output::OutputChange::Replace);
-        let annotations =
-            answer.annotations.into_iter().map(|(key, value)| output::Annotation { key, value }).collect();
-        Self { change, annotations, attributes: Vec::new() }
+        Self { change, annotations: annotations(answer.annotations), attributes: Vec::new() }
     }
+}
+
+impl From<CallAnswer> for call::CallAnswer {
+    fn from(answer: CallAnswer) -> Self {
+        let change = match answer {
+            CallAnswer::Pass => call::CallChange::Pass,
+            CallAnswer::Replace(arguments) => call::CallChange::Replace(arguments),
+            CallAnswer::Deny { reason, shown } => {
+                call::CallChange::Deny(call::Denial { reason, shown, attributes: Vec::new() })
+            }
+        };
+        Self { change, attributes: Vec::new() }
+    }
+}
+
+impl From<ResultAnswer> for result::ResultAnswer {
+    fn from(answer: ResultAnswer) -> Self {
+        let change = match answer.replace {
+            None => result::ResultChange::Pass,
+            Some(NewResult { content, diff }) => {
+                let new = result::NewResult { content: list(content), diff, attributes: Vec::new() };
+                result::ResultChange::Replace(new)
+            }
+        };
+        Self { change, annotations: annotations(answer.annotations), attributes: Vec::new() }
+    }
+}
+
+fn annotations(notes: Vec<(String, String)>) -> Vec<types::Annotation> {
+    notes.into_iter().map(|(key, value)| types::Annotation { key, value }).collect()
 }
 
 impl From<Callback> for reg::Registered {
@@ -168,6 +202,14 @@ impl From<Callback> for reg::Registered {
                 (reg::Callback::OnLlmOutput(reg::OutputOptions { mode, on_failure, attributes }), options.priority)
             }
             Callback::TtsrTriggered(options) => (reg::Callback::TtsrTriggered, options.priority),
+            Callback::ToolCall(options) => {
+                let (on_failure, keep, attributes) = (policy(options.on_failure), kept(options.keep), attributes());
+                (reg::Callback::OnToolCall(reg::CallOptions { on_failure, keep, attributes }), options.priority)
+            }
+            Callback::ToolResult(options) => {
+                let (on_failure, keep, attributes) = (policy(options.on_failure), kept(options.keep), attributes());
+                (reg::Callback::OnToolResult(reg::ResultOptions { on_failure, keep, attributes }), options.priority)
+            }
         };
         Self { callback, priority: Some(priority), attributes: attributes() }
     }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use crate::{
-    InputOptions, LlmOutput, OutputAnswer, OutputOptions, Result, Settings, Tag, TagAnswer, TagOptions, TagPlace,
-    TextAnswer, TextOptions, TextPlace, TtsrOptions, host,
+    CallOptions, InputOptions, LlmOutput, OutputAnswer, OutputOptions, Result, ResultOptions, Settings, Tag, TagAnswer,
+    TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TtsrOptions, host,
 };
 
 /// One callback as it is registered.
@@ -22,6 +22,10 @@ pub enum Callback {
     LlmOutput(OutputOptions),
     /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered(TtsrOptions),
+    /// `on_tool_call`: replaces the arguments of calls, or denies them.
+    ToolCall(CallOptions),
+    /// `on_tool_result`: replaces results of tools.
+    ToolResult(ResultOptions),
 }
 
 /// A type that [`export!`](crate::export) was called for. Do not implement it by hand.
@@ -111,7 +115,10 @@ pub mod make {
 #[doc(hidden)]
 pub mod entry {
     use super::Callback;
-    use crate::{Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, ToolProvider, TtsrTriggered};
+    use crate::{
+        Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OnToolCall, OnToolResult, ToolProvider,
+        TtsrTriggered,
+    };
 
     pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Option<Callback> {
         Some(Callback::InputMessages(extension.input_options()))
@@ -133,6 +140,14 @@ pub mod entry {
         Some(Callback::TtsrTriggered(extension.ttsr_options()))
     }
 
+    pub fn on_tool_call<E: OnToolCall>(extension: &E) -> Option<Callback> {
+        Some(Callback::ToolCall(extension.call_options()))
+    }
+
+    pub fn on_tool_result<E: OnToolResult>(extension: &E) -> Option<Callback> {
+        Some(Callback::ToolResult(extension.result_options()))
+    }
+
     /// Called before any callback, not registered.
     pub fn migrate<E: Migrate>(_extension: &E) -> Option<Callback> {
         None
@@ -147,7 +162,7 @@ pub mod entry {
 /// Makes a type the extension of this crate, with the callbacks named: exactly these are exported and registered.
 ///
 /// Once per crate, at the top level of a `cdylib`. Each name is one of the callback traits, which the type implements:
-/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`; or `ToolProvider`, `Migrate`.
+/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`, `OnToolCall`, `OnToolResult`; or `ToolProvider`, `Migrate`.
 ///
 /// ```
 /// use tidegate_sdk::prelude::*;
@@ -233,6 +248,12 @@ macro_rules! __entry {
     (TtsrTriggered, $extension:expr) => {
         $crate::entry::ttsr_triggered($extension)
     };
+    (OnToolCall, $extension:expr) => {
+        $crate::entry::on_tool_call($extension)
+    };
+    (OnToolResult, $extension:expr) => {
+        $crate::entry::on_tool_result($extension)
+    };
     (Migrate, $extension:expr) => {
         $crate::entry::migrate($extension)
     };
@@ -243,8 +264,8 @@ macro_rules! __entry {
         ::core::compile_error!(::core::concat!(
             "`",
             ::core::stringify!($other),
-            "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered; tools are \
-             provided by ToolProvider, and state of older versions is migrated by Migrate"
+            "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered, OnToolCall, \
+             OnToolResult; tools are provided by ToolProvider, and state of older versions is migrated by Migrate"
         ))
     };
 }
@@ -301,6 +322,12 @@ macro_rules! __export_callback {
     };
     (TtsrTriggered, $guest:ident) => {
         $crate::__guest::ttsr_triggered::export_ttsr_triggered!($guest);
+    };
+    (OnToolCall, $guest:ident) => {
+        $crate::__guest::on_tool_call::export_on_tool_call!($guest);
+    };
+    (OnToolResult, $guest:ident) => {
+        $crate::__guest::on_tool_result::export_on_tool_result!($guest);
     };
     (Migrate, $guest:ident) => {
         $crate::__guest::migration::export_migration!($guest);

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::{
-    Error, Exported, Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, ToolAnswer, ToolProvider,
-    TtsrTriggered, convert, host, registration,
+    Error, Exported, Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OnToolCall, OnToolResult, Settings,
+    ToolAnswer, ToolProvider, TtsrTriggered, convert, host, registration,
 };
 
 /// Bindings of the base world: registration and the log.
@@ -36,6 +36,14 @@ pub mod on_tag;
 #[rustfmt::skip]
 #[path = "bindings/on_llm_output.rs"]
 pub mod on_llm_output;
+/// Bindings of the world `with-on-tool-call`.
+#[rustfmt::skip]
+#[path = "bindings/on_tool_call.rs"]
+pub mod on_tool_call;
+/// Bindings of the world `with-on-tool-result`.
+#[rustfmt::skip]
+#[path = "bindings/on_tool_result.rs"]
+pub mod on_tool_result;
 /// Bindings of the world `with-ttsr-triggered`.
 #[rustfmt::skip]
 #[path = "bindings/ttsr_triggered.rs"]
@@ -56,6 +64,8 @@ use on_input_messages::exports::tidegate::extension::on_input_messages as wit_in
 use on_llm_output::exports::tidegate::extension::on_llm_output as wit_output;
 use on_plain_text::exports::tidegate::extension::on_plain_text as wit_text;
 use on_tag::exports::tidegate::extension::on_tag as wit_tag;
+use on_tool_call::exports::tidegate::extension::on_tool_call as wit_call;
+use on_tool_result::exports::tidegate::extension::on_tool_result as wit_result;
 use tool_provider::exports::tidegate::extension::tool_provider as wit_tools;
 use ttsr_triggered::exports::tidegate::extension::ttsr_triggered as wit_ttsr;
 
@@ -104,6 +114,20 @@ impl<E: Exported + TtsrTriggered> wit_ttsr::Guest for Guest<E> {
     fn ttsr_triggered(event: wit_ttsr::TtsrEvent) -> Result<(), Failure> {
         let event = event.into();
         call::<E, _>(|extension| extension.ttsr_triggered(&event))
+    }
+}
+
+impl<E: Exported + OnToolCall> wit_call::Guest for Guest<E> {
+    fn on_tool_call(asked: wit_call::AskedCall) -> Result<wit_call::CallAnswer, Failure> {
+        let asked = asked.into();
+        call::<E, _>(|extension| extension.on_tool_call(&asked)).map(Into::into)
+    }
+}
+
+impl<E: Exported + OnToolResult> wit_result::Guest for Guest<E> {
+    fn on_tool_result(given: wit_result::GivenResult) -> Result<wit_result::ResultAnswer, Failure> {
+        let given = given.into();
+        call::<E, _>(|extension| extension.on_tool_result(&given)).map(Into::into)
     }
 }
 

@@ -58,6 +58,7 @@ mod host;
 mod migrate;
 mod options;
 mod provide;
+mod tool_calls;
 mod values;
 
 pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
@@ -69,13 +70,16 @@ pub use export::{entry, make as __make};
 pub use extension::{Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
 pub use migrate::Migrate;
 pub use options::{
-    DEFAULT_PRIORITY, InputOptions, KeptText, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions,
-    TextStream, TextUnit, TtsrOptions,
+    CallOptions, DEFAULT_PRIORITY, InputOptions, KeptText, OnFailure, OutputMode, OutputOptions, ResultOptions,
+    TagOptions, TextOptions, TextStream, TextUnit, TtsrOptions,
 };
-pub use provide::{Tool, ToolAnswer, ToolProvider, progress};
+pub use provide::{Tool, ToolAnswer, ToolProvider, progress, progress_at};
 pub use session::SessionInfo;
 pub use settings::{Setting, SettingError, Settings};
 pub use state::{Keep, StateError};
+pub use tool_calls::{
+    AskedCall, CallAnswer, GivenResult, NewResult, OnToolCall, OnToolResult, ResultAnswer, ResultStage,
+};
 pub use tools::ToolInfo;
 pub use values::{
     Attribute, Blob, Content, LlmOutput, Message, Moment, Part, Role, RuleAction, RuleMatch, RuleStream, StopReason,
@@ -85,11 +89,12 @@ pub use values::{
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Extension, InputAnswer, InputOptions, KeptText, LlmOutput, Message, Migrate, OnFailure, OnInputMessages,
-        OnLlmOutput, OnPlainText, OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch,
-        Settings, Tag, TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool,
-        ToolAnswer, ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, events, history, log,
-        progress, random, session, settings, state, tools,
+        AskedCall, CallAnswer, CallOptions, Extension, GivenResult, InputAnswer, InputOptions, KeptText, LlmOutput,
+        Message, Migrate, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OnToolCall, OnToolResult,
+        OutputAnswer, OutputMode, OutputOptions, Part, Result, ResultAnswer, ResultOptions, ResultStage, Role,
+        RuleMatch, Settings, Tag, TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream,
+        TextUnit, Tool, ToolAnswer, ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, events,
+        history, log, progress, progress_at, random, session, settings, state, tools,
     };
 }
 
@@ -125,6 +130,8 @@ mod pages {
         Tags = "callbacks/on_tag.md",
         Output = "callbacks/on_llm_output.md",
         Ttsr = "callbacks/ttsr_triggered.md",
+        ToolCalls = "callbacks/on_tool_call.md",
+        ToolResults = "callbacks/on_tool_result.md",
         State = "powers/state.md",
         SessionFacts = "powers/session.md",
         History = "powers/history.md",

@@ -51,10 +51,12 @@ pub enum OnFailure {
     Unspecified,
     /// The chain continues with the value that the callback was given.
     Skip,
-    /// [`OnPlainText`](crate::OnPlainText), [`OnTag`](crate::OnTag) and a rewriting [`OnLlmOutput`](crate::OnLlmOutput): nothing that was not checked is shown. The marker
-    /// `[withheld: ID did not check this]` replaces it.
+    /// [`OnPlainText`](crate::OnPlainText), [`OnTag`](crate::OnTag), [`OnToolResult`](crate::OnToolResult) and a rewriting
+    /// [`OnLlmOutput`](crate::OnLlmOutput): nothing that was not checked is shown. The marker `[withheld: ID did not check this]` replaces
+    /// it.
     Withhold,
-    /// [`OnInputMessages`](crate::OnInputMessages): the turn ends before the model is asked.
+    /// [`OnInputMessages`](crate::OnInputMessages): the turn ends before the model is asked. [`OnToolCall`](crate::OnToolCall): the call
+    /// does not run.
     Reject,
 }
 
@@ -223,6 +225,43 @@ impl Default for OutputOptions {
 }
 
 common!(OutputOptions, "Withhold");
+
+/// How a callback around calls of tools is registered.
+macro_rules! tool_options {
+    ($(#[$about:meta])* $options:ident, $closed:literal) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct $options {
+            /// The place in the chain, 0 to 100.
+            pub priority: u8,
+            /// The failure policy.
+            pub on_failure: OnFailure,
+            /// Which text a session keeps.
+            pub keep: KeptText,
+        }
+
+        impl Default for $options {
+            fn default() -> Self {
+                let (on_failure, keep) = (OnFailure::Unspecified, KeptText::Unspecified);
+                Self { priority: DEFAULT_PRIORITY, on_failure, keep }
+            }
+        }
+
+        common!($options, $closed);
+        keeping!($options);
+    };
+}
+
+tool_options! {
+    /// How [`OnToolCall`](crate::OnToolCall) is registered.
+    CallOptions, "Reject"
+}
+
+tool_options! {
+    /// How [`OnToolResult`](crate::OnToolResult) is registered.
+    ResultOptions, "Withhold"
+}
 
 /// How [`TtsrTriggered`](crate::TtsrTriggered) is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -119,5 +119,11 @@ impl ToolCall {
 /// Shows a line about the running tool to whoever watches the session; the model does not get it. At most 1 KiB of it is kept, and
 /// 256 lines of one call. Outside of [`ToolProvider::call`] it does nothing.
 pub fn progress(line: impl Display) {
-    host::progress(&line.to_string());
+    host::progress(None, &line.to_string());
+}
+
+/// As [`progress`], with how much of the call is done, from 0 to 100; another number is left out. Front ends show it as a bar, and the
+/// event catalogue can record milestones of it.
+pub fn progress_at(percent: f64, line: impl Display) {
+    host::progress(Some(percent), &line.to_string());
 }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flow::{
-    CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
-    PluginId, Registered, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+    AskedCall, CallAnswer, CallFailure, Callback, CallbackKind, FailureCause, GivenResult, InputAnswer, Message,
+    ModelOutput, NoAnswer, OutputAnswer, PluginId, Registered, Registration, ResultAnswer, SessionId, Tag, TagAnswer,
+    TagPlace, TextAnswer, TextPlace,
 };
 use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 
@@ -23,11 +24,15 @@ pub struct Plugin {
     pub required: bool,
     /// Callbacks that can fail closed do.
     pub closed: bool,
+    /// What the user saw is kept of what callbacks change.
+    pub keeps_shown: bool,
     pub input: Option<Answer<Vec<Message>, InputAnswer>>,
     pub text: Option<Answer<(String, TextPlace), TextAnswer>>,
     pub tag: Option<Answer<(Tag, TagPlace), TagAnswer>>,
     pub output: Option<Answer<ModelOutput, OutputAnswer>>,
     pub ttsr: Option<Answer<TtsrEvent, ()>>,
+    pub call: Option<Answer<AskedCall, CallAnswer>>,
+    pub result: Option<Answer<GivenResult, ResultAnswer>>,
     /// This callback never answers.
     pub hangs: Option<CallbackKind>,
     /// Calls are not made, for this reason.
@@ -88,6 +93,7 @@ impl ExtensionHost for Plugins {
                 .cloned()
                 .map(Registered::from)
                 .map(|one| if plugin.closed { one.closed() } else { one })
+                .map(|one| if plugin.keeps_shown { one.keeping_shown() } else { one })
                 .collect(),
             tools: Vec::new(),
             required: plugin.required,
@@ -155,6 +161,19 @@ impl Extensions for Plugins {
 
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
+    }
+
+    fn tool_call<'a>(&'a self, plugin: usize, call: &'a AskedCall) -> BoxFuture<'a, Result<CallAnswer, NoAnswer>> {
+        self.call(plugin, CallbackKind::ToolCall, self.0[plugin].call.as_ref(), call.clone(), CallAnswer::Pass)
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        plugin: usize,
+        result: &'a GivenResult,
+    ) -> BoxFuture<'a, Result<ResultAnswer, NoAnswer>> {
+        let answer = self.0[plugin].result.as_ref();
+        self.call(plugin, CallbackKind::ToolResult, answer, result.clone(), ResultAnswer::default())
     }
 
     fn close(&self, _: Duration) -> BoxFuture<'_, Result<(), StateError>> {

@@ -1,7 +1,7 @@
 //! Tools that echo, and a person who is not there.
 
 use flow::{Answer, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, Question, Tools};
+use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, ProgressLine, Question, Tools};
 
 /// Tools that return their arguments; `slow` never ends, `shell` asks, `locked` is denied, `steps` reports progress.
 pub struct EchoTools;
@@ -42,7 +42,10 @@ impl PreparedCall for EchoCall<'_> {
             tokio::task::yield_now().await;
             match call.name.as_str() {
                 "slow" => std::future::pending::<()>().await,
-                "steps" => ["one", "two"].into_iter().for_each(progress),
+                "steps" => {
+                    progress("one".into());
+                    progress(ProgressLine::new("two", Some(50.0)));
+                }
                 _ => {}
             }
             ToolOutput { content: format!("{} done: {}", call.name, call.arguments), diff: None, is_error: false }

@@ -184,6 +184,8 @@ fn is_unused(why: &str, callback: CallbackKind) -> bool {
     match callback {
         CallbackKind::Tag => why.contains("there was no tag") || why.contains("replaced the section"),
         CallbackKind::TtsrTriggered => why == "no stream rule fired",
+        CallbackKind::ToolCall => why == "the model called no tool",
+        CallbackKind::ToolResult => why == "no call of a tool has run",
         CallbackKind::InputMessages | CallbackKind::PlainText | CallbackKind::LlmOutput => false,
     }
 }

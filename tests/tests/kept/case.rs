@@ -29,6 +29,14 @@ pub(crate) struct Case {
     pub(crate) rule: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) unsaid: bool,
+    #[serde(default)]
+    pub(crate) file: BTreeMap<String, String>,
+    pub(crate) asks: Option<String>,
+    pub(crate) fail: Option<String>,
+    #[serde(default)]
+    words: Vec<String>,
+    #[serde(default)]
+    pub(crate) left: BTreeMap<String, String>,
     pub(crate) turn: Vec<Turn>,
 }
 
@@ -79,7 +87,7 @@ impl Case {
     pub(crate) fn words(&self) -> BTreeSet<String> {
         let blocks = self.turn.iter().flat_map(|turn| &turn.answer).flat_map(|answer| &answer.block);
         let texts = blocks.flat_map(|block| [&block.text, &block.thinking, &block.arguments]).flatten();
-        texts.flat_map(|text| words(text)).collect()
+        texts.chain(self.file.values()).flat_map(|text| words(text)).chain(self.words.clone()).collect()
     }
 
     /// The answers of all turns, cut into chunks of `cut` characters.

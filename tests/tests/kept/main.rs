@@ -104,7 +104,7 @@ fn has<'w>(text: &str, words: &'w BTreeSet<String>) -> Vec<&'w String> {
 
 #[tokio::test]
 async fn what_was_taken_out_is_nowhere() {
-    let mut count = 0;
+    let (mut count, mut wrong) = (0, Vec::new());
     for case in cases() {
         let words = case.words();
         assert_eq!(words.is_empty(), case.unsaid, "{}: words to take out", case.name);
@@ -117,22 +117,30 @@ async fn what_was_taken_out_is_nowhere() {
                 assert_eq!(report.status.as_str(), status, "{at}: {:?}", report.status);
                 let text = if report.status.as_str() == "completed" { &turn.text } else { "" };
                 assert_eq!(report.text, *text, "{at}");
-                assert_eq!(run.kept[number], turn.kept, "{at}");
+                if run.kept[number] != turn.kept {
+                    wrong.push(format!("{at}:\n  expected {:#?}\n  kept {:#?}", turn.kept, run.kept[number]));
+                }
             }
             let none: [&String; 0] = [];
             assert_eq!(has(&printed(&run.events), &words), none, "{at}: events");
             assert_eq!(has(&run.history, &words), none, "{at}: the conversation");
             assert_eq!(has(&run.sent, &words), none, "{at}: requests");
+            assert_eq!(has(&run.place.asked().concat(), &words), none, "{at}: questions");
+            assert_eq!(run.place.asked().is_empty(), case.asks.is_none(), "{at}: {:?}", run.place.asked());
+            for (name, text) in &case.left {
+                assert_eq!(fs::read_to_string(run.place.path().join(name)).unwrap(), *text, "{at}: {name}");
+            }
             assert_eq!(has(&run.resumed, &words), none, "{at}: requests of a process that continues");
-            assert_eq!(run.place.files_with(&words), [""; 0], "{at}: files");
+            assert_eq!(run.place.files_with(&case, &words), [""; 0], "{at}: files");
             count += 1;
         }
         if !case.unsaid {
             let original = run(&case, "original", usize::MAX).await;
-            assert!(!original.place.files_with(&words).is_empty(), "{}: the search finds nothing", case.name);
+            assert!(!original.place.files_with(&case, &words).is_empty(), "{}: the search finds nothing", case.name);
             assert!(!has(&printed(&original.events), &words).is_empty(), "{}", case.name);
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count >= 19 * CUTS.len(), "{count} runs");
     eprintln!("{count} runs");
 }

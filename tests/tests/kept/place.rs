@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use flow::{Event, Message, Origin, Part, Role};
+use flow::{Answer, Event, Message, Origin, Part, Role};
 use tempfile::TempDir;
 use tidegate::{Engine, EngineOptions, Host, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::ScriptedModel;
+use turn::ports::{BoxFuture, Confirm, Question};
 
 use crate::case::{By, Case};
 
@@ -42,13 +43,28 @@ fn engine() -> &'static Engine {
 pub(crate) struct Place {
     folder: TempDir,
     operator: String,
+    person: Arc<Person>,
+}
+
+/// Approves what it is asked, and remembers it.
+#[derive(Default)]
+struct Person(Mutex<Vec<String>>);
+
+impl Confirm for Person {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        self.0.lock().unwrap().push(format!("{question:?}"));
+        Box::pin(std::future::ready(Answer::Approve))
+    }
 }
 
 impl Place {
     /// `keep`: which text is kept, according to whom the case says.
     pub(crate) fn new(case: &Case, keep: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let own = Self { folder, operator: String::new() };
+        for (name, text) in &case.file {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let own = Self { folder, operator: String::new(), person: Arc::default() };
         let manifest = own.guest("hush", hush());
         if case.by == By::Manifest {
             let text = fs::read_to_string(&manifest).unwrap();
@@ -89,17 +105,31 @@ impl Place {
         let host = Host::builder(operator).engine(engine()).user_rules(None).open().await.unwrap();
         let options =
             SessionOptions::new(self.path()).id(SessionId::new("test")).model(Arc::<ScriptedModel>::clone(model));
+        let options = options.confirm(Arc::<Person>::clone(&self.person));
         host.session(options).await.unwrap_or_else(|wrong| panic!("{wrong}"))
     }
 
-    /// The files in which one of these words is, at their first place.
-    pub(crate) fn files_with<'w>(&self, words: impl IntoIterator<Item = &'w String> + Clone) -> Vec<String> {
+    /// What a person was asked.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.person.0.lock().unwrap().clone()
+    }
+
+    /// The files in which one of these words is, each with the first of them: but for those that the case has put there.
+    pub(crate) fn files_with<'w>(
+        &self,
+        case: &Case,
+        words: impl IntoIterator<Item = &'w String> + Clone,
+    ) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
                 if entry.file_type().unwrap().is_dir() {
                     folders.push(entry.path());
+                    continue;
+                }
+                let name = entry.file_name().into_string().unwrap();
+                if case.file.contains_key(&name) {
                     continue;
                 }
                 let bytes = fs::read(entry.path()).unwrap();
@@ -118,12 +148,16 @@ fn operator(case: &Case, keep: &str) -> String {
     let streams = case.streams.clone().unwrap_or_else(|| vec!["answer".to_owned(), "thinking".to_owned()]);
     let (unit, by) = (case.unit.as_deref().unwrap_or("line"), case.by);
     let own = if by == By::Operator { format!("keep = \"{keep}\"\n") } else { String::new() };
+    let fail = case.fail.as_deref().unwrap_or_default();
     let registered = if by == By::Registered { keep } else { "" };
+    let asks = |tool: &&str| if case.asks.as_deref() == Some(*tool) { "ask" } else { "allow" };
+    let permission = |tool: &&str| format!("{tool} = \"{}\"\n", asks(tool));
+    let tools: String = ["write_file", "edit_file", "shell"].iter().map(permission).collect();
     let mut text = format!(
-        "[rules]\nbuiltin_rules = false\ncontext_mode = \"{context}\"\nretry_delay_ms = 0\n\
+        "[tools.permission]\n{tools}[rules]\nbuiltin_rules = false\ncontext_mode = \"{context}\"\nretry_delay_ms = 0\n\
          [transcript]\nenabled = true\nfolder = \"sessions\"\n[state]\nbackend = \"disk\"\nfolder = \"state\"\n\
          [limits]\ncallback_ms = 60000\ntext_ms = 60000\nturn_ms = 600000\n\
-         [[plugin]]\npath = \"plugins/hush\"\n{own}settings = {{ unit = \"{unit}\", streams = {streams:?}, keep = \"{registered}\" }}\n"
+         [[plugin]]\npath = \"plugins/hush\"\n{own}settings = {{ unit = \"{unit}\", streams = {streams:?}, keep = \"{registered}\", fail = \"{fail}\" }}\n"
     );
     if let Some(mode) = &case.rewrites {
         text.push_str(&format!(
@@ -139,11 +173,15 @@ pub(crate) fn listed(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(|message| one(message)).collect()
 }
 
+/// The rules whose reminders these are.
+fn rules(text: &str) -> String {
+    let names = text.split("rule=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    names.collect::<Vec<_>>().join(", ")
+}
+
 fn one(message: &Message) -> String {
     if message.origin == Origin::Host && message.role == Role::User {
-        let text = message.plain_text();
-        let names = text.split("rule=\"").skip(1).filter_map(|rest| rest.split('"').next());
-        return format!("host: {}", names.collect::<Vec<_>>().join(", "));
+        return format!("host: {}", rules(&message.plain_text()));
     }
     let part = |part: &Part| match part {
         Part::Text(text) => text.clone(),
@@ -152,6 +190,9 @@ fn one(message: &Message) -> String {
             format!("<{}{seal}>", part.seen_thinking().unwrap_or_default())
         }
         Part::ToolCall(call) => format!("call {} {}", call.name, call.arguments),
+        Part::ToolResult(result) if result.content.iter().any(|text| text.contains("rule=\"")) => {
+            format!("rules {}", rules(&result.content.concat()))
+        }
         Part::ToolResult(result) => format!("result {}", result.content.join("|")),
         Part::Image(image) => image.to_string(),
     };

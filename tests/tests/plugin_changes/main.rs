@@ -1,11 +1,11 @@
 //! Plugins that change while sessions are open: edited files, an edited configuration, and what the embedder asks for.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod guards;
 mod pins;
 mod place;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use tidegate::{EventKind, Health, HostError, Metrics, Operator, PluginEntry, Power, SourceFile, render_diagnostic};
@@ -116,7 +116,7 @@ async fn a_format_of_state_that_nothing_migrates_to_is_a_warning() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_cannot_be_used_leaves_the_one_before_in_use() {
-    let place = Place::new("required = true");
+    let place = Place::new("");
     let host = place.host().await;
     let run = started(&place, &host).await;
     place.write_manifest(&manifest().replace("description = \"A guest", "descripton = \"A guest"));
@@ -297,28 +297,13 @@ async fn what_is_disabled_and_then_unregistered_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_required_plugin_is_used_whatever_disabled_it_and_its_entry_stays() {
+async fn a_required_plugin_is_used_whatever_disabled_it() {
     let place = Place::new("");
     let host = place.host().await;
     let run = started(&place, &host).await;
     host.plugins().disable(&id("conformance")).await.unwrap();
     host.plugins().configure(&id("conformance"), |entry| entry.required = true).await.unwrap();
     assert_eq!(run.turn("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
-
-    let place = Place::new("required = true");
-    let host = place.host().await;
-    let run = started(&place, &host).await;
-    for edited in
-        ["[rules]\nbuiltin_rules = false\n", &Place::entry(""), &Place::entry("required = true\nenabled = false")]
-    {
-        place.write_operator(edited);
-        let (text, changes) = run.turn("!state-get k").await;
-        assert_eq!(text, "Some(\"kept\")", "{edited}");
-        assert!(
-            changes.iter().all(|change| change.contains("is required, so its entry stays as it is")),
-            "{changes:?}"
-        );
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -377,32 +362,6 @@ async fn a_plugin_that_moved_keeps_its_state_and_an_edited_entry_replaces_what_t
     assert!(matches!(off, HostError::PluginOff { .. }), "{off}");
     host.plugins().unregister(&id("conformance")).await.unwrap();
     assert_eq!(run.turn("!count").await.1, ["clear", "unregister conformance"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_component_that_does_not_guard_takes_no_guards_place_while_the_program_runs() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/pass-through");
-    let other = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes;
-    let place = Place::new("required = true");
-    let host = place.host().await;
-    let run = started(&place, &host).await;
-    fs::write(place.plugin().join("component.wasm"), &other).unwrap();
-    let (text, changes) = run.turn("!state-get k").await;
-    assert_eq!(text, "Some(\"kept\")");
-    assert!(changes.len() == 1 && changes[0].contains("does not guard with `"), "{changes:?}");
-    // A policy is the embedder's to relax.
-    let place = Place::new("on_failure = \"withhold\"");
-    let host = place.host().await;
-    let run = started(&place, &host).await;
-    host.plugins().configure(&id("conformance"), |entry| entry.fails_closed = Some(false)).await.unwrap();
-    assert_eq!(run.turn("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
-    // Where nobody asked for a guard, it is another version.
-    let place = Place::new("");
-    let host = place.host().await;
-    let run = started(&place, &host).await;
-    fs::write(place.plugin().join("component.wasm"), &other).unwrap();
-    let (text, changes) = run.turn("!state-get k").await;
-    assert_eq!((text.as_str(), changes[0].as_str()), ("!state-get k", "reload conformance 0.1.0"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -365,9 +365,7 @@ impl Ended<'_> {
 
     fn calls(&self) -> impl Iterator<Item = (&CallId, &str, &str)> {
         self.blocks.iter().filter(|block| block.complete).filter_map(|block| match &block.kind {
-            StreamKind::Tool { call, name } => {
-                Some((call, name.as_str(), block.arguments.as_deref().unwrap_or_default()))
-            }
+            StreamKind::Tool { call, name } => Some((call, name.as_str(), block.shown_arguments().unwrap_or_default())),
             StreamKind::Text | StreamKind::Thinking => None,
         })
     }

@@ -72,6 +72,8 @@ fn tool() -> impl Strategy<Value = EventKind> {
         is_error,
         duration_ms,
         waited_ms: None,
+        original: None,
+        annotations: Vec::new(),
     };
     prop_oneof![
         call().prop_map(requested),

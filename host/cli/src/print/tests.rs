@@ -93,6 +93,8 @@ fn tool_events(text: &str) -> Vec<EventKind> {
         is_error,
         duration_ms: Some(1),
         waited_ms: None,
+        original: None,
+        annotations: Vec::new(),
     };
     vec![
         EventKind::ToolCallStart { call: call(), tool: string(), arguments: string() },

@@ -49,8 +49,8 @@ pub(crate) struct ManifestFile {
     /// The failure policy of callbacks that do not register one themselves.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
-    /// Which text a session keeps of what the plugin's callbacks `on_plain_text` and `on_tag` change, where they do not register it
-    /// themselves. Default: `original`.
+    /// Which text a session keeps of what the plugin's callbacks change (answers, reasoning, calls of tools and their results), where they
+    /// do not register it themselves. Default: `original`.
     #[serde(default)]
     pub(crate) keep: Option<flow::KeptText>,
     /// The powers that the plugin requests, each with the reason.
@@ -104,8 +104,8 @@ pub(crate) struct BuildFile {
 pub(crate) enum OnFailureWord {
     /// The chain continues with the value that the callback received.
     Skip,
-    /// Content that was not checked is not shown (`on_plain_text`, `on_tag`, a rewriting `on_llm_output`) and not sent
-    /// to the model (`on_input_messages`).
+    /// Content that was not checked is not shown (`on_plain_text`, `on_tag`, a rewriting `on_llm_output`, `on_tool_result`), not
+    /// sent to the model (`on_input_messages`, `on_tool_result`), and a call of a tool does not run (`on_tool_call`).
     Withhold,
 }
 
@@ -146,13 +146,14 @@ pub(crate) struct CapabilitiesFile {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsRequest {
-    /// Milliseconds of the guest's own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    /// Milliseconds of the guest's own time for one call of any other callback than `on_plain_text` and `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) callback_ms: Option<u64>,
     /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: Option<u64>,
-    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together.
+    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together, but for `on_tool_call` and
+    /// `on_tool_result`, whose number the model decides.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: Option<u64>,
     /// Milliseconds of the guest's own time for one call of a tool that the plugin provides. It is not part of `turn_ms`.

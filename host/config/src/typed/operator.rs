@@ -134,10 +134,14 @@ pub(crate) struct PluginFile {
     /// Overrides the failure policy that the plugin's callbacks register.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
-    /// Overrides which text a session keeps of what the plugin's callbacks `on_plain_text` and `on_tag` change. `shown`: the
+    /// Overrides which text a session keeps of what the plugin's callbacks change: answers, reasoning, calls of tools and their results. `shown`: the
     /// conversation, events, transcripts and exports have what the user saw, and the original is in no file.
     #[serde(default)]
     pub(crate) keep: Option<flow::KeptText>,
+    /// Whether the plugin's own words are in what is reported of it, although it guards: messages of panics and errors, its log, and the keys of
+    /// its state can have the text that it withholds. They are on the screen, in events and in transcripts.
+    #[serde(default)]
+    pub(crate) full_diagnostics: bool,
     /// Overrides the priorities that the plugin registers: 0 to 100, higher runs first.
     #[serde(default)]
     pub(crate) priority: PriorityFile,
@@ -175,6 +179,12 @@ pub(crate) struct PriorityFile {
     /// Priority of `ttsr_triggered`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) ttsr_triggered: Option<u8>,
+    /// Priority of `on_tool_call`, 0 to 100; higher runs first.
+    #[schemars(range(max = 100))]
+    pub(crate) on_tool_call: Option<u8>,
+    /// Priority of `on_tool_result`, 0 to 100; higher runs first.
+    #[schemars(range(max = 100))]
+    pub(crate) on_tool_result: Option<u8>,
 }
 
 /// A setting's value: a string, a number, a boolean, or a list of strings.
@@ -266,13 +276,14 @@ impl Default for ShellFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsFile {
-    /// Milliseconds of the guest's own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    /// Milliseconds of the guest's own time for one call of any other callback than `on_plain_text` and `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) callback_ms: u64,
     /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: u64,
-    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together.
+    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together, but for `on_tool_call` and
+    /// `on_tool_result`, whose number the model decides.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: u64,
     /// Milliseconds of the guest's own time for one call of a tool that a plugin provides. It is not part of `turn_ms`.

@@ -185,8 +185,8 @@ codes! {
     PluginComponentRefused "plugin-component-refused"
         "The plugin's component cannot be loaded: it does not follow the contract, or its registration failed."
     PluginComponentChanged "plugin-component-changed"
-        "The plugin's component is another one than `sha256` of its `[[plugin]]` says, or its files are not those that were trusted \
-         with the workspace."
+        "The plugin's component is another one than `sha256` of its `[[plugin]]` says, or than the one of a guard that is in use, or its \
+         files are not those that were trusted with the workspace."
     PluginToolConflict "plugin-tool-conflict"
         "A plugin provides a tool whose name another tool of the session has, or a tool that is built in."
     PluginStaleComponent "plugin-stale-component"

@@ -275,7 +275,7 @@ events! {
         call: CallId,
         /// The tool's name.
         tool: String,
-        /// What the tool gave; it goes to the model.
+        /// What the tool gave, after extensions; it goes to the model.
         output: String,
         /// The text that precedes it in the result that the model gets: that a person has edited the arguments, and reminders of
         /// stream rules.
@@ -288,6 +288,10 @@ events! {
         duration_ms: Option<u64>,
         /// How long it waited for a confirmation; `None` where nobody was asked.
         waited_ms: Option<u64>,
+        /// What the tool gave, where extensions have changed it and the original is kept.
+        original: Option<String>,
+        /// What extensions noted about the result, by their id.
+        annotations: Vec<(PluginId, Annotation)>,
     } = "tool_call_result",
     /// `tool_confirmation_requested`: a person is asked about a call.
     ToolConfirmationRequested {

@@ -115,6 +115,8 @@ pub(crate) fn tool(name: &str, is_error: bool, duration_ms: u64) -> EventKind {
         is_error,
         duration_ms: Some(duration_ms),
         waited_ms: None,
+        original: None,
+        annotations: Vec::new(),
     }
 }
 

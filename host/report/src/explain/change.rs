@@ -79,6 +79,10 @@ pub enum ChangeKind {
     ShownChanged,
     /// Text was replaced by a marker because it was not checked.
     Withheld,
+    /// The arguments of a tool call became others.
+    ArgumentsChanged,
+    /// The result of a tool became another.
+    ResultChanged,
     /// A reminder precedes the result of a tool in what the model reads.
     ToolReminder,
     /// A tool call was not made because of a rule.

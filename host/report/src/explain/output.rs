@@ -8,6 +8,10 @@ use crate::report::{Answer, Log, ToolCall, What};
 
 /// The callbacks that change what the user sees without a record of the bytes.
 const UNITS: [&str; 2] = ["on_plain_text", "on_tag"];
+/// The callback that changes arguments of calls.
+const CALLS: [&str; 1] = ["on_tool_call"];
+/// The callback that changes results.
+const RESULTS: [&str; 1] = ["on_tool_result"];
 
 impl Explained<'_> {
     pub(super) fn answer(&mut self, place: (u32, u32), log: &Log, answer: &Answer) {
@@ -24,6 +28,11 @@ impl Explained<'_> {
             last = &rewrite.text;
         }
         self.shown(place, log, answer, last);
+        for block in record.blocks.iter().flatten().filter(|block| block.shown.is_some()) {
+            let change = Change::new(place, ChangeKind::ArgumentsChanged, By::candidates(log, &CALLS, !self.dropped));
+            let tool = block.tool.as_deref().unwrap_or_default();
+            self.changes.push(change.because(tool).texts(block.arguments.as_deref(), block.shown.as_deref()));
+        }
         if record.is_partial {
             self.stopped(place, log, answer);
         }
@@ -45,10 +54,15 @@ impl Explained<'_> {
             _ => return,
         };
         let (step, attempt) = place;
-        self.notes.push(format!(
-            "Callbacks of {ids} changed text in step {step}, attempt {attempt}, and the user saw the answer as it is: they changed the \
-             reasoning, of which transcripts contain only the original, or text that was not shown."
-        ));
+        let changed = format!("Callbacks of {ids} changed text in step {step}, attempt {attempt}");
+        self.notes.push(if answer.record.keep.is_some() {
+            format!("{changed}: the session keeps what the user saw, and the original is in no record.")
+        } else {
+            format!(
+                "{changed}, and the user saw the answer as it is: they changed the reasoning, of which transcripts contain one text \
+                 only, or text that was not shown."
+            )
+        });
     }
 
     fn stopped(&mut self, place: (u32, u32), log: &Log, answer: &Answer) {
@@ -82,6 +96,10 @@ impl Explained<'_> {
             if !names.contains(&fired.rule) {
                 names.push(fired.rule.clone());
             }
+        }
+        if result.original.is_some() {
+            let change = Change::new(place, ChangeKind::ResultChanged, By::candidates(log, &RESULTS, !self.dropped));
+            self.changes.push(change.because(&call.tool).texts(result.original.as_deref(), Some(&result.output)));
         }
         if let Some(reminder) = &result.reminder {
             let by = if names.is_empty() { By::Host } else { By::Rules { names } };

@@ -110,6 +110,8 @@ impl ChangeKind {
             Self::Rewritten => "rewrote the answer",
             Self::ShownChanged => "changed what the user saw",
             Self::Withheld => "did not check text, which was withheld",
+            Self::ArgumentsChanged => "changed the arguments of a tool call",
+            Self::ResultChanged => "changed the result of a tool",
             Self::ToolReminder => "put a reminder before the result of a tool",
             Self::ToolBlocked => "blocked a tool call",
             Self::Compacted => "summarised older messages",

@@ -39,8 +39,8 @@ pub(super) fn view(answer: &Answer) -> View<'_> {
     let calls = record.blocks.iter().flatten().filter(|block| record.is_partial && block.stream == "tool");
     for block in calls {
         let (tool, arguments) =
-            (block.tool.as_deref().unwrap_or_default(), block.arguments.as_deref().unwrap_or_default());
-        let text: Cow<'_, str> = format!("{tool} {arguments}").into();
+            (block.tool.as_deref().unwrap_or_default(), block.shown.as_ref().or(block.arguments.as_ref()));
+        let text: Cow<'_, str> = format!("{tool} {}", arguments.map_or("", String::as_str)).into();
         view = view.with(Block::new("call that was not made", text));
     }
     view

@@ -37,6 +37,13 @@ pub(super) fn view(call: &ToolCall) -> View<'_> {
         view = view.text("reminder before the result", reminder);
     }
     view = view.text(if failed { "error" } else { "result" }, result.error.as_deref().unwrap_or(&result.output));
+    if let Some(original) = &result.original {
+        view = view.with(Block::new("what the tool gave, before extensions", original.as_str()).folded());
+    }
+    for note in result.annotations.iter().flatten() {
+        let text = format!("{}: {} = {}", note.extension_id, note.key, note.value);
+        view = view.with(Block::new("annotation", text).folded());
+    }
     match &result.diff {
         Some(diff) => view.with(Block::new("change of the file", diff.as_str()).folded()),
         None => view,

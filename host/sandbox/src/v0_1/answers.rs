@@ -13,9 +13,9 @@ use super::bindings::exports::tidegate::extension as exports;
 use super::bindings::tidegate::extension as imports;
 use super::convert;
 use crate::limits;
-use imports::types::{BlobResult, ContentResult, MessageResult, PartResult, RoleResult};
+use imports::types::{self, BlobResult, ContentResult, MessageResult, PartResult, RoleResult};
 
-fn unknown(what: &str, name: &str) -> String {
+pub(super) fn unknown(what: &str, name: &str) -> String {
     let name = limits::cut(name, 200);
     format!("{what} `{name}` is not known to this version of the contract")
 }
@@ -66,8 +66,7 @@ pub(super) fn output_size(answer: &exports::on_llm_output::OutputAnswer) -> usiz
         Change::Pass => 0,
         Change::Replace(text) | Change::Other(text) => text.len(),
     };
-    let notes: usize = answer.annotations.iter().map(|note| note.key.len() + note.value.len()).sum();
-    change + notes + attributes_size(&answer.attributes)
+    change + annotations_size(&answer.annotations) + attributes_size(&answer.attributes)
 }
 
 /// An answer to `on-llm-output`.
@@ -83,22 +82,33 @@ pub(super) fn output(answer: exports::on_llm_output::OutputAnswer, mode: OutputM
         (Change::Other(name), OutputMode::Rewrite) => done.unusable = Some(unknown("the change", &name)),
         (Change::Other(name), OutputMode::Observe) => done.ignored.push(unknown("the change", &name)),
     }
-    let mut unsaid = 0_usize;
-    for (number, note) in answer.annotations.into_iter().enumerate() {
+    done.annotations = annotations(answer.annotations, &mut done.ignored);
+    done
+}
+
+/// The notes that can be used; `ignored` gets why others cannot.
+pub(super) fn annotations(notes: Vec<types::Annotation>, ignored: &mut Vec<String>) -> Vec<Annotation> {
+    let (mut done, mut unsaid) = (Vec::new(), 0_usize);
+    for (number, note) in notes.into_iter().enumerate() {
         match annotation(number, note) {
-            Ok(note) => done.annotations.push(note),
+            Ok(note) => done.push(note),
             // Hundreds of thousands of small ones fit in an answer; each would need a reason of its own in the report.
-            Err(_) if done.ignored.len() >= limits::ANNOTATIONS => unsaid += 1,
-            Err(why) => done.ignored.push(why),
+            Err(_) if ignored.len() >= limits::ANNOTATIONS => unsaid += 1,
+            Err(why) => ignored.push(why),
         }
     }
     if unsaid > 0 {
-        done.ignored.push(format!("{unsaid} more annotations"));
+        ignored.push(format!("{unsaid} more annotations"));
     }
     done
 }
 
-fn annotation(number: usize, note: exports::on_llm_output::Annotation) -> Result<Annotation, String> {
+/// Bytes of notes.
+pub(super) fn annotations_size(notes: &[types::Annotation]) -> usize {
+    notes.iter().map(|note| note.key.len() + note.value.len()).sum()
+}
+
+fn annotation(number: usize, note: types::Annotation) -> Result<Annotation, String> {
     let shown = limits::cut(&note.key, 40);
     if number >= limits::ANNOTATIONS {
         return Err(format!("annotation `{shown}`: more than {} annotations", limits::ANNOTATIONS));
@@ -148,7 +158,7 @@ fn part_size(part: &PartResult) -> usize {
     text + size_of::<Part>()
 }
 
-fn content_size(content: &ContentResult) -> usize {
+pub(super) fn content_size(content: &ContentResult) -> usize {
     let inside = match content {
         ContentResult::Text(text) | ContentResult::Other(text) => text.len(),
         ContentResult::Blob(blob) => blob_size(blob),
@@ -160,7 +170,7 @@ fn blob_size(blob: &BlobResult) -> usize {
     blob.id.len() + blob.media_type.len() + attributes_size(&blob.attributes)
 }
 
-fn attributes_size(attributes: &[(String, String)]) -> usize {
+pub(super) fn attributes_size(attributes: &[(String, String)]) -> usize {
     attributes.iter().map(|(key, value)| key.len() + value.len() + size_of::<(String, String)>()).sum()
 }
 
@@ -273,7 +283,7 @@ fn parts(returned: Vec<PartResult>, base: Option<&Message>) -> Result<Vec<Part>,
 /// This host passes no blobs to guests, so none can be returned.
 const NO_BLOB: &str = "a blob that was not in the message it came with";
 
-fn text_block(content: ContentResult) -> Result<String, String> {
+pub(super) fn text_block(content: ContentResult) -> Result<String, String> {
     match content {
         ContentResult::Text(text) => Ok(text),
         ContentResult::Blob(_) => Err(NO_BLOB.to_owned()),

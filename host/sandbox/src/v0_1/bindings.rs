@@ -21,6 +21,8 @@ wasmtime::component::bindgen!({
             include tidegate:extension/with-on-tag@0.1.0;
             include tidegate:extension/with-on-llm-output@0.1.0;
             include tidegate:extension/with-ttsr-triggered@0.1.0;
+            include tidegate:extension/with-on-tool-call@0.1.0;
+            include tidegate:extension/with-on-tool-result@0.1.0;
         }
     ",
     path: "../../sdk/wit/0.1.0",

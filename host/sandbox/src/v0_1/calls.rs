@@ -1,4 +1,4 @@
-//! The five callbacks of contract 0.1.0: what goes in, the way into the guest, what comes out.
+//! The callbacks of contract 0.1.0, those around calls of tools left out: what goes in, the way into the guest, what comes out.
 
 use std::future::Future;
 
@@ -14,6 +14,7 @@ use super::bindings::exports::tidegate::extension as exports;
 use super::bindings::tidegate::extension::types::{self, AttributeParam, Failure, ToolCallParam, Usage};
 use super::convert::{moment, small};
 use super::{Calls, answers, convert};
+use crate::discreet::Reasons;
 use crate::failure::Fault;
 use crate::guest::Guest;
 use crate::limits;
@@ -21,7 +22,7 @@ use crate::limits;
 /// One call of one callback, or of a tool.
 pub(crate) trait Call: Send {
     /// What the turn gets.
-    type Answer: Send;
+    type Answer: Send + Reasons;
 
     /// What is called, for reports and limits.
     fn called(&self) -> Called;
@@ -166,7 +167,7 @@ pub(crate) async fn migrate(calls: &Calls, store: &mut Store<Guest>, from: u32) 
 }
 
 /// Bytes that one callback may return.
-fn most(store: &Store<Guest>) -> usize {
+pub(super) fn most(store: &Store<Guest>) -> usize {
     store.data().plugin.limits.returned_bytes
 }
 

@@ -15,6 +15,7 @@ mod convert;
 mod powers;
 mod provider;
 mod register;
+mod tool_calls;
 
 use std::collections::BTreeSet;
 
@@ -31,6 +32,7 @@ use crate::interface::Interface;
 pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered, migrate};
 pub(crate) use self::provider::{Lines, ToolRun, ToolText, tools};
 pub(crate) use self::register::{RegisterFault, register};
+pub(crate) use self::tool_calls::{CallAsked, ResultGiven};
 
 /// The version that this host implements: components of the same minor version up to this one are accepted.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -49,6 +51,8 @@ const TEXT: &str = "on-plain-text";
 const TAG: &str = "on-tag";
 const OUTPUT: &str = "on-llm-output";
 const TTSR: &str = "ttsr-triggered";
+const TOOL_CALL: &str = "on-tool-call";
+const TOOL_RESULT: &str = "on-tool-result";
 
 /// The interface of a callback.
 pub(crate) fn interface(callback: CallbackKind) -> &'static str {
@@ -58,6 +62,8 @@ pub(crate) fn interface(callback: CallbackKind) -> &'static str {
         CallbackKind::Tag => TAG,
         CallbackKind::LlmOutput => OUTPUT,
         CallbackKind::TtsrTriggered => TTSR,
+        CallbackKind::ToolCall => TOOL_CALL,
+        CallbackKind::ToolResult => TOOL_RESULT,
     }
 }
 
@@ -91,6 +97,8 @@ pub(crate) struct Exports {
     tag: Option<exports::on_tag::GuestIndices>,
     output: Option<exports::on_llm_output::GuestIndices>,
     ttsr: Option<exports::ttsr_triggered::GuestIndices>,
+    tool_call: Option<exports::on_tool_call::GuestIndices>,
+    tool_result: Option<exports::on_tool_result::GuestIndices>,
     tools: Option<exports::tool_provider::GuestIndices>,
     migration: Option<exports::migration::GuestIndices>,
 }
@@ -102,6 +110,8 @@ pub(crate) struct Calls {
     tag: Option<exports::on_tag::Guest>,
     output: Option<exports::on_llm_output::Guest>,
     ttsr: Option<exports::ttsr_triggered::Guest>,
+    tool_call: Option<exports::on_tool_call::Guest>,
+    tool_result: Option<exports::on_tool_result::Guest>,
     tools: Option<exports::tool_provider::Guest>,
     migration: Option<exports::migration::Guest>,
 }
@@ -122,6 +132,12 @@ impl Exports {
                 .transpose()?,
             ttsr: has(CallbackKind::TtsrTriggered)
                 .then(|| exports::ttsr_triggered::GuestIndices::new(ready))
+                .transpose()?,
+            tool_call: has(CallbackKind::ToolCall)
+                .then(|| exports::on_tool_call::GuestIndices::new(ready))
+                .transpose()?,
+            tool_result: has(CallbackKind::ToolResult)
+                .then(|| exports::on_tool_result::GuestIndices::new(ready))
                 .transpose()?,
             tools: surface.provides_tools.then(|| exports::tool_provider::GuestIndices::new(ready)).transpose()?,
             migration: surface.migrates.then(|| exports::migration::GuestIndices::new(ready)).transpose()?,
@@ -147,6 +163,8 @@ impl Exports {
             tag: named(TAG, self.tag.as_ref().map(|at| at.load(&mut store, instance)))?,
             output: named(OUTPUT, self.output.as_ref().map(|at| at.load(&mut store, instance)))?,
             ttsr: named(TTSR, self.ttsr.as_ref().map(|at| at.load(&mut store, instance)))?,
+            tool_call: named(TOOL_CALL, self.tool_call.as_ref().map(|at| at.load(&mut store, instance)))?,
+            tool_result: named(TOOL_RESULT, self.tool_result.as_ref().map(|at| at.load(&mut store, instance)))?,
             tools: named(TOOL_PROVIDER, self.tools.as_ref().map(|at| at.load(&mut store, instance)))?,
             migration: named(MIGRATION, self.migration.as_ref().map(|at| at.load(&mut store, instance)))?,
         })

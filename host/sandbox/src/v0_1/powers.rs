@@ -104,8 +104,8 @@ impl imports::events::Host for Guest {
 }
 
 impl imports::tool_progress::Host for Guest {
-    fn report(&mut self, text: String) {
-        self.progress(text);
+    fn report(&mut self, percent: Option<f64>, text: String) {
+        self.progress(percent, text);
     }
 }
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{Called, ToolCall};
-use turn::ports::Progress;
+use turn::ports::{Progress, ProgressLine};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -21,16 +21,16 @@ use crate::tools::Listed;
 
 /// The lines that a running tool has reported and that nobody has seen yet.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Mutex<Vec<String>>);
+pub(crate) struct Lines(Mutex<Vec<(Option<f64>, String)>>);
 
 impl Lines {
-    pub(crate) fn push(&self, line: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    pub(crate) fn push(&self, percent: Option<f64>, line: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((percent, line));
     }
 
     fn show(&self, progress: Progress<'_>) {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        lines.iter().for_each(|line| progress(line));
+        lines.iter().for_each(|(percent, line)| progress(ProgressLine::new(line, *percent)));
     }
 }
 

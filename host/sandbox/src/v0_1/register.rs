@@ -150,6 +150,8 @@ fn callback(callback: theirs::Callback) -> Result<Asked, String> {
             (Callback::LlmOutput(mode), options.on_failure, None)
         }
         theirs::Callback::TtsrTriggered => (Callback::TtsrTriggered, None, None),
+        theirs::Callback::OnToolCall(options) => (Callback::ToolCall, options.on_failure, options.keep),
+        theirs::Callback::OnToolResult(options) => (Callback::ToolResult, options.on_failure, options.keep),
         theirs::Callback::Other(name) => return Err(unknown("the callback", &name)),
     };
     Ok(Asked { callback, on_failure, keep })

@@ -37,6 +37,8 @@ pub enum Registered {
     /// Mode: 0 observe, 1 rewrite, 2 other.
     LlmOutput(u8),
     TtsrTriggered,
+    ToolCall,
+    ToolResult,
     Other(&'static str),
 }
 
@@ -104,7 +106,7 @@ impl Guest {
     /// Encodes the module as a component of the contract.
     pub fn component(&self) -> Vec<u8> {
         let (mut map, mut edited) = (SourceMap::default(), 0);
-        for file in ["types", "callbacks", "powers", "tools", "worlds"] {
+        for file in ["types", "callbacks", "tool-callbacks", "powers", "tools", "worlds"] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sdk/wit/0.1.0/{file}.wit"));
             let mut text = std::fs::read_to_string(&path).unwrap().replace("0.1.0", self.version);
             for (from, to) in &self.edits {
@@ -230,9 +232,11 @@ impl Guest {
                     (3, *mode, Some(16))
                 }
                 Registered::TtsrTriggered => (4, 0, None),
+                Registered::ToolCall => (5, 0, Some(4)),
+                Registered::ToolResult => (6, 0, Some(4)),
                 Registered::Other(name) => {
                     put(4, memory.text(name));
-                    (5, 0, None)
+                    (7, 0, None)
                 }
             };
             if let (Some(policy), Some(at)) = (self.on_failure, policy_at) {
@@ -264,6 +268,8 @@ fn interface(kind: CallbackKind) -> (&'static str, usize) {
         CallbackKind::Tag => ("on-tag", 15),
         CallbackKind::LlmOutput => ("on-llm-output", 1),
         CallbackKind::TtsrTriggered => ("ttsr-triggered", 10),
+        CallbackKind::ToolCall => ("on-tool-call", 14),
+        CallbackKind::ToolResult => ("on-tool-result", 1),
     }
 }
 

@@ -117,7 +117,7 @@ impl Updates {
         self.shown = Shown::default();
         let calls = blocks.iter().filter_map(|block| match &block.kind {
             StreamKind::Tool { call, name } if block.complete => {
-                self.calls.announce(place, call, name, block.arguments.as_deref().unwrap_or("{}"))
+                self.calls.announce(place, call, name, block.shown_arguments().unwrap_or("{}"))
             }
             _ => None,
         });

@@ -91,7 +91,7 @@ impl Running<'_> {
         let mut answer = Answer::default();
         while let Some(event) = turn.next().await {
             if let Some(doing) = answer.take(&event.kind) {
-                progress(&format!("{agent}: {doing}"));
+                progress(format!("{agent}: {doing}").as_str().into());
             }
         }
         let report = turn.ended().await;

@@ -27,6 +27,8 @@ pub(crate) const ABOUT: &str = "Searches text files of the workspace for lines t
 /// Matching lines that are given when nothing else is asked for, and the most that can be.
 const DEFAULT_MATCHES: usize = 200;
 const MAX_MATCHES: usize = 2000;
+/// A search of so many files reports its progress.
+const MANY_FILES: usize = 100;
 /// The most lines of context on each side.
 const MAX_CONTEXT: usize = 20;
 /// The most bytes of one answer.
@@ -91,21 +93,42 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
     }
     let matcher = matcher(&arguments.pattern, arguments.ignore_case)?;
     let mut searcher = searcher(arguments.context.min(MAX_CONTEXT));
-    let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
-    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).min(MAX_MATCHES);
-    let mut found = Found { out: String::new(), matches: 0, most, stopped: None, skipped: Skipped::default() };
-    let mut looked = 0;
-    for one in walk::places(access, &place.absolute, arguments.include_ignored)? {
-        if access.is_stopped() || found.stopped.is_some() {
+    let glob = arguments.glob.as_deref().map(find::glob).transpose()?;
+    let by_name = !arguments.glob.as_deref().unwrap_or_default().contains('/');
+    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES);
+    let mut found = Found { out: String::new(), matches: 0, most, full: false, skipped: Skipped::default() };
+    let mut files = Vec::new();
+    for (looked, entry) in walk::files(access, &place.absolute, arguments.include_ignored).enumerate() {
+        if access.is_stopped() || looked >= walk::MAX_FILES {
             break;
         }
-        looked += 1;
-        if looked > walk::MAX_FILES {
-            found.stopped = Some(Stop::Files);
-        } else if matches!(one, Place::Unread(_) | Place::BadIgnore(_))
-            || glob.as_ref().is_none_or(|glob| glob.is_match(&place.absolute, one.path()))
-        {
-            found.look_into(shared, access, &one, (&matcher, &mut searcher));
+        let Ok(file) = entry else {
+            found.skipped.unread += 1;
+            continue;
+        };
+        let below = if by_name {
+            Path::new(file.file_name().unwrap_or_default())
+        } else {
+            file.strip_prefix(&place.absolute).unwrap_or(&file)
+        };
+        if glob.as_ref().is_none_or(|glob| glob.is_match(below)) {
+            files.push(file);
+        }
+    }
+    for (searched, file) in files.iter().enumerate() {
+        if access.is_stopped() || found.full {
+            break;
+        }
+        report(access, searched, files.len());
+        let name = shared.workspace.relative(file);
+        if shared.policy.hides(&name) {
+            found.skipped.hidden += 1;
+            continue;
+        }
+        let Some(text) = load(access, file, &mut found.skipped) else { continue };
+        let mut sink = FileSink { found: &mut found, name: &name, before: String::new(), is_first: true };
+        if searcher.search_slice(&matcher, text.as_bytes(), &mut sink).is_err() {
+            found.skipped.unread += 1;
         }
     }
     let is_whole = arguments.include_ignored || found.stopped.is_some() || found.matches > 0;
@@ -113,30 +136,21 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
     Ok(said(told(found, arguments, left_out)))
 }
 
-impl Found {
-    fn look_into(
-        &mut self,
-        shared: &Shared,
-        access: &Access,
-        place: &Place,
-        (matcher, searcher): (&RegexMatcher, &mut Searcher),
-    ) {
-        let relative = shared.workspace.relative(place.path());
-        let name = shown(&relative);
-        let loaded = match place {
-            Place::Link(_) => Err(Reason::Link),
-            Place::Special(_) => Err(Reason::Special),
-            Place::Unread(_) => Err(Reason::Unread),
-            Place::BadIgnore(_) => Err(Reason::BadIgnore),
-            Place::File(_) if shared.policy.hides(&relative) => Err(Reason::Restricted),
-            Place::File(path) => load(access, path),
-        };
-        let (bytes, encoding) = match loaded {
-            Ok(loaded) => loaded,
-            Err(reason) => return self.skipped.add(reason, &name),
-        };
-        if encoding == Encoding::Other {
-            self.skipped.add(Reason::Encoding, &name);
+/// Reports each tenth of the files that has been searched, where there are many.
+fn report(access: &Access, searched: usize, all: usize) {
+    let tenths = |searched: usize| searched * 10 / all;
+    if all >= MANY_FILES && searched > 0 && tenths(searched) > tenths(searched - 1) {
+        let percent = (tenths(searched) * 10) as f64;
+        access.report(format!("searched {searched} of {all} files"), percent);
+    }
+}
+
+/// The file's text; `None` where it is none, or cannot be read, which is counted.
+fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
+    match access.status(path) {
+        Ok(Some(status)) if status.bytes > MAX_FILE_BYTES => {
+            skipped.large += 1;
+            return None;
         }
         let mut sink = FileSink { found: self, matcher, name: &name, before: String::new(), is_first: true };
         if searcher.search_slice(matcher, &bytes, &mut sink).is_err() {

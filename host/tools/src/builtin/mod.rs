@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::Files;
+use turn::ports::{Files, Progress};
 
 pub(crate) use shell::run_in_terminal;
 pub use shell::{CommandVariables, looks_secret};
@@ -181,13 +181,13 @@ pub(crate) async fn run(
     shared: &Arc<Shared>,
     files: &Arc<dyn Files>,
     decoded: &Arc<Decoded>,
-    progress: &(dyn Fn(&str) + Send + Sync),
+    progress: Progress<'_>,
 ) -> Result<ToolOutput, Failure> {
     if let Decoded::Shell(arguments) = &**decoded {
-        return shell::run(shared, arguments, progress).await;
+        return shell::run(shared, arguments, &|line: &str| progress(line.into())).await;
     }
     let (shared, decoded) = (Arc::clone(shared), Arc::clone(decoded));
-    blocking::run(files, move |access| on_files(&shared, &decoded, access)).await
+    blocking::run(files, progress, move |access| on_files(&shared, &decoded, access)).await
 }
 
 /// Runs a call that only works on files.

@@ -38,8 +38,10 @@ pub struct Answer {
     pub(crate) shown: String,
     /// Bytes of `shown` that belong to an earlier message.
     pub(super) shown_before: usize,
-    /// For which streams what the user saw is kept.
+    /// Of what the user saw is kept.
     pub(crate) keeping: Keeping,
+    /// Nothing of a call's arguments is shown before extensions have had them.
+    pub(crate) hides_calls: bool,
     /// The number of the next chunk shown.
     pub(crate) pieces: u32,
     /// Some of its reasoning was shown.
@@ -57,6 +59,10 @@ pub struct Block {
     pub(super) text: String,
     /// Of thinking, where it is kept: what the user saw.
     pub(super) shown: String,
+    /// Of a call that extensions have had: what is shown of its arguments.
+    pub(super) checked: Option<String>,
+    /// Of a call: its arguments are not those that the model wrote.
+    pub(super) changed: bool,
     /// Bytes of the block that were received.
     pub(super) bytes: u64,
     /// Bytes of the answer's text that were received before the block.
@@ -64,6 +70,12 @@ pub struct Block {
     pub(crate) signature: Option<String>,
     pub(crate) redacted: bool,
     ended: bool,
+}
+
+impl Block {
+    pub(super) fn is_complete(&self) -> bool {
+        self.ended
+    }
 }
 
 /// What is kept of an answer that was stopped.
@@ -117,6 +129,8 @@ impl Answer {
             kind,
             text: String::new(),
             shown: String::new(),
+            checked: None,
+            changed: false,
             bytes: 0,
             text_before: self.text.len(),
             signature: None,
@@ -157,7 +171,7 @@ impl Answer {
     /// The provider restarted `void`, which this answer replaces: what was shown and counted of it remains so.
     pub(super) fn follow(&mut self, void: &Self) {
         self.model.clone_from(&void.model);
-        self.keeping = void.keeping;
+        (self.keeping, self.hides_calls) = (void.keeping, void.hides_calls);
         (self.pieces, self.reasoned, self.most_tokens) = (void.pieces, void.reasoned, void.most_tokens);
         self.count(void.usage);
     }
@@ -404,7 +418,10 @@ impl Answer {
         let prefix = Some(self.prefix as u64).filter(|bytes| *bytes > 0).map(text);
         let list = |block: &Block| {
             let mut listed = AnswerBlock::prose(block.kind.clone(), block.bytes);
-            listed.arguments = block.kind.is_tool().then(|| block.text.clone());
+            if block.kind.is_tool() {
+                let (arguments, shown) = self.kept_arguments(block);
+                (listed.arguments, listed.shown, listed.changed) = (Some(arguments), shown, block.changed);
+            }
             listed.complete = block.ended;
             if block.kind == StreamKind::Thinking {
                 listed.bytes = self.kept_thinking(block).len() as u64;

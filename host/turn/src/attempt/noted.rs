@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flow::{Action, CallId, Delta, RuleMatch, StopReason, StreamKind, ToolCall};
+use flow::{Action, CallId, Delta, Keeping, RuleMatch, StopReason, StreamKind, ToolCall};
 
 use super::{Attempt, Context, Effect, Ending, Prefix};
 
@@ -26,8 +26,14 @@ pub struct CallNotes {
 impl Noted {
     /// What rules find in a call whose arguments are complete, as in those that a model streams. A call for which an answer would
     /// have been stopped is refused. `effects` gets what is to be reported of it.
-    pub fn of_call(rules: &mut rules::RuleSession, call: &ToolCall, effects: &mut Vec<Effect>) -> Self {
+    pub fn of_call(
+        rules: &mut rules::RuleSession,
+        keeping: Keeping,
+        call: &ToolCall,
+        effects: &mut Vec<Effect>,
+    ) -> Self {
         let mut attempt = Attempt::new(rules, Prefix::default(), effects);
+        attempt.answer.keeping = keeping;
         let block = 0;
         let kind = StreamKind::Tool { call: call.id.clone(), name: call.name.clone() };
         let deltas = [
@@ -99,6 +105,17 @@ impl Noted {
 }
 
 impl CallNotes {
+    /// Adds what was noted about other arguments of the call: one match for each rule.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for (own, more) in [(&mut self.refusals, other.refusals), (&mut self.reminders, other.reminders)] {
+            for found in more {
+                if !own.iter().any(|known| known.rule == found.rule) {
+                    own.push(found);
+                }
+            }
+        }
+    }
+
     /// The violations for which the call does not run, which use their rules up. That a call could not be read is none.
     pub fn violations(&self) -> Vec<RuleMatch> {
         self.refusals.iter().filter(|found| !found.evidence.unread).cloned().collect()

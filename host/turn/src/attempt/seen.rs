@@ -38,6 +38,30 @@ impl Answer {
         }
     }
 
+    /// This is shown of the arguments of the complete calls, in their order. Where that is kept, it takes the place of the arguments.
+    pub(crate) fn show_calls<'s>(&mut self, shown: impl Iterator<Item = &'s str>) {
+        let keeps = self.keeping.calls;
+        let calls = self.blocks.iter_mut().filter(|block| block.kind.is_tool() && block.is_complete());
+        for (block, shown) in calls.zip(shown) {
+            if keeps && block.text != shown {
+                shown.clone_into(&mut block.text);
+                block.changed = true;
+            }
+            block.checked = Some(shown.to_owned());
+        }
+    }
+
+    /// The arguments of a call as they are recorded, and what is shown of them, where that is another text. Those of a call that
+    /// extensions have not had are hidden where one has to see them first.
+    pub(super) fn kept_arguments(&self, block: &Block) -> (String, Option<String>) {
+        match &block.checked {
+            Some(shown) => (block.text.clone(), (*shown != block.text).then(|| shown.clone())),
+            None if self.keeping.calls => (String::new(), None),
+            None if self.hides_calls => (block.text.clone(), Some(String::new())),
+            None => (block.text.clone(), None),
+        }
+    }
+
     /// What the user saw takes the place of the text, where that is what is kept.
     pub(crate) fn keep_shown(&mut self) {
         if !self.keeping.answer || self.seen() == self.text {

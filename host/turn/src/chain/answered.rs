@@ -1,6 +1,6 @@
-//! What the answers of the five callbacks have in common: an outcome for the report, and whether they can be used.
+//! What the answers of callbacks have in common: an outcome for the report, and whether they can be used.
 
-use flow::{CallbackOutcome, InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
+use flow::{CallAnswer, CallbackOutcome, InputAnswer, OutputAnswer, ResultAnswer, TagAnswer, TextAnswer};
 
 /// The answer of a callback.
 pub(crate) trait Answered {
@@ -56,6 +56,37 @@ impl Answered for TagAnswer {
 }
 
 impl Answered for OutputAnswer {
+    fn outcome(&self) -> CallbackOutcome {
+        if self.replace.is_some() {
+            CallbackOutcome::Changed
+        } else if self.unusable.is_none() && self.ignored.is_empty() {
+            CallbackOutcome::Passed
+        } else {
+            let all: Vec<&str> = self.unusable.iter().chain(&self.ignored).map(String::as_str).collect();
+            CallbackOutcome::Ignored(all.join("; "))
+        }
+    }
+
+    fn unusable(&self) -> Option<&str> {
+        self.unusable.as_deref()
+    }
+}
+
+impl Answered for CallAnswer {
+    fn outcome(&self) -> CallbackOutcome {
+        match self {
+            Self::Pass => CallbackOutcome::Passed,
+            Self::Replace(_) | Self::Deny { .. } => CallbackOutcome::Changed,
+            Self::Ignored(why) => CallbackOutcome::Ignored(why.clone()),
+        }
+    }
+
+    fn unusable(&self) -> Option<&str> {
+        if let Self::Ignored(why) = self { Some(why) } else { None }
+    }
+}
+
+impl Answered for ResultAnswer {
     fn outcome(&self) -> CallbackOutcome {
         if self.replace.is_some() {
             CallbackOutcome::Changed

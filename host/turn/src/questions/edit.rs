@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use flow::{Ambiguous, Permission, Preview, RuleMatch, ToolCall};
+use flow::{Ambiguous, Keeping, Permission, Preview, RuleMatch, ToolCall};
 use rules::{RuleSession, RuleSet};
 
 use super::schema;
-use crate::attempt::{Effect, Noted};
+use crate::attempt::{CallNotes, Effect, Noted};
 use crate::ports::Tools;
 
 /// Bytes of edited arguments: more than any tool takes.
@@ -74,9 +74,36 @@ pub(crate) struct Checks {
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) rules: Arc<RuleSet>,
     pub(crate) agent: String,
+    /// Of what is found only that is told which was seen.
+    pub(crate) keeping: Keeping,
+}
+
+impl Edit {
+    /// Rules remind of the arguments that extensions have put in the place of these, too.
+    pub(crate) fn remind(&mut self, checks: &Checks, more: Vec<RuleMatch>) {
+        self.reminders.extend(more);
+        self.reminder = (!self.reminders.is_empty()).then(|| checks.session().tool_reminder(&self.reminders));
+    }
 }
 
 impl Checks {
+    /// A rule that was used before forbids what it forbids: whoever writes these arguments has not read its reminder.
+    fn session(&self) -> RuleSession {
+        let mut rules = RuleSession::of_agent(Arc::clone(&self.rules), &self.agent);
+        rules.declare_paths(&self.tools.specs());
+        rules
+    }
+
+    /// What rules find in arguments that the model did not write. `found` gets what is to be reported.
+    pub(crate) fn notes(&self, call: &ToolCall, found: &mut Vec<Effect>) -> CallNotes {
+        Noted::of_call(&mut self.session(), self.keeping, call, found).take_call(&call.id)
+    }
+
+    /// What the model reads of a call that rules forbid.
+    pub(crate) fn reminder(&self, refusals: &[RuleMatch]) -> String {
+        self.session().reminder(refusals)
+    }
+
     /// Checks the arguments that a person has written in the place of those of `call`. `found` gets what is to be reported where rules
     /// refuse them.
     pub(super) fn edit(&self, call: &ToolCall, arguments: String, found: &mut Vec<Effect>) -> Result<Edit, EditError> {
@@ -96,15 +123,12 @@ impl Checks {
             let conforms = schema::check(&spec.parameters, &value);
             conforms.map_err(|problems| EditError::Schema { tool: call.name.clone(), problems })?;
         }
-        // A rule that was used before forbids what it forbids: the person has not read its reminder.
-        let mut rules = RuleSession::of_agent(Arc::clone(&self.rules), &self.agent);
-        rules.declare_paths(&specs);
-        let notes = Noted::of_call(&mut rules, &call, found).take_call(&call.id);
+        let notes = self.notes(&call, found);
         if !notes.refusals.is_empty() {
             return Err(EditError::Rules { matches: notes.refusals });
         }
         let reminders = notes.reminders;
-        let reminder = (!reminders.is_empty()).then(|| rules.tool_reminder(&reminders));
+        let reminder = (!reminders.is_empty()).then(|| self.session().tool_reminder(&reminders));
         let prepared = self.tools.prepare(&call);
         let (permission, always) = (prepared.permission(), prepared.always());
         drop(prepared);

@@ -16,6 +16,10 @@ impl Turn<'_> {
     /// The answer of the model is complete.
     pub(super) async fn accept(&mut self, segments: Segments) -> Result<(), Stop> {
         let live = !self.session.caller.chains.has_rewriter();
+        let calls = self.check_calls(&self.attempt.answer.calls()).await?;
+        if !self.session.caller.chains.calls.is_empty() {
+            self.attempt.answer.show_calls(calls.iter().map(|one| one.shown.as_str()));
+        }
         let (processed, text) = self.complete(segments, live).await?;
         let message = self.attempt.answer.message(&text);
         self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
@@ -25,7 +29,7 @@ impl Turn<'_> {
         self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::None;
         self.phase = match message {
-            Some(answer) => Phase::Calling { answer, results: Vec::new() },
+            Some(answer) => Phase::Calling { answer, calls, results: Vec::new() },
             None => Phase::Between,
         };
         Ok(())

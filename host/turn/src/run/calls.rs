@@ -10,10 +10,11 @@ use flow::{Action, CallId, EventKind, QuestionId, RuleMatch, ToolCall};
 use super::interrupt::Injection;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::CallNotes;
+use crate::found;
 use crate::history::settled;
 use crate::ports::EventSink;
 use crate::questions::{Asking, Checks};
-use crate::tools::{Batch, CallEffects, Candidate, Course, Ran};
+use crate::tools::{self, Batch, CallEffects, Candidate, Checked, Course, Ran};
 
 impl Turn<'_> {
     /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits
@@ -24,17 +25,17 @@ impl Turn<'_> {
     /// The transcript cannot be written: no further call runs.
     pub(super) async fn run_calls(
         &mut self,
-        calls: &[ToolCall],
+        calls: &[Checked],
         earlier: Vec<(CallId, QuestionId)>,
     ) -> Result<(), Stop> {
         let tools = Arc::clone(&self.session.parts.tools);
         // Dropping it cancels the questions that are open.
         let mut batch = self.batch(earlier);
         let mut candidates: Vec<(Candidate<'_>, CallNotes)> = Vec::with_capacity(calls.len());
-        for call in self.run_order(calls) {
+        for checked in self.run_order(calls) {
             checkpoint(self.cancel).await;
-            let notes = self.attempt.noted.take_call(&call.id);
-            candidates.push((batch.look(&*tools, call, self.effects(&notes)).await, notes));
+            let notes = self.call_notes(&batch.checks, checked);
+            candidates.push((batch.look(&*tools, checked, self.effects(&notes)).await, notes));
         }
         checkpoint(self.cancel).await;
         let candidates: Vec<_> =
@@ -62,22 +63,39 @@ impl Turn<'_> {
                     ran = batch.run(candidate) => ran,
                 }
             };
-            self.note_result(notes, ran);
+            let failure = self.note_result(notes, ran);
             self.recorded().await?;
+            failure.map_or(Ok(()), Err)?;
         }
         self.settle_calls();
         Ok(())
+    }
+
+    /// Gives calls of the model to the extensions, in their order.
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(super) async fn check_calls(&self, calls: &[ToolCall]) -> Result<Vec<Checked>, Stop> {
+        let caller = Arc::clone(&self.session.caller);
+        let mut checked = Vec::with_capacity(calls.len());
+        for call in calls {
+            checked.push(tools::check(&caller, call, false).await?);
+        }
+        Ok(checked)
     }
 
     fn batch(&self, earlier: Vec<(CallId, QuestionId)>) -> Batch {
         let session = &*self.session;
         let (tools, agent) = (Arc::clone(&session.parts.tools), session.rules.agent().to_owned());
         let rules = Arc::clone(session.rules.rules());
-        let checks = Arc::new(Checks { tools: Arc::clone(&tools), rules, agent: agent.clone() });
+        let keeping = session.caller.chains.keeping;
+        let checks = Arc::new(Checks { tools: Arc::clone(&tools), rules, agent: agent.clone(), keeping });
         let questions = (session.questions.clone(), session.parts.settings.questions);
         let (confirm, clock) = (Arc::clone(&session.parts.confirm), Arc::clone(&session.parts.clock));
         Batch {
             hub: Arc::clone(&session.hub),
+            caller: Arc::clone(&session.caller),
+            checks: Arc::clone(&checks),
             tools,
             journal: session.journal.clone(),
             asking: Asking::new(questions, confirm, clock, checks, session.journal.clone()),
@@ -91,6 +109,18 @@ impl Turn<'_> {
         }
     }
 
+    /// What rules have found in a call: in the arguments as the model wrote them, and as they will run.
+    fn call_notes(&mut self, checks: &Checks, checked: &Checked) -> CallNotes {
+        let mut notes = self.attempt.noted.take_call(&checked.call.id);
+        if !checked.by.is_empty() {
+            let mut found = Vec::new();
+            notes.absorb(checks.notes(&checked.call, &mut found));
+            found::emit(&self.session.hub, &found);
+            self.count_found(&found);
+        }
+        notes
+    }
+
     fn effects(&self, notes: &CallNotes) -> CallEffects {
         let rules = &self.session.rules;
         CallEffects {
@@ -99,8 +129,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A call has its result: the reminders in it went to the model.
-    fn note_result(&mut self, notes: CallNotes, Ran { result, reminded, found }: Ran) {
+    /// A call has its result: the reminders in it went to the model. Returns the failure of a `required` extension.
+    fn note_result(&mut self, notes: CallNotes, Ran { result, reminded, found, failure }: Ran) -> Option<Stop> {
         self.count_found(&found);
         self.session.rules.release(&notes.unread());
         let violations = notes.violations();
@@ -116,15 +146,17 @@ impl Turn<'_> {
         if let Phase::Calling { results, .. } = &mut self.phase {
             results.push(result);
         }
+        failure.map(Stop::from)
     }
 
     /// The calls in the order in which to run them. An order that omits or repeats a call is
     /// reported and not used.
-    fn run_order<'c>(&self, calls: &'c [ToolCall]) -> Vec<&'c ToolCall> {
+    fn run_order<'c>(&self, calls: &'c [Checked]) -> Vec<&'c Checked> {
         if calls.len() < 2 {
             return calls.iter().collect();
         }
-        let order = self.session.parts.tools.order(calls);
+        let as_they_run: Vec<ToolCall> = calls.iter().map(|one| one.call.clone()).collect();
+        let order = self.session.parts.tools.order(&as_they_run);
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if !sorted.into_iter().eq(0..calls.len()) {
@@ -143,7 +175,7 @@ impl Turn<'_> {
         if !matches!(self.phase, Phase::Calling { .. }) {
             return;
         }
-        let Phase::Calling { answer, results } = std::mem::take(&mut self.phase) else { return };
+        let Phase::Calling { answer, results, .. } = std::mem::take(&mut self.phase) else { return };
         settled(answer, results).into_iter().for_each(|message| self.session.remember(message));
     }
 

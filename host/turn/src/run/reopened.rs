@@ -16,6 +16,9 @@ const UNKNOWN: &str =
 const NOT_RUN: &str =
     "not run: the session ended before this call ran, and the user has continued with another message";
 
+/// The result of a call that extensions or rules can have refused, in words that are not recorded.
+const CHANGED: &str = "not run: the session ended before this call ran. Call it again if you still want it to run";
+
 impl Turn<'_> {
     /// Takes over the calls that have no result yet. Where the turn has an input, they do not run.
     pub(crate) fn take_open_calls(&mut self, has_input: bool) {
@@ -34,7 +37,7 @@ impl Turn<'_> {
         let unanswered = |call: &&ToolCall| !results.iter().any(|result| result.call == call.id);
         let (unknown, rest): (Vec<ToolCall>, Vec<ToolCall>) =
             answer.tool_calls().filter(unanswered).cloned().partition(|call| begun.contains(&call.id));
-        self.phase = Phase::Calling { answer, results };
+        self.phase = Phase::Calling { answer, calls: Vec::new(), results };
         let edit = |id: &CallId| edited.iter().rev().find(|(known, _)| known == id).map(|(_, to)| edit_note(to));
         for call in &unknown {
             self.settle_open_call(call, CallResult::none(UNKNOWN).after(edit(&call.id)));
@@ -63,11 +66,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs the calls that had not begun, as if their answer had just been accepted: rules watch them again, and persons are asked
-    /// again, each question under the id that it had. Returns whether there were any calls without a result.
+    /// Runs the calls that had not begun, as if their answer had just been accepted: rules and extensions get them again, and persons are
+    /// asked again, each question under the id that it had. Returns whether there were any calls without a result.
     pub(super) async fn reopen(&mut self) -> Result<bool, Stop> {
-        let Some(OpenCalls { questions, denied, .. }) = &self.reopened else { return Ok(false) };
-        let (mut questions, denied) = (questions.clone(), denied.clone());
+        let Some(OpenCalls { mut questions, denied, changed, .. }) = self.reopened.clone() else { return Ok(false) };
         self.barrier().await?;
         let Some(mut calls) = self.begin_open_calls() else { return Ok(false) };
         // What a person has denied stays denied.
@@ -77,13 +79,22 @@ impl Turn<'_> {
                 questions.retain(|(known, _)| *known != id);
             }
         }
+        // What extensions and rules have made of the arguments that the model wrote cannot be repeated with others. Where a person was
+        // asked, nothing forbade the call.
+        let is_unknown =
+            |call: &ToolCall| changed.contains(&call.id) && !questions.iter().any(|(id, _)| *id == call.id);
+        for call in calls.extract_if(.., |call| is_unknown(call)).collect::<Vec<_>>() {
+            self.settle_open_call(&call, CallResult::none(CHANGED));
+        }
         for call in &calls {
             let mut effects = Vec::new();
-            let noted = Noted::of_call(&mut self.session.rules, call, &mut effects);
+            let keeping = self.session.caller.chains.keeping;
+            let noted = Noted::of_call(&mut self.session.rules, keeping, call, &mut effects);
             found::emit(&self.session.hub, &effects);
             self.count_found(&effects);
             self.attempt.noted.absorb(noted);
         }
+        let calls = self.check_calls(&calls).await?;
         self.run_calls(&calls, questions).await?;
         self.attempt.answer = crate::attempt::Answer::default();
         Ok(true)

@@ -1,37 +1,50 @@
 //! Calls that do not run, and what the model reads about calls that a person has decided about.
 
-use flow::{Ambiguous, Confirmation, ToolCall, ToolOutput};
+use flow::{Ambiguous, CallFailure, Confirmation, PluginId, ToolCall, ToolOutput};
 
 /// Bytes of edited arguments that the model reads; the rest is left out.
 const MAX_EDIT: usize = 16 << 10;
 
 /// A call that does not run.
+#[derive(Debug)]
 pub(super) struct Refusal {
     /// The kind of error, for the span of the call.
     kind: &'static str,
     /// For the model.
     reason: String,
+    /// The failure of a `required` extension, which ends the turn.
+    pub(super) failure: Option<CallFailure>,
 }
 
 impl Refusal {
+    fn new(kind: &'static str, reason: String) -> Self {
+        Self { kind, reason, failure: None }
+    }
+
+    /// An extension that is `required` has failed.
+    pub(super) fn failed(failure: CallFailure) -> Self {
+        let reason = format!("not run: the extension `{}` failed", failure.plugin);
+        Self { failure: Some(failure), ..Self::new("extension_failed", reason) }
+    }
+
     /// Rules forbid it.
     pub(super) fn blocked(reason: String) -> Self {
-        Self { kind: "blocked", reason }
+        Self::new("blocked", reason)
     }
 
     /// Permissions or a person forbid it.
     pub(super) fn denied(reason: String) -> Self {
-        Self { kind: "denied", reason }
+        Self::new("denied", reason)
     }
 
     /// Its arguments cannot be used.
     pub(super) fn invalid(reason: String) -> Self {
-        Self { kind: "invalid_arguments", reason }
+        Self::new("invalid_arguments", reason)
     }
 
     /// The transcript cannot be written.
     pub(super) fn not_recorded(reason: String) -> Self {
-        Self { kind: "not_recorded", reason }
+        Self::new("not_recorded", reason)
     }
 
     /// What was decided about it is no approval.
@@ -49,6 +62,11 @@ impl Refusal {
         })
     }
 
+    /// The same refusal; its failure, where there is one, is with the first.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.kind, self.reason.clone())
+    }
+
     /// What the model reads.
     pub(super) fn reason(&self) -> String {
         self.reason.clone()
@@ -62,10 +80,23 @@ impl Refusal {
 
 /// What the model reads before the result of a call whose arguments a person has edited: the history has those that it wrote.
 pub(crate) fn edit_note(arguments: &str) -> String {
+    format!("The user edited the arguments of this call before it ran. It ran with: {}", shortened(arguments))
+}
+
+/// What the model reads before the result of a call whose arguments extensions have replaced. `arguments`: those that ran, where the
+/// history has those that the model wrote.
+pub(super) fn changed_note(by: &[PluginId], arguments: Option<&str>) -> String {
+    let names = by.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let whose = if by.len() == 1 { "The extension" } else { "The extensions" };
+    let ran = arguments.map(|arguments| format!(". It ran with: {}", shortened(arguments))).unwrap_or_default();
+    format!("{whose} {names} changed the arguments of this call before it ran{ran}")
+}
+
+fn shortened(arguments: &str) -> String {
     let end = arguments.floor_char_boundary(MAX_EDIT);
     let rest = arguments.len() - end;
     let cut = if rest == 0 { String::new() } else { format!("… ({rest} more bytes)") };
-    format!("The user edited the arguments of this call before it ran. It ran with: {}{cut}", &arguments[..end])
+    format!("{}{cut}", &arguments[..end])
 }
 
 /// What the model reads of a call that was stopped because the user interrupted, or of one that had not begun.
@@ -75,6 +106,10 @@ pub(super) fn interrupted(was_running: bool) -> &'static str {
     } else {
         "not run: the user interrupted before this call began"
     }
+}
+
+pub(super) fn not_an_object(call: &ToolCall) -> String {
+    format!("the arguments of `{}` are not valid: write one JSON object, with a member for each argument.", call.name)
 }
 
 pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flow::{EventKind, ToolCall, ToolOutput, ToolResult};
+use flow::{Annotation, EventKind, PluginId, ToolCall, ToolOutput, ToolResult};
 
 use crate::events::Hub;
 use crate::ports::EventSink;
@@ -18,13 +18,21 @@ pub(crate) struct CallResult {
     pub(super) ran: Option<Duration>,
     /// How long persons were waited for; `None`: nobody was asked.
     pub(super) waited: Option<Duration>,
+    /// What the tool gave, where extensions have changed it and that is kept.
+    pub(super) original: Option<String>,
+    /// What extensions noted about it.
+    pub(super) annotations: Vec<(PluginId, Annotation)>,
 }
 
 impl CallResult {
     /// The result of a call whose tool has given none. `why`: for the model.
     pub(crate) fn none(why: impl Into<String>) -> Self {
-        let output = ToolOutput { content: why.into(), diff: None, is_error: true };
-        Self { output, before: None, ran: None, waited: None }
+        Self::of(ToolOutput { content: why.into(), diff: None, is_error: true })
+    }
+
+    /// This result, with nothing else known of the call.
+    pub(super) fn of(output: ToolOutput) -> Self {
+        Self { output, before: None, ran: None, waited: None, original: None, annotations: Vec::new() }
     }
 
     /// The model reads these notes before the output, each as a paragraph.
@@ -36,7 +44,7 @@ impl CallResult {
 
     /// Reports the result of `call`. Returns what joins the conversation.
     pub(crate) fn emit(self, call: &ToolCall, hub: &Hub) -> ToolResult {
-        let Self { output: ToolOutput { content, diff, is_error }, before, ran, waited } = self;
+        let Self { output: ToolOutput { content, diff, is_error }, before, ran, waited, original, annotations } = self;
         hub.emit(EventKind::ToolCallResult {
             call: call.id.clone(),
             tool: call.name.clone(),
@@ -46,6 +54,8 @@ impl CallResult {
             is_error,
             duration_ms: ran.map(millis),
             waited_ms: waited.map(millis),
+            original,
+            annotations,
         });
         ToolResult { call: call.id.clone(), content: before.into_iter().chain([content]).collect(), is_error }
     }

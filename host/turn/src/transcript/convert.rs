@@ -114,9 +114,31 @@ impl Body {
             Kind::ToolCallProgress { call, message, percent } => {
                 body!(ToolCallProgress { call_id: call, progress: percent, message })
             }
-            Kind::ToolCallResult { call, tool, output, reminder, diff, is_error, duration_ms, waited_ms } => {
-                let error = is_error.then_some(output);
-                body!(ToolCallResult { call_id: call, tool, output, error, reminder, diff, duration_ms, waited_ms })
+            Kind::ToolCallResult {
+                call,
+                tool,
+                output,
+                reminder,
+                diff,
+                is_error,
+                duration_ms,
+                waited_ms,
+                original,
+                annotations,
+            } => {
+                let (error, annotations) = (is_error.then_some(output), listed(annotations));
+                body!(ToolCallResult {
+                    call_id: call,
+                    tool,
+                    output,
+                    error,
+                    reminder,
+                    diff,
+                    duration_ms,
+                    waited_ms,
+                    original,
+                    annotations,
+                })
             }
             Kind::ToolConfirmationRequested {
                 question,

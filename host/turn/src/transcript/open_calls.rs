@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use flow::{CallId, Confirmation, Message, QuestionId, ToolResult};
 
-use super::{Body, Record, Resumed, values};
+use super::payload::Block;
+use super::{Body, Record, Resumed};
 
 /// The calls of an accepted answer that had no result when their process ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,10 +17,12 @@ pub struct OpenCalls {
     pub results: Vec<ToolResult>,
     /// The calls that had begun to run.
     pub begun: Vec<CallId>,
-    /// The last question about each call that was asked about with the arguments that the model wrote.
+    /// The last question about each call that was asked about before a person has edited its arguments.
     pub questions: Vec<(CallId, QuestionId)>,
     /// The calls that a person has denied.
     pub denied: Vec<(CallId, Confirmation)>,
+    /// The calls whose arguments are not those that the model wrote, which are not recorded.
+    pub changed: Vec<CallId>,
     /// The arguments that a person has written for calls, oldest first.
     pub edited: Vec<(CallId, String)>,
 }
@@ -29,9 +32,11 @@ pub struct OpenCalls {
 pub(super) struct Calling(OpenCalls);
 
 impl Calling {
-    pub(super) fn new(answer: Message) -> Self {
+    pub(super) fn new(answer: Message, blocks: &[Block]) -> Self {
+        let changed = blocks.iter().filter(|block| block.changed == Some(true));
+        let changed = changed.filter_map(|block| block.call_id.as_deref().map(CallId::new)).collect();
         let (results, begun, questions) = (Vec::new(), Vec::new(), Vec::new());
-        Self(OpenCalls { answer, results, begun, questions, denied: Vec::new(), edited: Vec::new() })
+        Self(OpenCalls { answer, results, begun, questions, denied: Vec::new(), changed, edited: Vec::new() })
     }
 
     /// Takes the next record after that of the answer.
@@ -47,8 +52,9 @@ impl Calling {
             Body::ToolConfirmationRequested(asked) => {
                 let call = CallId::new(asked.call_id.as_str());
                 own.questions.retain(|(known, _)| *known != call);
-                let is_own =
-                    own.answer.tool_calls().any(|own| own.id == call && values::input(&own.arguments) == asked.input);
+                // A question after an edit is about other arguments than the next process asks about.
+                let is_edited = own.edited.iter().any(|(known, _)| *known == call);
+                let is_own = !is_edited && own.answer.tool_calls().any(|own| own.id == call);
                 if let Some(id) = asked.question_id.as_deref().filter(|_| is_own) {
                     own.questions.push((call, QuestionId::new(id)));
                 }

@@ -326,7 +326,7 @@ impl Rebuild {
                     }
                     _ => Some(Message::text(Role::Assistant, origin, text)),
                 };
-                self.calling = answer.map(Calling::new);
+                self.calling = answer.map(|answer| Calling::new(answer, out.blocks.as_deref().unwrap_or_default()));
                 None
             }
             "start" => {

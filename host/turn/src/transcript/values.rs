@@ -149,6 +149,8 @@ forms! {
             call_id,
             tool,
             arguments: &block.arguments,
+            shown: &block.shown,
+            changed: block.changed.then_some(true),
             complete: block.complete,
             prefix_bytes: above(block.prefix_bytes, 0),
         })

@@ -1,6 +1,7 @@
 //! Questions about tool calls: all of a message at once, each answered once, and what was approved is what runs.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+mod callbacks;
 mod edits;
 mod handlers;
 mod resumed;

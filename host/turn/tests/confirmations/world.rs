@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use flow::{Answer, Event, EventKind, Message, Permission, Preview, QuestionId, ToolCall, ToolOutput, ToolSpec};
 use rules::RuleSet;
 use serde_json::{Value, json};
-use tidegate_kit::{AtOnce, Script, ScriptedModel, drain, rule_set};
+use tidegate_kit::{AtOnce, Plugin, Script, ScriptedModel, drain, rule_set};
 use tidegate_turn as turn;
 use turn::ports::{AnsweredElsewhere, BoxFuture, Confirm, Journal, PreparedCall, Progress, Question, Tools};
 use turn::transcript::{Rebuild, Record, Resumed};
@@ -126,6 +126,7 @@ pub(crate) struct Place {
 pub(crate) struct Setup {
     pub(crate) scripts: Vec<Script>,
     pub(crate) confirm: Arc<dyn Confirm>,
+    pub(crate) plugins: Vec<Plugin>,
     pub(crate) rules: Arc<RuleSet>,
     pub(crate) settings: QuestionSettings,
     pub(crate) resumed: Option<Resumed>,
@@ -138,6 +139,7 @@ impl Setup {
         Self {
             scripts: scripts.into_iter().collect(),
             confirm: Arc::new(AnsweredElsewhere),
+            plugins: Vec::new(),
             rules: rule_set(&[], |_| {}),
             settings: QuestionSettings::default(),
             resumed: None,
@@ -148,7 +150,7 @@ impl Setup {
 
     pub(crate) async fn open(self) -> Place {
         let model = ScriptedModel::new(self.scripts);
-        let base = tidegate_kit::parts(&model, vec![], self.rules);
+        let base = tidegate_kit::parts(&model, self.plugins, self.rules);
         let settings = turn::SessionSettings { questions: self.settings, ..base.settings.clone() };
         let tools = Arc::new(FileTools(Arc::clone(&self.world)));
         let parts = SessionParts { tools, confirm: self.confirm, settings, ..base };

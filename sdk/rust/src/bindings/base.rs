@@ -377,6 +377,25 @@ pub mod tidegate {
                 }
             }
             impl ::core::error::Error for Failure {}
+            /// A note about an output or a result, stored with it under the extension's id and visible to front ends.
+            #[derive(Clone)]
+            pub struct Annotation {
+                /// Its name, 1 to 128 bytes.
+                pub key: _rt::String,
+                /// JSON text of at most 64 KiB. A value that is not JSON is ignored and reported.
+                pub value: _rt::String,
+            }
+            impl ::core::fmt::Debug for Annotation {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Annotation")
+                        .field("key", &self.key)
+                        .field("value", &self.value)
+                        .finish()
+                }
+            }
             /// A value of the extension's own settings.
             #[derive(Clone)]
             pub enum Setting {
@@ -673,13 +692,14 @@ pub mod exports {
                 pub enum OnFailure {
                     /// The chain continues with the value that the callback was given.
                     Skip,
-                    /// For `on-plain-text`, `on-tag`, and `on-llm-output` in mode `rewrite`: nothing that the callback was given, or was
+                    /// For `on-plain-text`, `on-tag`, `on-tool-result`, and `on-llm-output` in mode `rewrite`: nothing that the callback was given, or was
                     /// to be given, is shown. The marker `[withheld: ID did not check this]` replaces the unit (with the line ends at
-                    /// its end), the section or the output. A section that the callback cannot get, because it is too large, never
+                    /// its end), the section, the output or the result, which the model gets, too. A section that the callback cannot get, because it is too large, never
                     /// closed, or opens with a tag of its name that is not well-formed, is withheld too. The remaining extensions of the
                     /// callback are not called with a marker, except for observers of `on-llm-output`, who get it as the output.
                     Withhold,
-                    /// For `on-input-messages`: the turn ends before the model is asked, and the reason is shown to the user.
+                    /// For `on-input-messages`: the turn ends before the model is asked, and the reason is shown to the user. For `on-tool-call`:
+                    /// the call does not run, and its arguments are not shown.
                     Reject,
                     /// Not known to this version: the registration is rejected.
                     Other(_rt::String),
@@ -709,8 +729,8 @@ pub mod exports {
                 pub enum KeptText {
                     /// What the callback was given. Only what is shown is changed.
                     Original,
-                    /// What the user saw, with the changes of all extensions. Where one extension of a session asks for it, it is so for the whole
-                    /// stream: of answers, of reasoning, or of both. The original is in no file; reasoning that a provider signed goes back to it as
+                    /// What the user saw, with the changes of all extensions. Where one extension of a session asks for it, it is so for all of its
+                    /// kind: answers, reasoning, calls of tools, or their results. The original is in no file; reasoning that a provider signed goes back to it as
                     /// it was, as long as the process lives. Evidence of stream rules is without the matched text.
                     Shown,
                     /// Not known to this version: the registration is rejected.
@@ -831,6 +851,54 @@ pub mod exports {
                             .finish()
                     }
                 }
+                /// How `on-tool-call` is registered.
+                #[derive(Clone)]
+                pub struct CallOptions {
+                    /// `skip` or `reject`. Absent: what the manifest says for the whole extension, else `skip`. The operator can
+                    /// override it.
+                    pub on_failure: ::core::option::Option<OnFailure>,
+                    /// Of the arguments that are replaced, and of those of a call that is denied. Absent: what the manifest says for the whole
+                    /// extension, else `original`. The operator can override it.
+                    pub keep: ::core::option::Option<KeptText>,
+                    /// Reserved for additions; unknown keys must be ignored.
+                    pub attributes: _rt::Vec<Attribute>,
+                }
+                impl ::core::fmt::Debug for CallOptions {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("CallOptions")
+                            .field("on-failure", &self.on_failure)
+                            .field("keep", &self.keep)
+                            .field("attributes", &self.attributes)
+                            .finish()
+                    }
+                }
+                /// How `on-tool-result` is registered.
+                #[derive(Clone)]
+                pub struct ResultOptions {
+                    /// `skip` or `withhold`. Absent: what the manifest says for the whole extension, else `skip`. The operator can
+                    /// override it.
+                    pub on_failure: ::core::option::Option<OnFailure>,
+                    /// Of the results in the transcript: the model gets what the callback returns either way. Absent: what the manifest says for the
+                    /// whole extension, else `original`. The operator can override it.
+                    pub keep: ::core::option::Option<KeptText>,
+                    /// Reserved for additions; unknown keys must be ignored.
+                    pub attributes: _rt::Vec<Attribute>,
+                }
+                impl ::core::fmt::Debug for ResultOptions {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("ResultOptions")
+                            .field("on-failure", &self.on_failure)
+                            .field("keep", &self.keep)
+                            .field("attributes", &self.attributes)
+                            .finish()
+                    }
+                }
                 /// One callback and its options.
                 #[derive(Clone)]
                 pub enum Callback {
@@ -844,6 +912,10 @@ pub mod exports {
                     OnLlmOutput(OutputOptions),
                     /// The export `ttsr-triggered`.
                     TtsrTriggered,
+                    /// The export `on-tool-call`.
+                    OnToolCall(CallOptions),
+                    /// The export `on-tool-result`.
+                    OnToolResult(ResultOptions),
                     /// Not known to this version: the registration is rejected.
                     Other(_rt::String),
                 }
@@ -867,6 +939,12 @@ pub mod exports {
                             }
                             Callback::TtsrTriggered => {
                                 f.debug_tuple("Callback::TtsrTriggered").finish()
+                            }
+                            Callback::OnToolCall(e) => {
+                                f.debug_tuple("Callback::OnToolCall").field(e).finish()
+                            }
+                            Callback::OnToolResult(e) => {
+                                f.debug_tuple("Callback::OnToolResult").field(e).finish()
                             }
                             Callback::Other(e) => {
                                 f.debug_tuple("Callback::Other").field(e).finish()
@@ -1156,21 +1234,21 @@ pub mod exports {
                                     callbacks: callbacks33,
                                     attributes: attributes33,
                                 } = e;
-                                let vec73 = callbacks33;
-                                let len73 = vec73.len();
-                                let layout73 = _rt::alloc::Layout::from_size_align(
-                                        vec73.len() * (19 * ::core::mem::size_of::<*const u8>()),
+                                let vec87 = callbacks33;
+                                let len87 = vec87.len();
+                                let layout87 = _rt::alloc::Layout::from_size_align(
+                                        vec87.len() * (19 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result73, _cleanup73) = wit_bindgen::rt::Cleanup::new(
-                                    layout73,
+                                let (result87, _cleanup87) = wit_bindgen::rt::Cleanup::new(
+                                    layout87,
                                 );
-                                if let Some(cleanup) = _cleanup73 {
+                                if let Some(cleanup) = _cleanup87 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec73.into_iter().enumerate() {
-                                    let base = result73
+                                for (i, e) in vec87.into_iter().enumerate() {
+                                    let base = result87
                                         .add(i * (19 * ::core::mem::size_of::<*const u8>()));
                                     {
                                         let Registered {
@@ -1785,18 +1863,288 @@ pub mod exports {
                                             Callback::TtsrTriggered => {
                                                 *base.add(0).cast::<u8>() = (4i32) as u8;
                                             }
-                                            Callback::Other(e) => {
+                                            Callback::OnToolCall(e) => {
                                                 *base.add(0).cast::<u8>() = (5i32) as u8;
-                                                let vec68 = (e.into_bytes()).into_boxed_slice();
-                                                let ptr68 = vec68.as_ptr().cast::<u8>();
-                                                let len68 = vec68.len();
-                                                ::core::mem::forget(vec68);
+                                                let CallOptions {
+                                                    on_failure: on_failure68,
+                                                    keep: keep68,
+                                                    attributes: attributes68,
+                                                } = e;
+                                                match on_failure68 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            OnFailure::Skip => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            OnFailure::Withhold => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            OnFailure::Reject => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                            }
+                                                            OnFailure::Other(e) => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (3i32) as u8;
+                                                                let vec69 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr69 = vec69.as_ptr().cast::<u8>();
+                                                                let len69 = vec69.len();
+                                                                ::core::mem::forget(vec69);
+                                                                *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len69;
+                                                                *base
+                                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr69.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                match keep68 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            KeptText::Original => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            KeptText::Shown => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            KeptText::Other(e) => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                                let vec70 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr70 = vec70.as_ptr().cast::<u8>();
+                                                                let len70 = vec70.len();
+                                                                ::core::mem::forget(vec70);
+                                                                *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len70;
+                                                                *base
+                                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr70.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                let vec74 = attributes68;
+                                                let len74 = vec74.len();
+                                                let layout74 = _rt::alloc::Layout::from_size_align(
+                                                        vec74.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                                        ::core::mem::size_of::<*const u8>(),
+                                                    )
+                                                    .unwrap();
+                                                let (result74, _cleanup74) = wit_bindgen::rt::Cleanup::new(
+                                                    layout74,
+                                                );
+                                                if let Some(cleanup) = _cleanup74 {
+                                                    cleanup.forget();
+                                                }
+                                                for (i, e) in vec74.into_iter().enumerate() {
+                                                    let base = result74
+                                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                                    {
+                                                        let (t71_0, t71_1) = e;
+                                                        let vec72 = (t71_0.into_bytes()).into_boxed_slice();
+                                                        let ptr72 = vec72.as_ptr().cast::<u8>();
+                                                        let len72 = vec72.len();
+                                                        ::core::mem::forget(vec72);
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>() = len72;
+                                                        *base.add(0).cast::<*mut u8>() = ptr72.cast_mut();
+                                                        let vec73 = (t71_1.into_bytes()).into_boxed_slice();
+                                                        let ptr73 = vec73.as_ptr().cast::<u8>();
+                                                        let len73 = vec73.len();
+                                                        ::core::mem::forget(vec73);
+                                                        *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>() = len73;
+                                                        *base
+                                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<*mut u8>() = ptr73.cast_mut();
+                                                    }
+                                                }
+                                                *base
+                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len74;
+                                                *base
+                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = result74;
+                                            }
+                                            Callback::OnToolResult(e) => {
+                                                *base.add(0).cast::<u8>() = (6i32) as u8;
+                                                let ResultOptions {
+                                                    on_failure: on_failure75,
+                                                    keep: keep75,
+                                                    attributes: attributes75,
+                                                } = e;
+                                                match on_failure75 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            OnFailure::Skip => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            OnFailure::Withhold => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            OnFailure::Reject => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                            }
+                                                            OnFailure::Other(e) => {
+                                                                *base
+                                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (3i32) as u8;
+                                                                let vec76 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr76 = vec76.as_ptr().cast::<u8>();
+                                                                let len76 = vec76.len();
+                                                                ::core::mem::forget(vec76);
+                                                                *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len76;
+                                                                *base
+                                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr76.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                match keep75 {
+                                                    Some(e) => {
+                                                        *base
+                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (1i32) as u8;
+                                                        match e {
+                                                            KeptText::Original => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (0i32) as u8;
+                                                            }
+                                                            KeptText::Shown => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (1i32) as u8;
+                                                            }
+                                                            KeptText::Other(e) => {
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>() = (2i32) as u8;
+                                                                let vec77 = (e.into_bytes()).into_boxed_slice();
+                                                                let ptr77 = vec77.as_ptr().cast::<u8>();
+                                                                let len77 = vec77.len();
+                                                                ::core::mem::forget(vec77);
+                                                                *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>() = len77;
+                                                                *base
+                                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>() = ptr77.cast_mut();
+                                                            }
+                                                        }
+                                                    }
+                                                    None => {
+                                                        *base
+                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>() = (0i32) as u8;
+                                                    }
+                                                };
+                                                let vec81 = attributes75;
+                                                let len81 = vec81.len();
+                                                let layout81 = _rt::alloc::Layout::from_size_align(
+                                                        vec81.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                                        ::core::mem::size_of::<*const u8>(),
+                                                    )
+                                                    .unwrap();
+                                                let (result81, _cleanup81) = wit_bindgen::rt::Cleanup::new(
+                                                    layout81,
+                                                );
+                                                if let Some(cleanup) = _cleanup81 {
+                                                    cleanup.forget();
+                                                }
+                                                for (i, e) in vec81.into_iter().enumerate() {
+                                                    let base = result81
+                                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                                    {
+                                                        let (t78_0, t78_1) = e;
+                                                        let vec79 = (t78_0.into_bytes()).into_boxed_slice();
+                                                        let ptr79 = vec79.as_ptr().cast::<u8>();
+                                                        let len79 = vec79.len();
+                                                        ::core::mem::forget(vec79);
+                                                        *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>() = len79;
+                                                        *base.add(0).cast::<*mut u8>() = ptr79.cast_mut();
+                                                        let vec80 = (t78_1.into_bytes()).into_boxed_slice();
+                                                        let ptr80 = vec80.as_ptr().cast::<u8>();
+                                                        let len80 = vec80.len();
+                                                        ::core::mem::forget(vec80);
+                                                        *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>() = len80;
+                                                        *base
+                                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<*mut u8>() = ptr80.cast_mut();
+                                                    }
+                                                }
+                                                *base
+                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len81;
+                                                *base
+                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = result81;
+                                            }
+                                            Callback::Other(e) => {
+                                                *base.add(0).cast::<u8>() = (7i32) as u8;
+                                                let vec82 = (e.into_bytes()).into_boxed_slice();
+                                                let ptr82 = vec82.as_ptr().cast::<u8>();
+                                                let len82 = vec82.len();
+                                                ::core::mem::forget(vec82);
                                                 *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len68;
+                                                    .cast::<usize>() = len82;
                                                 *base
                                                     .add(::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = ptr68.cast_mut();
+                                                    .cast::<*mut u8>() = ptr82.cast_mut();
                                             }
                                         }
                                         match priority34 {
@@ -1814,163 +2162,163 @@ pub mod exports {
                                                     .cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        let vec72 = attributes34;
-                                        let len72 = vec72.len();
-                                        let layout72 = _rt::alloc::Layout::from_size_align(
-                                                vec72.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                        let vec86 = attributes34;
+                                        let len86 = vec86.len();
+                                        let layout86 = _rt::alloc::Layout::from_size_align(
+                                                vec86.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                                 ::core::mem::size_of::<*const u8>(),
                                             )
                                             .unwrap();
-                                        let (result72, _cleanup72) = wit_bindgen::rt::Cleanup::new(
-                                            layout72,
+                                        let (result86, _cleanup86) = wit_bindgen::rt::Cleanup::new(
+                                            layout86,
                                         );
-                                        if let Some(cleanup) = _cleanup72 {
+                                        if let Some(cleanup) = _cleanup86 {
                                             cleanup.forget();
                                         }
-                                        for (i, e) in vec72.into_iter().enumerate() {
-                                            let base = result72
+                                        for (i, e) in vec86.into_iter().enumerate() {
+                                            let base = result86
                                                 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                             {
-                                                let (t69_0, t69_1) = e;
-                                                let vec70 = (t69_0.into_bytes()).into_boxed_slice();
-                                                let ptr70 = vec70.as_ptr().cast::<u8>();
-                                                let len70 = vec70.len();
-                                                ::core::mem::forget(vec70);
+                                                let (t83_0, t83_1) = e;
+                                                let vec84 = (t83_0.into_bytes()).into_boxed_slice();
+                                                let ptr84 = vec84.as_ptr().cast::<u8>();
+                                                let len84 = vec84.len();
+                                                ::core::mem::forget(vec84);
                                                 *base
                                                     .add(::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len70;
-                                                *base.add(0).cast::<*mut u8>() = ptr70.cast_mut();
-                                                let vec71 = (t69_1.into_bytes()).into_boxed_slice();
-                                                let ptr71 = vec71.as_ptr().cast::<u8>();
-                                                let len71 = vec71.len();
-                                                ::core::mem::forget(vec71);
+                                                    .cast::<usize>() = len84;
+                                                *base.add(0).cast::<*mut u8>() = ptr84.cast_mut();
+                                                let vec85 = (t83_1.into_bytes()).into_boxed_slice();
+                                                let ptr85 = vec85.as_ptr().cast::<u8>();
+                                                let len85 = vec85.len();
+                                                ::core::mem::forget(vec85);
                                                 *base
                                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>() = len71;
+                                                    .cast::<usize>() = len85;
                                                 *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>() = ptr71.cast_mut();
+                                                    .cast::<*mut u8>() = ptr85.cast_mut();
                                             }
                                         }
                                         *base
                                             .add(18 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len72;
+                                            .cast::<usize>() = len86;
                                         *base
                                             .add(17 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = result72;
+                                            .cast::<*mut u8>() = result86;
                                     }
                                 }
                                 *ptr32
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len73;
+                                    .cast::<usize>() = len87;
                                 *ptr32
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result73;
-                                let vec77 = attributes33;
-                                let len77 = vec77.len();
-                                let layout77 = _rt::alloc::Layout::from_size_align(
-                                        vec77.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                    .cast::<*mut u8>() = result87;
+                                let vec91 = attributes33;
+                                let len91 = vec91.len();
+                                let layout91 = _rt::alloc::Layout::from_size_align(
+                                        vec91.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result77, _cleanup77) = wit_bindgen::rt::Cleanup::new(
-                                    layout77,
+                                let (result91, _cleanup91) = wit_bindgen::rt::Cleanup::new(
+                                    layout91,
                                 );
-                                if let Some(cleanup) = _cleanup77 {
+                                if let Some(cleanup) = _cleanup91 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec77.into_iter().enumerate() {
-                                    let base = result77
+                                for (i, e) in vec91.into_iter().enumerate() {
+                                    let base = result91
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let (t74_0, t74_1) = e;
-                                        let vec75 = (t74_0.into_bytes()).into_boxed_slice();
-                                        let ptr75 = vec75.as_ptr().cast::<u8>();
-                                        let len75 = vec75.len();
-                                        ::core::mem::forget(vec75);
+                                        let (t88_0, t88_1) = e;
+                                        let vec89 = (t88_0.into_bytes()).into_boxed_slice();
+                                        let ptr89 = vec89.as_ptr().cast::<u8>();
+                                        let len89 = vec89.len();
+                                        ::core::mem::forget(vec89);
                                         *base
                                             .add(::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len75;
-                                        *base.add(0).cast::<*mut u8>() = ptr75.cast_mut();
-                                        let vec76 = (t74_1.into_bytes()).into_boxed_slice();
-                                        let ptr76 = vec76.as_ptr().cast::<u8>();
-                                        let len76 = vec76.len();
-                                        ::core::mem::forget(vec76);
+                                            .cast::<usize>() = len89;
+                                        *base.add(0).cast::<*mut u8>() = ptr89.cast_mut();
+                                        let vec90 = (t88_1.into_bytes()).into_boxed_slice();
+                                        let ptr90 = vec90.as_ptr().cast::<u8>();
+                                        let len90 = vec90.len();
+                                        ::core::mem::forget(vec90);
                                         *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len76;
+                                            .cast::<usize>() = len90;
                                         *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = ptr76.cast_mut();
+                                            .cast::<*mut u8>() = ptr90.cast_mut();
                                     }
                                 }
                                 *ptr32
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len77;
+                                    .cast::<usize>() = len91;
                                 *ptr32
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result77;
+                                    .cast::<*mut u8>() = result91;
                             }
                             Err(e) => {
                                 *ptr32.add(0).cast::<u8>() = (1i32) as u8;
                                 let super::super::super::super::tidegate::extension::types::Failure {
-                                    message: message78,
-                                    attributes: attributes78,
+                                    message: message92,
+                                    attributes: attributes92,
                                 } = e;
-                                let vec79 = (message78.into_bytes()).into_boxed_slice();
-                                let ptr79 = vec79.as_ptr().cast::<u8>();
-                                let len79 = vec79.len();
-                                ::core::mem::forget(vec79);
+                                let vec93 = (message92.into_bytes()).into_boxed_slice();
+                                let ptr93 = vec93.as_ptr().cast::<u8>();
+                                let len93 = vec93.len();
+                                ::core::mem::forget(vec93);
                                 *ptr32
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len79;
+                                    .cast::<usize>() = len93;
                                 *ptr32
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr79.cast_mut();
-                                let vec83 = attributes78;
-                                let len83 = vec83.len();
-                                let layout83 = _rt::alloc::Layout::from_size_align(
-                                        vec83.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                    .cast::<*mut u8>() = ptr93.cast_mut();
+                                let vec97 = attributes92;
+                                let len97 = vec97.len();
+                                let layout97 = _rt::alloc::Layout::from_size_align(
+                                        vec97.len() * (4 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     )
                                     .unwrap();
-                                let (result83, _cleanup83) = wit_bindgen::rt::Cleanup::new(
-                                    layout83,
+                                let (result97, _cleanup97) = wit_bindgen::rt::Cleanup::new(
+                                    layout97,
                                 );
-                                if let Some(cleanup) = _cleanup83 {
+                                if let Some(cleanup) = _cleanup97 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec83.into_iter().enumerate() {
-                                    let base = result83
+                                for (i, e) in vec97.into_iter().enumerate() {
+                                    let base = result97
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let (t80_0, t80_1) = e;
-                                        let vec81 = (t80_0.into_bytes()).into_boxed_slice();
-                                        let ptr81 = vec81.as_ptr().cast::<u8>();
-                                        let len81 = vec81.len();
-                                        ::core::mem::forget(vec81);
+                                        let (t94_0, t94_1) = e;
+                                        let vec95 = (t94_0.into_bytes()).into_boxed_slice();
+                                        let ptr95 = vec95.as_ptr().cast::<u8>();
+                                        let len95 = vec95.len();
+                                        ::core::mem::forget(vec95);
                                         *base
                                             .add(::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len81;
-                                        *base.add(0).cast::<*mut u8>() = ptr81.cast_mut();
-                                        let vec82 = (t80_1.into_bytes()).into_boxed_slice();
-                                        let ptr82 = vec82.as_ptr().cast::<u8>();
-                                        let len82 = vec82.len();
-                                        ::core::mem::forget(vec82);
+                                            .cast::<usize>() = len95;
+                                        *base.add(0).cast::<*mut u8>() = ptr95.cast_mut();
+                                        let vec96 = (t94_1.into_bytes()).into_boxed_slice();
+                                        let ptr96 = vec96.as_ptr().cast::<u8>();
+                                        let len96 = vec96.len();
+                                        ::core::mem::forget(vec96);
                                         *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>() = len82;
+                                            .cast::<usize>() = len96;
                                         *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>() = ptr82.cast_mut();
+                                            .cast::<*mut u8>() = ptr96.cast_mut();
                                     }
                                 }
                                 *ptr32
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len83;
+                                    .cast::<usize>() = len97;
                                 *ptr32
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result83;
+                                    .cast::<*mut u8>() = result97;
                             }
                         };
                         ptr32
@@ -1989,10 +2337,10 @@ pub mod exports {
                                 let l2 = *arg0
                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base82 = l1;
-                                let len82 = l2;
-                                for i in 0..len82 {
-                                    let base = base82
+                                let base112 = l1;
+                                let len112 = l2;
+                                for i in 0..len112 {
+                                    let base = base112
                                         .add(i * (19 * ::core::mem::size_of::<*const u8>()));
                                     {
                                         let l3 = i32::from(*base.add(0).cast::<u8>());
@@ -2390,123 +2738,299 @@ pub mod exports {
                                                 );
                                             }
                                             4 => {}
+                                            5 => {
+                                                let l73 = i32::from(
+                                                    *base.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                                );
+                                                match l73 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l74 = i32::from(
+                                                            *base
+                                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l74 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            2 => {}
+                                                            _ => {
+                                                                let l75 = *base
+                                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l76 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l75, l76, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l77 = i32::from(
+                                                    *base
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                match l77 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l78 = i32::from(
+                                                            *base
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l78 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            _ => {
+                                                                let l79 = *base
+                                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l80 = *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l79, l80, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l81 = *base
+                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l82 = *base
+                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let base87 = l81;
+                                                let len87 = l82;
+                                                for i in 0..len87 {
+                                                    let base = base87
+                                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                                    {
+                                                        let l83 = *base.add(0).cast::<*mut u8>();
+                                                        let l84 = *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>();
+                                                        _rt::cabi_dealloc(l83, l84, 1);
+                                                        let l85 = *base
+                                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<*mut u8>();
+                                                        let l86 = *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>();
+                                                        _rt::cabi_dealloc(l85, l86, 1);
+                                                    }
+                                                }
+                                                _rt::cabi_dealloc(
+                                                    base87,
+                                                    len87 * (4 * ::core::mem::size_of::<*const u8>()),
+                                                    ::core::mem::size_of::<*const u8>(),
+                                                );
+                                            }
+                                            6 => {
+                                                let l88 = i32::from(
+                                                    *base.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                                );
+                                                match l88 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l89 = i32::from(
+                                                            *base
+                                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l89 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            2 => {}
+                                                            _ => {
+                                                                let l90 = *base
+                                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l91 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l90, l91, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l92 = i32::from(
+                                                    *base
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                match l92 {
+                                                    0 => {}
+                                                    _ => {
+                                                        let l93 = i32::from(
+                                                            *base
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<u8>(),
+                                                        );
+                                                        match l93 {
+                                                            0 => {}
+                                                            1 => {}
+                                                            _ => {
+                                                                let l94 = *base
+                                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l95 = *base
+                                                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                _rt::cabi_dealloc(l94, l95, 1);
+                                                            }
+                                                        }
+                                                    }
+                                                }
+                                                let l96 = *base
+                                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l97 = *base
+                                                    .add(10 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let base102 = l96;
+                                                let len102 = l97;
+                                                for i in 0..len102 {
+                                                    let base = base102
+                                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                                    {
+                                                        let l98 = *base.add(0).cast::<*mut u8>();
+                                                        let l99 = *base
+                                                            .add(::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>();
+                                                        _rt::cabi_dealloc(l98, l99, 1);
+                                                        let l100 = *base
+                                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<*mut u8>();
+                                                        let l101 = *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<usize>();
+                                                        _rt::cabi_dealloc(l100, l101, 1);
+                                                    }
+                                                }
+                                                _rt::cabi_dealloc(
+                                                    base102,
+                                                    len102 * (4 * ::core::mem::size_of::<*const u8>()),
+                                                    ::core::mem::size_of::<*const u8>(),
+                                                );
+                                            }
                                             _ => {
-                                                let l73 = *base
+                                                let l103 = *base
                                                     .add(::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l74 = *base
+                                                let l104 = *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l73, l74, 1);
+                                                _rt::cabi_dealloc(l103, l104, 1);
                                             }
                                         }
-                                        let l75 = *base
+                                        let l105 = *base
                                             .add(17 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l76 = *base
+                                        let l106 = *base
                                             .add(18 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        let base81 = l75;
-                                        let len81 = l76;
-                                        for i in 0..len81 {
-                                            let base = base81
+                                        let base111 = l105;
+                                        let len111 = l106;
+                                        for i in 0..len111 {
+                                            let base = base111
                                                 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                             {
-                                                let l77 = *base.add(0).cast::<*mut u8>();
-                                                let l78 = *base
+                                                let l107 = *base.add(0).cast::<*mut u8>();
+                                                let l108 = *base
                                                     .add(::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l77, l78, 1);
-                                                let l79 = *base
+                                                _rt::cabi_dealloc(l107, l108, 1);
+                                                let l109 = *base
                                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
-                                                let l80 = *base
+                                                let l110 = *base
                                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<usize>();
-                                                _rt::cabi_dealloc(l79, l80, 1);
+                                                _rt::cabi_dealloc(l109, l110, 1);
                                             }
                                         }
                                         _rt::cabi_dealloc(
-                                            base81,
-                                            len81 * (4 * ::core::mem::size_of::<*const u8>()),
+                                            base111,
+                                            len111 * (4 * ::core::mem::size_of::<*const u8>()),
                                             ::core::mem::size_of::<*const u8>(),
                                         );
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base82,
-                                    len82 * (19 * ::core::mem::size_of::<*const u8>()),
+                                    base112,
+                                    len112 * (19 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
-                                let l83 = *arg0
+                                let l113 = *arg0
                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l84 = *arg0
+                                let l114 = *arg0
                                     .add(4 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base89 = l83;
-                                let len89 = l84;
-                                for i in 0..len89 {
-                                    let base = base89
+                                let base119 = l113;
+                                let len119 = l114;
+                                for i in 0..len119 {
+                                    let base = base119
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let l85 = *base.add(0).cast::<*mut u8>();
-                                        let l86 = *base
+                                        let l115 = *base.add(0).cast::<*mut u8>();
+                                        let l116 = *base
                                             .add(::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l85, l86, 1);
-                                        let l87 = *base
+                                        _rt::cabi_dealloc(l115, l116, 1);
+                                        let l117 = *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l88 = *base
+                                        let l118 = *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l87, l88, 1);
+                                        _rt::cabi_dealloc(l117, l118, 1);
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base89,
-                                    len89 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    base119,
+                                    len119 * (4 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
                             }
                             _ => {
-                                let l90 = *arg0
+                                let l120 = *arg0
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l91 = *arg0
+                                let l121 = *arg0
                                     .add(2 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                _rt::cabi_dealloc(l90, l91, 1);
-                                let l92 = *arg0
+                                _rt::cabi_dealloc(l120, l121, 1);
+                                let l122 = *arg0
                                     .add(3 * ::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
-                                let l93 = *arg0
+                                let l123 = *arg0
                                     .add(4 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>();
-                                let base98 = l92;
-                                let len98 = l93;
-                                for i in 0..len98 {
-                                    let base = base98
+                                let base128 = l122;
+                                let len128 = l123;
+                                for i in 0..len128 {
+                                    let base = base128
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let l94 = *base.add(0).cast::<*mut u8>();
-                                        let l95 = *base
+                                        let l124 = *base.add(0).cast::<*mut u8>();
+                                        let l125 = *base
                                             .add(::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l94, l95, 1);
-                                        let l96 = *base
+                                        _rt::cabi_dealloc(l124, l125, 1);
+                                        let l126 = *base
                                             .add(2 * ::core::mem::size_of::<*const u8>())
                                             .cast::<*mut u8>();
-                                        let l97 = *base
+                                        let l127 = *base
                                             .add(3 * ::core::mem::size_of::<*const u8>())
                                             .cast::<usize>();
-                                        _rt::cabi_dealloc(l96, l97, 1);
+                                        _rt::cabi_dealloc(l126, l127, 1);
                                     }
                                 }
                                 _rt::cabi_dealloc(
-                                    base98,
-                                    len98 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    base128,
+                                    len128 * (4 * ::core::mem::size_of::<*const u8>()),
                                     ::core::mem::size_of::<*const u8>(),
                                 );
                             }
@@ -2686,10 +3210,10 @@ macro_rules! __export_extension_impl {
         #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:tidegate:extension@0.1.0:extension:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2097] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2266] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\x0f\x01A\x02\x01\
-A\x0a\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda\x10\x01A\x02\x01\
+A\x0a\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -2704,37 +3228,40 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x02\x03\0\0\x09attribute\x01B\x09\x02\x03\x02\x01\x01\x04\0\x09\
-attribute\x03\0\0\x01m\x05\x05trace\x05debug\x04info\x04warn\x05error\x04\0\x05l\
-evel\x03\0\x02\x01p\x01\x01@\x03\x05level\x03\x07messages\x06fields\x04\x01\0\x04\
-\0\x03log\x01\x05\x01@\x04\x07messages\x04files\x04liney\x06columny\x01\0\x04\0\x05\
-panic\x01\x06\x03\0\x1ctidegate:extension/log@0.1.0\x05\x02\x02\x03\0\0\x07failu\
-re\x02\x03\0\0\x07setting\x02\x03\0\0\x0btext-stream\x01B,\x02\x03\x02\x01\x01\x04\
-\0\x09attribute\x03\0\0\x02\x03\x02\x01\x03\x04\0\x07failure\x03\0\x02\x02\x03\x02\
-\x01\x04\x04\0\x07setting\x03\0\x04\x02\x03\x02\x01\x05\x04\0\x0btext-stream\x03\
-\0\x06\x01q\x04\x04line\0\0\x09paragraph\0\0\x05whole\0\0\x05other\x01s\0\x04\0\x09\
-text-unit\x03\0\x08\x01q\x03\x07observe\0\0\x07rewrite\0\0\x05other\x01s\0\x04\0\
-\x0boutput-mode\x03\0\x0a\x01q\x04\x04skip\0\0\x08withhold\0\0\x06reject\0\0\x05\
-other\x01s\0\x04\0\x0aon-failure\x03\0\x0c\x01q\x03\x08original\0\0\x05shown\0\0\
-\x05other\x01s\0\x04\0\x09kept-text\x03\0\x0e\x01k\x0d\x01p\x01\x01r\x02\x0aon-f\
-ailure\x10\x0aattributes\x11\x04\0\x0dinput-options\x03\0\x12\x01p\x07\x01k\x0f\x01\
-r\x05\x04unit\x09\x07streams\x14\x0aon-failure\x10\x04keep\x15\x0aattributes\x11\
-\x04\0\x0ctext-options\x03\0\x16\x01ps\x01r\x04\x08patterns\x18\x0aon-failure\x10\
-\x04keep\x15\x0aattributes\x11\x04\0\x0btag-options\x03\0\x19\x01r\x03\x04mode\x0b\
-\x0aon-failure\x10\x0aattributes\x11\x04\0\x0eoutput-options\x03\0\x1b\x01q\x06\x11\
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x02\x03\0\
+\0\x09attribute\x01B\x09\x02\x03\x02\x01\x01\x04\0\x09attribute\x03\0\0\x01m\x05\
+\x05trace\x05debug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x02\x01p\x01\x01\
+@\x03\x05level\x03\x07messages\x06fields\x04\x01\0\x04\0\x03log\x01\x05\x01@\x04\
+\x07messages\x04files\x04liney\x06columny\x01\0\x04\0\x05panic\x01\x06\x03\0\x1c\
+tidegate:extension/log@0.1.0\x05\x02\x02\x03\0\0\x07failure\x02\x03\0\0\x07setti\
+ng\x02\x03\0\0\x0btext-stream\x01B0\x02\x03\x02\x01\x01\x04\0\x09attribute\x03\0\
+\0\x02\x03\x02\x01\x03\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x04\x04\0\x07s\
+etting\x03\0\x04\x02\x03\x02\x01\x05\x04\0\x0btext-stream\x03\0\x06\x01q\x04\x04\
+line\0\0\x09paragraph\0\0\x05whole\0\0\x05other\x01s\0\x04\0\x09text-unit\x03\0\x08\
+\x01q\x03\x07observe\0\0\x07rewrite\0\0\x05other\x01s\0\x04\0\x0boutput-mode\x03\
+\0\x0a\x01q\x04\x04skip\0\0\x08withhold\0\0\x06reject\0\0\x05other\x01s\0\x04\0\x0a\
+on-failure\x03\0\x0c\x01q\x03\x08original\0\0\x05shown\0\0\x05other\x01s\0\x04\0\
+\x09kept-text\x03\0\x0e\x01k\x0d\x01p\x01\x01r\x02\x0aon-failure\x10\x0aattribut\
+es\x11\x04\0\x0dinput-options\x03\0\x12\x01p\x07\x01k\x0f\x01r\x05\x04unit\x09\x07\
+streams\x14\x0aon-failure\x10\x04keep\x15\x0aattributes\x11\x04\0\x0ctext-option\
+s\x03\0\x16\x01ps\x01r\x04\x08patterns\x18\x0aon-failure\x10\x04keep\x15\x0aattr\
+ibutes\x11\x04\0\x0btag-options\x03\0\x19\x01r\x03\x04mode\x0b\x0aon-failure\x10\
+\x0aattributes\x11\x04\0\x0eoutput-options\x03\0\x1b\x01r\x03\x0aon-failure\x10\x04\
+keep\x15\x0aattributes\x11\x04\0\x0ccall-options\x03\0\x1d\x01r\x03\x0aon-failur\
+e\x10\x04keep\x15\x0aattributes\x11\x04\0\x0eresult-options\x03\0\x1f\x01q\x08\x11\
 on-input-messages\x01\x13\0\x0don-plain-text\x01\x17\0\x06on-tag\x01\x1a\0\x0don\
--llm-output\x01\x1c\0\x0ettsr-triggered\0\0\x05other\x01s\0\x04\0\x08callback\x03\
-\0\x1d\x01k}\x01r\x03\x08callback\x1e\x08priority\x1f\x0aattributes\x11\x04\0\x0a\
-registered\x03\0\x20\x01p!\x01r\x02\x09callbacks\"\x0aattributes\x11\x04\0\x14re\
-gistered-extension\x03\0#\x01o\x02s\x05\x01p%\x01r\x03\x08settings&\x08contracts\
-\x0aattributes\x11\x04\0\x05about\x03\0'\x01j\x01$\x01\x03\x01@\x01\x05about(\0)\
-\x04\0\x08register\x01*\x04\0%tidegate:extension/registration@0.1.0\x05\x06\x04\0\
-\"tidegate:extension/extension@0.1.0\x04\0\x0b\x0f\x01\0\x09extension\x03\0\0\0G\
-\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen\
--rust\x060.61.1";
+-llm-output\x01\x1c\0\x0ettsr-triggered\0\0\x0con-tool-call\x01\x1e\0\x0eon-tool\
+-result\x01\x20\0\x05other\x01s\0\x04\0\x08callback\x03\0!\x01k}\x01r\x03\x08cal\
+lback\"\x08priority#\x0aattributes\x11\x04\0\x0aregistered\x03\0$\x01p%\x01r\x02\
+\x09callbacks&\x0aattributes\x11\x04\0\x14registered-extension\x03\0'\x01o\x02s\x05\
+\x01p)\x01r\x03\x08settings*\x08contracts\x0aattributes\x11\x04\0\x05about\x03\0\
++\x01j\x01(\x01\x03\x01@\x01\x05about,\0-\x04\0\x08register\x01.\x04\0%tidegate:\
+extension/registration@0.1.0\x05\x06\x04\0\"tidegate:extension/extension@0.1.0\x04\
+\0\x0b\x0f\x01\0\x09extension\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -2747,9 +3274,9 @@ pub use __export_extension_impl as export_registration;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1252] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc4\x08\x01A\x02\x01\
-A\x05\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1283] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe3\x08\x01A\x02\x01\
+A\x05\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -2764,17 +3291,18 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x02\x03\0\0\x09attribute\x01B\x09\x02\x03\x02\x01\x01\x04\0\x09\
-attribute\x03\0\0\x01m\x05\x05trace\x05debug\x04info\x04warn\x05error\x04\0\x05l\
-evel\x03\0\x02\x01p\x01\x01@\x03\x05level\x03\x07messages\x06fields\x04\x01\0\x04\
-\0\x03log\x01\x05\x01@\x04\x07messages\x04files\x04liney\x06columny\x01\0\x04\0\x05\
-panic\x01\x06\x03\0\x1ctidegate:extension/log@0.1.0\x05\x02\x04\0Btidegate:exten\
-sion/extension-with-all-of-its-exports-removed@0.1.0\x04\0\x0b/\x01\0)extension-\
-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x02\x03\0\
+\0\x09attribute\x01B\x09\x02\x03\x02\x01\x01\x04\0\x09attribute\x03\0\0\x01m\x05\
+\x05trace\x05debug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x02\x01p\x01\x01\
+@\x03\x05level\x03\x07messages\x06fields\x04\x01\0\x04\0\x03log\x01\x05\x01@\x04\
+\x07messages\x04files\x04liney\x06columny\x01\0\x04\0\x05panic\x01\x06\x03\0\x1c\
+tidegate:extension/log@0.1.0\x05\x02\x04\0Btidegate:extension/extension-with-all\
+-of-its-exports-removed@0.1.0\x04\0\x0b/\x01\0)extension-with-all-of-its-exports\
+-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.2\
+58.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -242,10 +242,10 @@ macro_rules! __export_with_migration_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:tidegate:extension@0.1.0:with-migration:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1102] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1133] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc9\x07\x01A\x02\x01\
-A\x05\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe8\x07\x01A\x02\x01\
+A\x05\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -260,14 +260,15 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x02\x03\0\0\x07failure\x01B\x05\x02\x03\x02\x01\x01\x04\0\x07fa\
-ilure\x03\0\0\x01j\0\x01\x01\x01@\x01\x04fromy\0\x02\x04\0\x07migrate\x01\x03\x04\
-\0\"tidegate:extension/migration@0.1.0\x05\x02\x04\0'tidegate:extension/with-mig\
-ration@0.1.0\x04\0\x0b\x14\x01\0\x0ewith-migration\x03\0\0\0G\x09producers\x01\x0c\
-processed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x02\x03\0\
+\0\x07failure\x01B\x05\x02\x03\x02\x01\x01\x04\0\x07failure\x03\0\0\x01j\0\x01\x01\
+\x01@\x01\x04fromy\0\x02\x04\0\x07migrate\x01\x03\x04\0\"tidegate:extension/migr\
+ation@0.1.0\x05\x02\x04\0'tidegate:extension/with-migration@0.1.0\x04\0\x0b\x14\x01\
+\0\x0ewith-migration\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
+onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -280,9 +281,9 @@ pub use __export_with_migration_impl as export_migration;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1066] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x85\x07\x01A\x02\x01\
-A\x02\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1097] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa4\x07\x01A\x02\x01\
+A\x02\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -297,13 +298,13 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x04\0Gtidegate:extension/with-migration-with-all-of-its-exports\
--removed@0.1.0\x04\0\x0b4\x01\0.with-migration-with-all-of-its-exports-removed\x03\
-\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
-bindgen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x04\0Gtid\
+egate:extension/with-migration-with-all-of-its-exports-removed@0.1.0\x04\0\x0b4\x01\
+\0.with-migration-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0c\
+processed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

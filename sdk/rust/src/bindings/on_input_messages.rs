@@ -2971,10 +2971,10 @@ macro_rules! __export_with_on_input_messages_impl {
         #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:tidegate:extension@0.1.0:with-on-input-messages:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1332] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1363] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa7\x09\x01A\x02\x01\
-A\x07\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc6\x09\x01A\x02\x01\
+A\x07\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -2989,20 +2989,20 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x02\x03\0\0\x09attribute\x02\x03\0\0\x07failure\x02\x03\0\0\x07\
-message\x01B\x10\x02\x03\x02\x01\x01\x04\0\x09attribute\x03\0\0\x02\x03\x02\x01\x02\
-\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x07message\x03\0\x04\x01p\x05\
-\x01k\x06\x01q\x06\x04pass\0\0\x07replace\x01\x06\0\x06finish\x01\x07\0\x05reply\
-\x01s\0\x06reject\x01s\0\x05other\x01s\0\x04\0\x0cinput-change\x03\0\x08\x01p\x01\
-\x01r\x02\x06change\x09\x0aattributes\x0a\x04\0\x0cinput-answer\x03\0\x0b\x01j\x01\
-\x0c\x01\x03\x01@\x01\x08messages\x06\0\x0d\x04\0\x11on-input-messages\x01\x0e\x04\
-\0*tidegate:extension/on-input-messages@0.1.0\x05\x04\x04\0/tidegate:extension/w\
-ith-on-input-messages@0.1.0\x04\0\x0b\x1c\x01\0\x16with-on-input-messages\x03\0\0\
-\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
-gen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x02\x03\0\
+\0\x09attribute\x02\x03\0\0\x07failure\x02\x03\0\0\x07message\x01B\x10\x02\x03\x02\
+\x01\x01\x04\0\x09attribute\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07failure\x03\0\x02\
+\x02\x03\x02\x01\x03\x04\0\x07message\x03\0\x04\x01p\x05\x01k\x06\x01q\x06\x04pa\
+ss\0\0\x07replace\x01\x06\0\x06finish\x01\x07\0\x05reply\x01s\0\x06reject\x01s\0\
+\x05other\x01s\0\x04\0\x0cinput-change\x03\0\x08\x01p\x01\x01r\x02\x06change\x09\
+\x0aattributes\x0a\x04\0\x0cinput-answer\x03\0\x0b\x01j\x01\x0c\x01\x03\x01@\x01\
+\x08messages\x06\0\x0d\x04\0\x11on-input-messages\x01\x0e\x04\0*tidegate:extensi\
+on/on-input-messages@0.1.0\x05\x04\x04\0/tidegate:extension/with-on-input-messag\
+es@0.1.0\x04\0\x0b\x1c\x01\0\x16with-on-input-messages\x03\0\0\0G\x09producers\x01\
+\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -3015,9 +3015,9 @@ pub use __export_with_on_input_messages_impl as export_on_input_messages;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1082] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8d\x07\x01A\x02\x01\
-A\x02\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1113] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xac\x07\x01A\x02\x01\
+A\x02\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -3032,13 +3032,14 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x04\0Otidegate:extension/with-on-input-messages-with-all-of-its\
--exports-removed@0.1.0\x04\0\x0b<\x01\06with-on-input-messages-with-all-of-its-e\
-xports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x07\
-0.258.3\x10wit-bindgen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x04\0Otid\
+egate:extension/with-on-input-messages-with-all-of-its-exports-removed@0.1.0\x04\
+\0\x0b<\x01\06with-on-input-messages-with-all-of-its-exports-removed\x03\0\0\0G\x09\
+producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
+t\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -24,6 +24,7 @@ pub mod exports {
                 #[doc(hidden)]
                 static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
                 use super::super::super::super::_rt;
+                pub type Annotation = super::super::super::super::__with_name0::Annotation;
                 pub type Attribute = super::super::super::super::__with_name0::Attribute;
                 pub type Failure = super::super::super::super::__with_name0::Failure;
                 pub type Moment = super::super::super::super::__with_name0::Moment;
@@ -58,25 +59,6 @@ pub mod exports {
                             .field("stop", &self.stop)
                             .field("usage", &self.usage)
                             .field("attributes", &self.attributes)
-                            .finish()
-                    }
-                }
-                /// A note about an output, stored with the message under the extension's id and visible to front ends.
-                #[derive(Clone)]
-                pub struct Annotation {
-                    /// Its name, 1 to 128 bytes.
-                    pub key: _rt::String,
-                    /// JSON text of at most 64 KiB. A value that is not JSON is ignored and reported.
-                    pub value: _rt::String,
-                }
-                impl ::core::fmt::Debug for Annotation {
-                    fn fmt(
-                        &self,
-                        f: &mut ::core::fmt::Formatter<'_>,
-                    ) -> ::core::fmt::Result {
-                        f.debug_struct("Annotation")
-                            .field("key", &self.key)
-                            .field("value", &self.value)
                             .finish()
                     }
                 }
@@ -531,7 +513,10 @@ pub mod exports {
                                     let base = result66
                                         .add(i * (4 * ::core::mem::size_of::<*const u8>()));
                                     {
-                                        let Annotation { key: key63, value: value63 } = e;
+                                        let super::super::super::super::__with_name0::Annotation {
+                                            key: key63,
+                                            value: value63,
+                                        } = e;
                                         let vec64 = (key63.into_bytes()).into_boxed_slice();
                                         let ptr64 = vec64.as_ptr().cast::<u8>();
                                         let len64 = vec64.len();
@@ -911,10 +896,10 @@ macro_rules! __export_with_on_llm_output_impl {
         #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:tidegate:extension@0.1.0:with-on-llm-output:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1493] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1529] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcc\x0a\x01A\x02\x01\
-A\x0a\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf0\x0a\x01A\x02\x01\
+A\x0b\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -929,24 +914,25 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x02\x03\0\0\x09attribute\x02\x03\0\0\x07failure\x02\x03\0\0\x06\
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x02\x03\0\
+\0\x0aannotation\x02\x03\0\0\x09attribute\x02\x03\0\0\x07failure\x02\x03\0\0\x06\
 moment\x02\x03\0\0\x0bstop-reason\x02\x03\0\0\x09tool-call\x02\x03\0\0\x05usage\x01\
-B\x1a\x02\x03\x02\x01\x01\x04\0\x09attribute\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07\
-failure\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x06moment\x03\0\x04\x02\x03\x02\x01\x04\
-\x04\0\x0bstop-reason\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x09tool-call\x03\0\x08\
-\x02\x03\x02\x01\x06\x04\0\x05usage\x03\0\x0a\x01p\x09\x01p\x01\x01r\x06\x02at\x05\
-\x04texts\x0atool-calls\x0c\x04stop\x07\x05usage\x0b\x0aattributes\x0d\x04\0\x0a\
-llm-output\x03\0\x0e\x01r\x02\x03keys\x05values\x04\0\x0aannotation\x03\0\x10\x01\
-q\x03\x04pass\0\0\x07replace\x01s\0\x05other\x01s\0\x04\0\x0doutput-change\x03\0\
-\x12\x01p\x11\x01r\x03\x06change\x13\x0bannotations\x14\x0aattributes\x0d\x04\0\x0d\
-output-answer\x03\0\x15\x01j\x01\x16\x01\x03\x01@\x01\x06output\x0f\0\x17\x04\0\x0d\
-on-llm-output\x01\x18\x04\0&tidegate:extension/on-llm-output@0.1.0\x05\x07\x04\0\
-+tidegate:extension/with-on-llm-output@0.1.0\x04\0\x0b\x18\x01\0\x12with-on-llm-\
-output\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
-.3\x10wit-bindgen-rust\x060.61.1";
+B\x1a\x02\x03\x02\x01\x01\x04\0\x0aannotation\x03\0\0\x02\x03\x02\x01\x02\x04\0\x09\
+attribute\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x07failure\x03\0\x04\x02\x03\x02\x01\
+\x04\x04\0\x06moment\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x0bstop-reason\x03\0\x08\
+\x02\x03\x02\x01\x06\x04\0\x09tool-call\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x05u\
+sage\x03\0\x0c\x01p\x0b\x01p\x03\x01r\x06\x02at\x07\x04texts\x0atool-calls\x0e\x04\
+stop\x09\x05usage\x0d\x0aattributes\x0f\x04\0\x0allm-output\x03\0\x10\x01q\x03\x04\
+pass\0\0\x07replace\x01s\0\x05other\x01s\0\x04\0\x0doutput-change\x03\0\x12\x01p\
+\x01\x01r\x03\x06change\x13\x0bannotations\x14\x0aattributes\x0f\x04\0\x0doutput\
+-answer\x03\0\x15\x01j\x01\x16\x01\x05\x01@\x01\x06output\x11\0\x17\x04\0\x0don-\
+llm-output\x01\x18\x04\0&tidegate:extension/on-llm-output@0.1.0\x05\x08\x04\0+ti\
+degate:extension/with-on-llm-output@0.1.0\x04\0\x0b\x18\x01\0\x12with-on-llm-out\
+put\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10\
+wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -959,9 +945,9 @@ pub use __export_with_on_llm_output_impl as export_on_llm_output;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1074] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x89\x07\x01A\x02\x01\
-A\x02\x01B!\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1105] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa8\x07\x01A\x02\x01\
+A\x02\x01B#\x01o\x02ss\x04\0\x09attribute\x03\0\0\x01q\x05\x06system\0\0\x04user\
 \0\0\x09assistant\0\0\x04tool\0\0\x05other\x01s\0\x04\0\x04role\x03\0\x02\x01p\x01\
 \x01r\x04\x02ids\x04names\x09argumentss\x0aattributes\x04\x04\0\x09tool-call\x03\
 \0\x05\x01r\x04\x02ids\x0amedia-types\x04sizey\x0aattributes\x04\x04\0\x04blob\x03\
@@ -976,13 +962,14 @@ utes\x04\x04\0\x07message\x03\0\x11\x01r\x03\x04turny\x04stepy\x07attempty\x04\0
 \0\0\x0dstop-sequence\0\0\x07refusal\0\0\x05pause\0\0\x0ccontext-full\0\0\x05oth\
 er\x01s\0\x04\0\x0bstop-reason\x03\0\x17\x01ky\x01r\x05\x05input\x19\x06output\x19\
 \x0acache-read\x19\x0bcache-write\x19\x0aattributes\x04\x04\0\x05usage\x03\0\x1a\
-\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01ps\x01q\x06\
-\x04text\x01s\0\x06number\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x1e\0\x04json\
-\x01s\0\x05other\x01s\0\x04\0\x07setting\x03\0\x1f\x03\0\x1etidegate:extension/t\
-ypes@0.1.0\x05\0\x04\0Ktidegate:extension/with-on-llm-output-with-all-of-its-exp\
-orts-removed@0.1.0\x04\0\x0b8\x01\02with-on-llm-output-with-all-of-its-exports-r\
-emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
-.3\x10wit-bindgen-rust\x060.61.1";
+\x01r\x02\x07messages\x0aattributes\x04\x04\0\x07failure\x03\0\x1c\x01r\x02\x03k\
+eys\x05values\x04\0\x0aannotation\x03\0\x1e\x01ps\x01q\x06\x04text\x01s\0\x06num\
+ber\x01u\0\x07boolean\x01\x7f\0\x05texts\x01\x20\0\x04json\x01s\0\x05other\x01s\0\
+\x04\0\x07setting\x03\0!\x03\0\x1etidegate:extension/types@0.1.0\x05\0\x04\0Ktid\
+egate:extension/with-on-llm-output-with-all-of-its-exports-removed@0.1.0\x04\0\x0b\
+8\x01\02with-on-llm-output-with-all-of-its-exports-removed\x03\0\0\0G\x09produce\
+rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.\
+61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -2527,28 +2527,40 @@ pub mod tidegate {
             #[used]
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
             #[allow(unused_unsafe, clippy::all)]
             /// Shows a line to whoever watches the session. It does not go to the model. At most 1 KiB of it is kept, and 256 lines of
-            /// one call; the log reports what was cut or dropped.
+            /// one call; the log reports what was cut or dropped. `percent` is how much of the call is done, from 0 to 100, where the tool
+            /// knows it; any other number is ignored. Where an extension checks results (`on-tool-result`), lines can be left out, and the
+            /// numbers are shown.
             #[allow(async_fn_in_trait)]
-            pub fn report(text: &str) -> () {
+            pub fn report(percent: ::core::option::Option<f64>, text: &str) -> () {
                 unsafe {
-                    let vec0 = text;
-                    let ptr0 = vec0.as_ptr().cast::<u8>();
-                    let len0 = vec0.len();
+                    let (result0_0, result0_1) = match percent {
+                        Some(e) => (1i32, _rt::as_f64(e)),
+                        None => (0i32, 0.0f64),
+                    };
+                    let vec1 = text;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
                     #[cfg(target_arch = "wasm32")]
                     #[link(
                         wasm_import_module = "tidegate:extension/tool-progress@0.1.0"
                     )]
                     unsafe extern "C" {
                         #[link_name = "report"]
-                        fn wit_import1(_: *mut u8, _: usize);
+                        fn wit_import2(_: i32, _: f64, _: *mut u8, _: usize);
                     }
                     #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) {
+                    unsafe extern "C" fn wit_import2(
+                        _: i32,
+                        _: f64,
+                        _: *mut u8,
+                        _: usize,
+                    ) {
                         unreachable!()
                     }
-                    wit_import1(ptr0.cast_mut(), len0);
+                    wit_import2(result0_0, result0_1, ptr1.cast_mut(), len1);
                 }
             }
         }
@@ -2651,6 +2663,23 @@ mod _rt {
         unsafe {
             let layout = alloc::Layout::from_size_align_unchecked(size, align);
             alloc::dealloc(ptr, layout);
+        }
+    }
+    pub fn as_f64<T: AsF64>(t: T) -> f64 {
+        t.as_f64()
+    }
+    pub trait AsF64 {
+        fn as_f64(self) -> f64;
+    }
+    impl<'a, T: Copy + AsF64> AsF64 for &'a T {
+        fn as_f64(self) -> f64 {
+            (*self).as_f64()
+        }
+    }
+    impl AsF64 for f64 {
+        #[inline]
+        fn as_f64(self) -> f64 {
+            self as f64
         }
     }
     extern crate alloc as alloc_crate;

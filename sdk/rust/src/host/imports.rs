@@ -89,8 +89,8 @@ pub(crate) fn emit_event(event_type: &str, payload: &str) -> Result<(), EventErr
     })
 }
 
-pub(crate) fn progress(line: &str) {
-    tool_progress::report(line);
+pub(crate) fn progress(percent: Option<f64>, line: &str) {
+    tool_progress::report(percent, line);
 }
 
 pub(crate) fn setting(key: &str) -> Option<Setting> {

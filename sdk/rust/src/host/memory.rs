@@ -58,7 +58,7 @@ pub(crate) struct Host {
     /// The types that `plugin.toml` and, without the extension's id, catalogues declare; `None`: all of them.
     pub(crate) event_types: Option<BTreeSet<String>>,
     /// What tools reported; `None` while none runs.
-    pub(crate) progress: Option<Vec<String>>,
+    pub(crate) progress: Option<Vec<(Option<f64>, String)>>,
     pub(crate) settings: BTreeMap<String, Setting>,
     /// The powers that are granted; `None`: all of them.
     pub(crate) powers: Option<BTreeSet<String>>,
@@ -364,10 +364,11 @@ fn unknown_type(event_type: &str, known: &BTreeSet<String>) -> EventError {
     EventError::UnknownType(format!("the event type `{event_type}` is not declared{those}"))
 }
 
-pub(crate) fn progress(line: &str) {
+pub(crate) fn progress(percent: Option<f64>, line: &str) {
     with(|host| {
         if let Some(lines) = host.progress.as_mut().filter(|lines| lines.len() < PROGRESS_LINES) {
-            lines.push(line[..line.floor_char_boundary(PROGRESS_BYTES)].to_owned());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            lines.push((percent, line[..line.floor_char_boundary(PROGRESS_BYTES)].to_owned()));
         }
     });
 }

@@ -36,7 +36,10 @@ pub(super) fn run<E: Exported>(harness: Harness<E>, answer: &Answer, cuts: &Cuts
             Callback::PlainText(options) => text = Some(options),
             Callback::Tag(options) => tag = Some(options),
             Callback::LlmOutput(options) => output = Some(options),
-            Callback::InputMessages(_) | Callback::TtsrTriggered(_) => {}
+            Callback::InputMessages(_)
+            | Callback::TtsrTriggered(_)
+            | Callback::ToolCall(_)
+            | Callback::ToolResult(_) => {}
         }
     }
     let tags = tag.iter().flat_map(|options| &options.patterns).map(|pattern| match pattern.strip_suffix('*') {

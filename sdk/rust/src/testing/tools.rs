@@ -3,19 +3,24 @@
 use serde_json::Value;
 
 use super::Harness;
-use crate::{Exported, Result, Tool, ToolAnswer, ToolCall, ToolProvider, host};
+use crate::{
+    AskedCall, CallAnswer, Exported, GivenResult, OnToolCall, OnToolResult, Result, ResultAnswer, Tool, ToolAnswer,
+    ToolCall, ToolProvider, host,
+};
 
 /// The limit of a result where the operator sets nothing else, in KiB.
 const OUTPUT_KIB: usize = 64;
 
 /// The result of a call of a tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolRun {
     /// What the model gets.
     pub answer: ToolAnswer,
     /// What the tool reported while it ran.
     pub progress: Vec<String>,
+    /// The numbers of [`progress_at`](crate::progress_at) among it, as far as they are from 0 to 100.
+    pub percents: Vec<f64>,
 }
 
 impl<E: Exported + ToolProvider> Harness<E> {
@@ -67,18 +72,40 @@ impl<E: Exported + ToolProvider> Harness<E> {
             }
             Ok(answer)
         });
-        let progress = self.host.progress.take().unwrap_or_default();
+        let reported = self.host.progress.take().unwrap_or_default();
+        let percents = reported.iter().filter_map(|(percent, _)| *percent).collect();
+        let progress = reported.into_iter().map(|(_, line)| line).collect();
         let answer = answer?;
         if matches!(answer, ToolAnswer::Rejected(_)) && self.host.state != before {
             self.host.state = before;
             self.restart();
         }
-        Ok(ToolRun { answer, progress })
+        Ok(ToolRun { answer, progress, percents })
     }
 
     fn tool_bytes(&self) -> usize {
         let wanted = self.manifest.as_ref().and_then(|manifest| manifest.limits.tool_output_kib);
         wanted.map_or(OUTPUT_KIB, |wanted| wanted.min(OUTPUT_KIB)) << 10
+    }
+}
+
+impl<E: Exported + OnToolCall> Harness<E> {
+    /// Calls `on_tool_call`.
+    ///
+    /// # Errors
+    /// The callback's own.
+    pub fn tool_call(&mut self, call: &AskedCall) -> Result<CallAnswer> {
+        self.call(|extension| extension.on_tool_call(call))
+    }
+}
+
+impl<E: Exported + OnToolResult> Harness<E> {
+    /// Calls `on_tool_result`.
+    ///
+    /// # Errors
+    /// The callback's own.
+    pub fn tool_result(&mut self, result: &GivenResult) -> Result<ResultAnswer> {
+        self.call(|extension| extension.on_tool_result(result))
     }
 }
 

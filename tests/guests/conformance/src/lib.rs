@@ -66,8 +66,13 @@ impl Extension for Conformance {
 
 impl Conformance {
     fn run(&mut self, callback: &str, script: &str, subject: &str) -> Result<Outcome> {
+        let is_named = self.only.iter().any(|one| one == callback);
+        // Scripts in arguments and results are for the tool `run`, unless they are meant for these.
+        if matches!(callback, "on_tool_call" | "on_tool_result") && !is_named {
+            return script::run("", subject, self.calls);
+        }
         self.calls += 1;
-        let acts = self.only.is_empty() || self.only.iter().any(|one| one == callback);
+        let acts = self.only.is_empty() || is_named;
         let mut outcome = script::run(if acts { script } else { "" }, subject, self.calls)?;
         if acts && !self.mark.is_empty() && outcome.answer == "pass" && outcome.said.is_none() {
             (outcome.answer, outcome.text) = ("mark".to_owned(), self.mark.clone());
@@ -177,6 +182,52 @@ impl TtsrTriggered for Conformance {
     }
 }
 
+impl OnToolCall for Conformance {
+    fn call_options(&self) -> CallOptions {
+        CallOptions::default().priority(self.priority).on_failure(self.policy("on_tool_call", OnFailure::Reject))
+    }
+
+    fn on_tool_call(&mut self, call: &AskedCall) -> Result<CallAnswer> {
+        let arguments: BTreeMap<String, String> = call.read().unwrap_or_default();
+        let script = arguments.into_values().collect::<Vec<_>>().join("\n");
+        let outcome = self.run("on_tool_call", &script, &format!("{call:?}"))?;
+        Ok(match outcome.answer.as_str() {
+            "replace" | "append" | "mark" => {
+                let text = outcome.over(&script);
+                CallAnswer::replace(BTreeMap::from([("text", text)]))?
+            }
+            "arguments" => CallAnswer::Replace(outcome.text),
+            "drop" => CallAnswer::Replace("{}".to_owned()),
+            "reject" => CallAnswer::deny(outcome.text),
+            "hide" => CallAnswer::deny_showing("hidden", BTreeMap::from([("text", outcome.text)]))?,
+            "pass" => match outcome.said {
+                Some(said) => CallAnswer::deny(said),
+                None => CallAnswer::Pass,
+            },
+            other => bail!("`{other}` is no answer to on_tool_call"),
+        })
+    }
+}
+
+impl OnToolResult for Conformance {
+    fn result_options(&self) -> ResultOptions {
+        ResultOptions::default().priority(self.priority).on_failure(self.policy("on_tool_result", OnFailure::Withhold))
+    }
+
+    fn on_tool_result(&mut self, result: &GivenResult) -> Result<ResultAnswer> {
+        let script = result.text();
+        let outcome = self.run("on_tool_result", &script, &format!("{result:?}"))?;
+        let mut answer = match outcome.answer.as_str() {
+            "replace" | "append" | "mark" => ResultAnswer::replace(outcome.over(&script)),
+            "drop" => ResultAnswer::replace(""),
+            "pass" => outcome.said.map_or_else(ResultAnswer::pass, ResultAnswer::replace),
+            other => bail!("`{other}` is no answer to on_tool_result"),
+        };
+        answer.annotations = outcome.annotations;
+        Ok(answer)
+    }
+}
+
 /// The tool where the settings name none.
 const RUN: &str =
     r#"run|Runs a script.|{"type": "object", "properties": {"script": {"type": "string"}}, "required": ["script"]}"#;
@@ -206,7 +257,9 @@ impl ToolProvider for Conformance {
     }
 }
 
-tidegate_sdk::export!(Conformance: OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered, ToolProvider);
+tidegate_sdk::export!(
+    Conformance: OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered, OnToolCall, OnToolResult, ToolProvider
+);
 
 #[cfg(test)]
 mod tests;

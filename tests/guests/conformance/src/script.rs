@@ -84,6 +84,10 @@ pub fn run(script: &str, subject: &str, calls: u32) -> Result<Outcome> {
                     .tell(numbers.try_for_each(|n| events::emit("seen", &BTreeMap::from([("what", n.to_string())]))));
             }
             "progress" => progress(rest),
+            "percent" => {
+                let (percent, line) = rest.split_once(' ').unwrap_or((rest, ""));
+                progress_at(percent.parse()?, line);
+            }
             "progress-flood" => (0..number(rest)?).for_each(|line| progress(format_args!("line {line}"))),
             "progress-long" => progress("x".repeat(number(rest)? << 10)),
             "annotate" => annotate(&mut outcome, rest),
@@ -111,7 +115,8 @@ pub fn run(script: &str, subject: &str, calls: u32) -> Result<Outcome> {
                 outcome.text = "x".repeat(number(rest)? << 10);
                 break;
             }
-            "pass" | "echo" | "drop" | "replace" | "append" | "finish" | "reply" | "reject" | "content" => {
+            "pass" | "echo" | "drop" | "replace" | "append" | "finish" | "reply" | "reject" | "content"
+            | "arguments" | "hide" => {
                 outcome.answer = word.into();
                 outcome.text = rest.into();
                 break;

@@ -97,4 +97,44 @@ impl OnTag for Hush {
     }
 }
 
-tidegate_sdk::export!(Hush: OnPlainText, OnTag);
+impl OnToolCall for Hush {
+    fn call_options(&self) -> CallOptions {
+        CallOptions::default().keep(self.keep)
+    }
+
+    /// A call that says `stop` is denied; any other runs without the words.
+    fn on_tool_call(&mut self, call: &AskedCall) -> Result<CallAnswer> {
+        let mut failed = None;
+        let quiet = call.map_strings(|text| {
+            self.quiet(text).unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
+        })?;
+        match (failed, quiet) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(CallAnswer::Pass),
+            (None, Some(quiet)) if call.call.arguments.contains("stop") => CallAnswer::deny_showing("say it in public", quiet),
+            (None, Some(quiet)) => CallAnswer::replace(quiet),
+        }
+    }
+}
+
+impl OnToolResult for Hush {
+    fn result_options(&self) -> ResultOptions {
+        ResultOptions::default().keep(self.keep)
+    }
+
+    fn on_tool_result(&mut self, result: &GivenResult) -> Result<ResultAnswer> {
+        let mut failed = None;
+        let answer = result.map_texts(|text| {
+            self.quiet(text).unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
+        });
+        failed.map_or(Ok(answer), Err)
+    }
+}
+
+tidegate_sdk::export!(Hush: OnPlainText, OnTag, OnToolCall, OnToolResult);

@@ -85,6 +85,7 @@ struct BlockRecord {
     call_id: Option<String>,
     tool: Option<String>,
     arguments: Option<String>,
+    shown: Option<String>,
     complete: bool,
 }
 
@@ -96,7 +97,7 @@ impl BlockRecord {
         };
         let kind = StreamKind::read(&self.stream, call).ok_or_else(|| format!("`{}` is no stream", self.stream))??;
         let mut block = AnswerBlock::prose(kind, self.bytes.unwrap_or_default());
-        (block.arguments, block.complete) = (self.arguments, self.complete);
+        (block.arguments, block.shown, block.complete) = (self.arguments, self.shown, self.complete);
         Ok(block)
     }
 }

@@ -27,7 +27,18 @@ pub(super) fn result(payload: Value) -> Read<EventKind> {
         waited_ms: Option<u64>
     });
     let (call, is_error) = (CallId::new(call_id), error.is_some());
-    Ok(EventKind::ToolCallResult { call, tool, output, reminder: None, diff, is_error, duration_ms, waited_ms })
+    Ok(EventKind::ToolCallResult {
+        call,
+        tool,
+        output,
+        reminder: None,
+        diff,
+        is_error,
+        duration_ms,
+        waited_ms,
+        original: None,
+        annotations: Vec::new(),
+    })
 }
 
 pub(super) fn requested(payload: Value) -> Read<EventKind> {

@@ -54,6 +54,8 @@ fn result(call: &str) -> EventKind {
         is_error: false,
         duration_ms: Some(1),
         waited_ms: None,
+        original: None,
+        annotations: Vec::new(),
     }
 }
 

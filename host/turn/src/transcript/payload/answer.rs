@@ -66,15 +66,19 @@ payloads! {
         call_id: Option<String>,
         /// Of a tool call: the tool's name.
         tool: Option<String>,
-        /// Of a tool call: the JSON of the arguments, as far as it was received.
+        /// Of a tool call: the JSON of the arguments, as far as it was received; or, where that is kept, as it was shown.
         arguments: Option<String>,
+        /// Of a tool call: what was shown of the arguments, where that is another text.
+        shown: Option<String>,
+        /// Of a tool call: the arguments are not those that the model wrote, which are not recorded.
+        changed: Option<bool>,
         /// Whether the block is complete.
         complete: bool,
         /// The number of its bytes, from the start, that an earlier attempt wrote.
         prefix_bytes: Option<u64>,
     }
 
-    /// What an extension noted about an answer.
+    /// What an extension noted about an answer or a result.
     Note {
         /// The id of the extension.
         extension_id: String,

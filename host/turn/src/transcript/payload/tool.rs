@@ -32,7 +32,7 @@ payloads! {
         call_id: String,
         /// The tool's name.
         tool: String,
-        /// What the tool gave.
+        /// What the tool gave, after extensions.
         output: String,
         /// The output, where the call failed or did not run.
         error: Option<String>,
@@ -44,6 +44,10 @@ payloads! {
         duration_ms: Option<u64>,
         /// How long it waited for a confirmation; absent where nobody was asked.
         waited_ms: Option<u64>,
+        /// What the tool gave, where extensions have changed it; absent where what was shown is kept.
+        original: Option<String>,
+        /// What extensions noted.
+        annotations: Option<Vec<super::Note>>,
     }
 
     /// The payload of `tool_confirmation_requested`.
