@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tidegate::{
     BoxFuture, Clock, Delta, Engine, EngineOptions, Host, Metrics, Model, ModelError, ModelStream, Operator, Prompt,
     SessionOptions, SourceFile, StopReason, StreamKind,
 };
+use tidegate_kit::Frozen;
 
 /// A folder with the guest that does what the text it is given says, and its manifest.
 fn plugin() -> &'static Path {
@@ -70,23 +71,9 @@ impl ModelStream for Text {
     }
 }
 
-/// A clock that stays where it is put.
-#[derive(Default)]
-struct Still(AtomicU64);
-
-impl Clock for Still {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_plugins_keep_live_by_the_clock_of_the_embedder() {
-    let clock = Arc::new(Still::default());
+    let clock = Arc::new(Frozen::default());
     let builder = Host::builder(operator()).cache_dir(None).max_instances(4).user_rules(None);
     let host = builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).open().await.unwrap();
     let model = Says(Mutex::new(["!state-set-ttl k 60000 v", "!state-get k", "!state-get k"].into()));
@@ -139,7 +126,7 @@ async fn instances_are_dropped_when_their_session_is_idle_for_long() {
 /// What a plugin does in one session is counted in the metrics of its host, and in those alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_counted_in_the_metrics_of_their_host() {
-    let clock = Arc::new(Still::default());
+    let clock = Arc::new(Frozen::default());
     let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 4 }).unwrap();
     let (counted, others) = (Metrics::new(), Metrics::new());
     let open = |metrics: &Metrics| {

@@ -227,6 +227,14 @@ async fn turns_are_traces_with_the_conventional_names() {
                 - extension.callback.outcome = error
                 - extension.callback.type = on_plain_text
                 - extension.id = conformance
+            on_tool_call conformance (internal)
+              - extension.callback.outcome = passed
+              - extension.callback.type = on_tool_call
+              - extension.id = conformance
+            on_tool_call conformance (internal)
+              - extension.callback.outcome = passed
+              - extension.callback.type = on_tool_call
+              - extension.id = conformance
             on_llm_output conformance (internal)
               - extension.callback.outcome = passed
               - extension.callback.type = on_llm_output
@@ -238,6 +246,10 @@ async fn turns_are_traces_with_the_conventional_names() {
               - gen_ai.tool.name = read_file
               - gen_ai.tool.type = function
               - tidegate.outcome = error
+              on_tool_result conformance (internal)
+                - extension.callback.outcome = passed
+                - extension.callback.type = on_tool_result
+                - extension.id = conformance
             execute_tool run (internal)
               - extension.id = conformance
               - gen_ai.operation.name = execute_tool
@@ -245,6 +257,10 @@ async fn turns_are_traces_with_the_conventional_names() {
               - gen_ai.tool.name = run
               - gen_ai.tool.type = function
               - tidegate.outcome = ok
+              on_tool_result conformance (internal)
+                - extension.callback.outcome = passed
+                - extension.callback.type = on_tool_result
+                - extension.id = conformance
           step (internal)
             - tidegate.outcome = completed
             - tidegate.step = #2

@@ -214,7 +214,7 @@ async fn a_failure_is_the_result_of_the_call_and_the_turn_continues_also_where_t
     assert_eq!(results[1..], ["no", "None"]);
     let outcomes = outcomes(&events);
     assert!(
-        matches!(outcomes[0], ToolOutcome::Failed(failure) if failure.message.contains("on purpose")),
+        matches!(outcomes[0], ToolOutcome::Failed(failure) if failure.message.contains("its words are left out, because it guards")),
         "{outcomes:?}"
     );
     assert_eq!(outcomes[1..], [&ToolOutcome::Rejected("no".into()), &ToolOutcome::Done]);

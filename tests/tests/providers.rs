@@ -342,6 +342,10 @@ async fn a_real_model_stops_when_nobody_listens_and_says_what_is_too_long() {
         }
         let error = ask(&model, &words(&"tide ".repeat(4000))).await.error.unwrap();
         let parts = (class_of(&error), error.status, error.code.as_deref());
-        assert_eq!(parts, (ErrorClass::Permanent, Some(400), Some("exceed_context_size_error")), "{wire:?}: {error}");
+        assert_eq!(
+            parts,
+            (ErrorClass::ContextOverflow, Some(400), Some("exceed_context_size_error")),
+            "{wire:?}: {error}"
+        );
     }
 }

@@ -11,7 +11,7 @@ use tidegate::{
     Answer, Backlog, BoxFuture, Confirm, Event, Host, Model, NoBacklog, Operator, Question, Session, SessionId,
     SessionOptions, Subscription, TurnStatus,
 };
-use tidegate_kit::{Random, Script, ScriptedModel, Still, calls, live, text};
+use tidegate_kit::{Frozen, Random, Script, ScriptedModel, calls, live, text};
 
 /// A user who approves what is not a command.
 struct Careful;
@@ -34,7 +34,7 @@ async fn host(folder: &Path, scripts: impl IntoIterator<Item = Script>) -> Host 
     let model = ScriptedModel::new(scripts) as Arc<dyn Model>;
     // A subscriber that is late gets chunks joined, with the time of the first: times must not tell one front end from another.
     let builder =
-        Host::builder(operator).cache_dir(None).user_rules(None).max_instances(4).clock(Arc::new(Still::default()));
+        Host::builder(operator).cache_dir(None).user_rules(None).max_instances(4).clock(Arc::new(Frozen::default()));
     builder.model(model).confirm(Arc::new(Careful)).open().await.unwrap()
 }
 

@@ -107,6 +107,10 @@ fn story(events: &[Event]) -> Vec<Value> {
         if matches!(&*kind, "cognition_out_delta" | "rule_held") || payload["is_partial"] == true {
             continue;
         }
+        // What the server counts is its own invention.
+        if payload["message"].as_str().is_some_and(|message| message.starts_with("the server has counted")) {
+            continue;
+        }
         let after_a_rule = kind == "extension_log" || payload["callback"] == "ttsr_triggered";
         let told = json!({"at": place, "type": kind, "payload": payload});
         if after_a_rule { unawaited.push(told) } else { story.push(told) }

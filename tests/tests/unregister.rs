@@ -13,7 +13,7 @@ use tidegate::{
     EventKind, Host, Metrics, Operator, PreparedCall, SessionId, SessionOptions, SourceFile, ToolCall, ToolSpec, Tools,
     TurnStatus,
 };
-use tidegate_kit::{EchoTools, ScriptedModel, Still, live, say};
+use tidegate_kit::{EchoTools, Frozen, ScriptedModel, live, say};
 
 /// Tools whose list, once armed, is not there before the test says so: the callback that asks for it runs until then.
 struct Gate {
@@ -110,7 +110,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// The sessions of a workspace, whose configuration changes between them.
 struct Place {
     folder: TempDir,
-    clock: Arc<Still>,
+    clock: Arc<Frozen>,
 }
 
 /// What a turn has reported of absent plugins, and the keys that the guest has left.
@@ -129,7 +129,7 @@ impl Place {
         std::fs::copy(source.join("plugin.toml"), folder.path().join("plugin/plugin.toml")).unwrap();
         let built = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
         std::fs::write(folder.path().join("plugin").join(tidegate_build::COMPONENT_FILE), built.bytes).unwrap();
-        Self { folder, clock: Arc::new(Still(1_000_000_000_000.into())) }
+        Self { folder, clock: Arc::new(Frozen(1_000_000_000_000.into())) }
     }
 
     /// Continues the session with these further lines in `tidegate.toml`.
@@ -142,7 +142,7 @@ impl Place {
         let operator =
             Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap_or_else(|wrong| panic!("{wrong}"));
         let builder = Host::builder(operator).cache_dir(None).max_instances(4).user_rules(None);
-        let host = builder.clock(Arc::<Still>::clone(&self.clock)).open().await.unwrap();
+        let host = builder.clock(Arc::<Frozen>::clone(&self.clock)).open().await.unwrap();
         let options = SessionOptions::new(self.folder.path()).id(SessionId::new("s"));
         let session = host.session(options.model(ScriptedModel::new([say(answer)]))).await.unwrap();
         let (mut turn, mut seen) = (session.prompt("go"), Seen::default());

@@ -286,7 +286,7 @@ impl ChildThread {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TurnError {
-    /// `rejected`, `stopped_by_rule`, `failed`, `step_limit` or `suspended`.
+    /// `rejected`, `stopped_by_rule`, `failed`, `step_limit`, `no_progress` or `suspended`.
     pub status: Str,
     /// The error in one sentence, for the person.
     pub message: Str,
@@ -298,7 +298,9 @@ impl TurnError {
             TurnStatus::Completed | TurnStatus::Cancelled => return None,
             TurnStatus::Rejected { by, reason } => format!("extension `{by}` rejected the input: {reason}"),
             TurnStatus::StoppedByRule { rule } => format!("rule `{rule}` stopped the turn"),
-            TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message.clone(),
+            TurnStatus::Failed { message, .. }
+            | TurnStatus::NoProgress { message }
+            | TurnStatus::Suspended { message, .. } => message.clone(),
             TurnStatus::StepLimit { steps } => format!("the turn reached its limit of {steps} steps"),
         };
         Some(Self { status: status.as_str().into(), message: message.into() })

@@ -60,6 +60,7 @@ Exit codes:
     4  a rule ended the turn
     5  the turn reached its maximum number of steps
     6  the session was suspended at a limit; it can be continued
+     7  the model did not get any further: it repeated itself, or its answers were cut off
   130  cancelled, such as by a signal
 
 Environment:

@@ -136,7 +136,7 @@ fn watch_signals(ending: &Ending) {
         match signal(kind) {
             Ok(signals) => drop(tokio::spawn(follow(signals, ending.clone()))),
             Err(error) => {
-                say::note(format_args!("warning: the signal {} is not handled: {error}", kind.as_raw_value()))
+                say::note(format_args!("warning: the signal {} is not handled: {error}", kind.as_raw_value()));
             }
         }
     }

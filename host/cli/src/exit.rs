@@ -16,6 +16,7 @@ pub(crate) enum Exit {
     StoppedByRule,
     StepLimit,
     Suspended,
+    NoProgress,
     Cancelled,
 }
 
@@ -28,6 +29,7 @@ impl Exit {
             TurnStatus::StoppedByRule { .. } => Self::StoppedByRule,
             TurnStatus::StepLimit { .. } => Self::StepLimit,
             TurnStatus::Suspended { .. } => Self::Suspended,
+            TurnStatus::NoProgress { .. } => Self::NoProgress,
             TurnStatus::Cancelled => Self::Cancelled,
         }
     }
@@ -41,6 +43,7 @@ impl Exit {
             Self::StoppedByRule => 4,
             Self::StepLimit => 5,
             Self::Suspended => 6,
+            Self::NoProgress => 7,
             // The exit code of a program that was stopped with Ctrl-C, as shells report it.
             Self::Cancelled => 130,
         }

@@ -28,8 +28,10 @@ const SHOWN: usize = 60;
 /// ```json
 /// {"system": [{"origin": "host", "bytes": 12, "text": "…"}],
 ///  "messages": [{"origin": "user", "role": "user", "hidden": false, "bytes": 5, "text": "…"}],
-///  "tools": [{"origin": "built in", "name": "read_file", "bytes": 310, "description": "…", "parameters": {}}]}
+///  "tools": [{"origin": "built in", "name": "read_file", "bytes": 310, "description": "…", "parameters": {}}],
+///  "estimated_tokens": 2100, "context_tokens": 200000}
 /// ```
+/// `context_tokens` is absent where the size of the model's context is not known.
 pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<Exit, Failure> {
     let input = run::prompts(&[input.to_owned()])?.concat();
     let mut operator = open::operator(common)?;
@@ -48,6 +50,7 @@ pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<E
     }
     troubles.take_problems(1).iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
     let origins = tool_origins(&session.loaded());
+    let context = session.context_tokens();
     let report = turn.report().await;
     let prompt = captured.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(prompt) = prompt else {
@@ -56,9 +59,13 @@ pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<E
         return Ok(if report.status == TurnStatus::Completed { Exit::Failed } else { Exit::of(&report.status) });
     };
     if json {
-        screen::json(&as_json(&prompt, &origins))?;
+        screen::json(&as_json(&prompt, &origins, context))?;
     } else {
         text(&prompt, &origins)?;
+        let tokens = tidegate::estimated_tokens(&prompt);
+        let of =
+            context.map(|context| format!(" of {context} that the model takes, with its answer")).unwrap_or_default();
+        say::note(format_args!("the request has about {tokens} tokens{of}"));
     }
     Ok(Exit::Completed)
 }
@@ -146,7 +153,7 @@ fn author(message: &Message) -> String {
     }
 }
 
-fn as_json(prompt: &Prompt, origins: &Origins) -> Value {
+fn as_json(prompt: &Prompt, origins: &Origins, context: Option<u64>) -> Value {
     let block = |block: &tidegate::SystemBlock| json!({"origin": block.origin.to_string(), "bytes": block.text.len(), "text": block.text});
     let message = |message: &Arc<Message>| {
         let text = message.plain_text();
@@ -159,9 +166,14 @@ fn as_json(prompt: &Prompt, origins: &Origins) -> Value {
         let origin = origin(&tool.name, origins);
         json!({"origin": origin, "name": tool.name, "bytes": bytes, "description": tool.description, "parameters": tool.parameters})
     };
-    json!({
+    let mut request = json!({
         "system": prompt.system.iter().map(block).collect::<Vec<_>>(),
         "messages": prompt.messages.iter().map(message).collect::<Vec<_>>(),
         "tools": prompt.tools.iter().map(tool).collect::<Vec<_>>(),
-    })
+        "estimated_tokens": tidegate::estimated_tokens(prompt),
+    });
+    if let Some(context) = context {
+        request["context_tokens"] = json!(context);
+    }
+    request
 }

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use tidegate::{
-    CallId, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded, PromptText,
-    RegistrationAction, Troubles, TurnStatus,
+    CallId, CompactionMethod, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LeftOut, LimitDecision, Loaded,
+    PromptText, RegistrationAction, Troubles, TurnStatus,
 };
 
 use crate::matches::{self, Matches};
@@ -195,7 +195,7 @@ impl Printer {
             EventKind::ChildThreadFailed { child, error } => {
                 self.warning(&format!("! session {child}"), error)?;
             }
-            EventKind::ContextCompactionStart { ratio, .. } => {
+            EventKind::ContextCompactionStart { ratio, method: CompactionMethod::Summary, .. } => {
                 let percent = ratio * 100.0;
                 self.dim(&format!(
                     "  the conversation fills {percent:.0} % of the context: the model summarises its older part"
@@ -203,6 +203,12 @@ impl Printer {
             }
             EventKind::ContextCompactionEnd { error: Some(error), .. } => {
                 self.warning("!", &format!("the conversation was not summarised: {error}"))?;
+            }
+            EventKind::ContextCompactionEnd { left_out, used_tokens, .. } if !left_out.is_empty() => {
+                let left_out = LeftOut::in_words(left_out);
+                self.dim(&format!(
+                    "  left out for the model, to fit its context: {left_out}; the next prompt has about {used_tokens} tokens"
+                ))?;
             }
             _ => {}
         }
@@ -308,6 +314,7 @@ impl Printer {
                 };
                 self.dim(&next)
             }
+            TurnStatus::NoProgress { message } => self.line(&format!("{} {message}", err(style::BAD, "no progress:"))),
             TurnStatus::StepLimit { steps } => {
                 let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";
                 self.line(&format!("{} after {steps} steps; {help}", err(style::BAD, "stopped")))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
+use tidegate::{Event, EventKind, LeftOut, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
 use crate::matches::{self, Matches};
 use crate::say::{count, note};
@@ -55,6 +55,9 @@ impl Summary {
                 vec![message.clone()]
             }
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
+            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
+                vec![format!("left out for the model, to fit its context: {}", LeftOut::in_words(left_out))]
+            }
             // What it checked or added is missing from here on.
             EventKind::ExtensionUnregistered { plugin, action, reason } => {
                 vec![format!("plugin {plugin} left the session ({action}): {reason}")]

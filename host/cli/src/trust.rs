@@ -1,6 +1,6 @@
 //! `tidegate trust`, and the question whether the `tidegate.toml` of a workspace counts.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 use tidegate::{DiagnosticCode, Preview, SettingsReader, TrustRecord, TrustStore, WorkspaceSettings};
@@ -83,7 +83,7 @@ fn page_of<'p>(settings: &WorkspaceSettings, preview: &'p Preview) -> Page<'p> {
 
 /// Lines that go to a file are not wrapped.
 fn columns() -> usize {
-    if std::io::stderr().is_terminal() { terminal::size().0 } else { UNWRAPPED }
+    screen::note_columns().unwrap_or(UNWRAPPED)
 }
 
 /// The refusal where nobody can be asked.

@@ -33,8 +33,10 @@ fn place() -> Place {
     place
 }
 
+type Damage = fn(&str) -> String;
+
 /// What can be wrong with a transcript: how it comes to be so, and what is said of it.
-const DAMAGES: [(&str, fn(&str) -> String, &str); 7] = [
+const DAMAGES: [(&str, Damage, &str); 7] = [
     ("a newer version", |text| text.replacen("\"version\":1", "\"version\":9", 1), "format version 9"),
     ("no header", |text| text.split_once('\n').unwrap().1.to_owned(), "line 1"),
     ("a header of something else", |text| format!("hello\n{text}"), "line 1"),

@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The tree.
+    /// The whole document as a tree.
     pub(crate) fn root(&self) -> &DeValue<'a> {
         self.root.get_ref()
     }

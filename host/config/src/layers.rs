@@ -42,7 +42,7 @@ pub(crate) trait Layered: TypedFile {
 /// A file on top of the default, and what is done about what it cannot have.
 #[derive(Clone, Debug)]
 pub struct LayerFile {
-    /// The file.
+    /// Its path and text.
     pub source: Arc<SourceFile>,
     /// Who has written it, and for whom.
     pub origin: LayerOrigin,

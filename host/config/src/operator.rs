@@ -18,7 +18,7 @@ use crate::state::{StateSettings, check_state};
 use crate::transcript::TranscriptSettings;
 use crate::typed::{
     self, CompactionFile, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile,
-    ProviderFile,
+    ProviderFile, TurnFile,
 };
 use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, OnTimeout, PermissionRule, SourceFile};
 
@@ -218,6 +218,8 @@ pub struct PluginLimits {
 pub struct TurnSettings {
     /// Steps of one turn.
     pub max_steps: u32,
+    /// How often in a row the same call can have the same result; 0: any number of times.
+    pub max_repeats: u32,
     /// How often a request that failed is sent again, whatever class of retried errors it has; `None`: each class has its own maximum.
     pub max_retries: Option<u32>,
 }
@@ -233,6 +235,13 @@ pub struct CompactionSettings {
     pub at_percent: u32,
     /// How many of the last turns are not summarised.
     pub keep_turns: u32,
+}
+
+impl TurnSettings {
+    fn of(typed: &TurnFile) -> Self {
+        let TurnFile { max_steps, max_repeats, max_retries } = *typed;
+        Self { max_steps, max_repeats, max_retries }
+    }
 }
 
 impl CompactionSettings {
@@ -259,7 +268,7 @@ impl Default for Operator {
             state: StateSettings::of(&typed.state, Path::new("")),
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
             compaction: CompactionSettings::of(&typed.compaction),
-            turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
+            turn: TurnSettings::of(&typed.turn),
         }
     }
 }
@@ -333,7 +342,7 @@ impl Operator {
             state: StateSettings::of(&typed.state, folder("state", "folder")),
             transcript: TranscriptSettings::of(&typed.transcript, folder("transcript", "folder")),
             compaction: CompactionSettings::of(&typed.compaction),
-            turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
+            turn: TurnSettings::of(&typed.turn),
         })
     }
 }

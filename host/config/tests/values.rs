@@ -71,7 +71,7 @@ fn every_value_arrives() {
     assert_eq!(operator.state.absent, Duration::from_secs(3 * 24 * 60 * 60));
     assert_eq!((operator.limits.tool, operator.limits.tool_output_bytes), (Duration::from_secs(5), 32 << 10));
     assert_eq!(operator.limits.state_bytes, 6 << 20);
-    assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, Some(0)));
+    assert_eq!((operator.turn.max_steps, operator.turn.max_repeats, operator.turn.max_retries), (5, 3, Some(0)));
 }
 
 #[test]

@@ -72,6 +72,11 @@ pub enum TurnStatus {
         /// The limit that was reached.
         steps: u32,
     },
+    /// The model did not get any further: it repeated itself after it had been told so, or its answers were cut off again and again.
+    NoProgress {
+        /// The cause in one sentence.
+        message: String,
+    },
     /// The thread is suspended: it can be continued without another input.
     Suspended {
         /// Why it is suspended.
@@ -96,6 +101,7 @@ impl TurnStatus {
             Self::Cancelled => "cancelled",
             Self::Failed { .. } => "failed",
             Self::StepLimit { .. } => "step_limit",
+            Self::NoProgress { .. } => "no_progress",
             Self::Suspended { .. } => "suspended",
         }
     }

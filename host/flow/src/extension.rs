@@ -5,7 +5,7 @@ use crate::{Called, PluginId, ProvidedTool, Registered, RunPosition, StopReason,
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
 
-/// The callbacks.
+/// The callbacks that an extension can register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallbackKind {
     /// `on_input_messages`: rewrites or rejects the messages of one input.

@@ -30,7 +30,7 @@ pub struct Keeping {
     pub thinking: bool,
     /// The arguments of calls of tools.
     pub calls: bool,
-    /// Their results.
+    /// The results of these calls.
     pub results: bool,
 }
 

@@ -20,6 +20,7 @@ mod ids;
 mod image;
 mod input;
 mod keep;
+mod left_out;
 mod limit;
 mod message;
 mod on_failure;
@@ -60,13 +61,14 @@ pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
 pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
 pub use input::{InputId, InputWay, Receipt, Withdrawal};
 pub use keep::Keeping;
+pub use left_out::{LeftOut, grouped};
 pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{AdditionId, BlockOrigin, ExtensionPrompt, Prompt, PromptAddition, PromptText, SystemBlock};
 pub use provided::{Called, ProvidedTool, ToolOutcome, ToolReport};
-pub use retry::{Classified, ErrorPattern, InvalidMessagePattern, MessagePattern, RetryPolicy, RetryTable};
+pub use retry::{Classified, ErrorPattern, InvalidMessagePattern, MessagePattern, NamedSizes, RetryPolicy, RetryTable};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
@@ -75,7 +77,7 @@ pub use tool::{Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use tool_callback::{AskedCall, CallAnswer, GivenResult, ResultAnswer, ResultStage};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
-    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeptText, KeySource, Limit, NotAVariable,
-    PermissionMode, Position, Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind,
-    SettingValue, StateBackend, SuspendReason, ThreadMode,
+    Action, BreakerScope, BreakerState, CompactionCause, CompactionMethod, ErrorClass, FailureKind, KeptText,
+    KeySource, Limit, NotAVariable, PermissionMode, Position, Power, ProviderKind, RegistrationAction, RetryHeader,
+    RetryWait, SettingKind, SettingValue, StateBackend, SuspendReason, ThreadMode,
 };

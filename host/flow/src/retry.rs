@@ -73,6 +73,17 @@ pub struct Classified<'t> {
     pub class: ErrorClass,
     /// The pattern that decided; `None`: the class was given with the error, or no pattern matches.
     pub pattern: Option<&'t str>,
+    /// Of [`ErrorClass::ContextOverflow`]: the sizes that the message names.
+    pub sizes: NamedSizes,
+}
+
+/// The sizes that a message about a request that is too large names, in tokens: what the groups `limit` and `tokens` of its pattern match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamedSizes {
+    /// What the model takes.
+    pub limit: Option<u64>,
+    /// What the prompt has.
+    pub tokens: Option<u64>,
 }
 
 impl RetryTable {
@@ -84,11 +95,12 @@ impl RetryTable {
     /// The class of an error: its own, that of the first pattern that matches, or [`ErrorClass::Permanent`].
     pub fn classify(&self, error: &ModelError) -> Classified<'_> {
         if let Some(class) = error.class {
-            return Classified { class, pattern: None };
+            return Classified { class, pattern: None, sizes: NamedSizes::default() };
         }
         let found = self.patterns.iter().find(|pattern| pattern.matches(error));
         let class = found.map_or(ErrorClass::Permanent, |pattern| pattern.class);
-        Classified { class, pattern: found.map(|pattern| pattern.id.as_str()) }
+        let sizes = found.filter(|_| class == ErrorClass::ContextOverflow).map(|pattern| pattern.sizes(error));
+        Classified { class, pattern: found.map(|pattern| pattern.id.as_str()), sizes: sizes.unwrap_or_default() }
     }
 
     /// The policy of a class; `None`: its errors are not retried.
@@ -178,6 +190,12 @@ impl ErrorPattern {
             && self.should_retry.is_none_or(|wanted| facts.should_retry == Some(wanted))
     }
 
+    /// The sizes that the message of an error names, which the pattern matches.
+    fn sizes(&self, error: &ModelError) -> NamedSizes {
+        let found = self.message.as_ref().zip(error.pattern_text()).map(|(pattern, text)| pattern.sizes(text));
+        found.unwrap_or_default()
+    }
+
     /// Whether it matches every error.
     pub fn is_empty(&self) -> bool {
         *self == Self::new(self.id.clone(), self.class)
@@ -207,6 +225,13 @@ impl MessagePattern {
 
     fn is_in(&self, text: &str) -> bool {
         self.0.is_match(text)
+    }
+
+    /// The numbers in the groups `limit` and `tokens` of its first match, which can be grouped by commas.
+    fn sizes(&self, text: &str) -> NamedSizes {
+        let Some(found) = self.0.captures(text) else { return NamedSizes::default() };
+        let number = |name: &str| found.name(name)?.as_str().replace([',', '_'], "").parse().ok();
+        NamedSizes { limit: number("limit"), tokens: number("tokens") }
     }
 }
 
@@ -272,7 +297,7 @@ mod tests {
             (vec![], ErrorClass::Permanent, None),
         ] {
             let table = RetryTable::new(patterns, BTreeMap::new());
-            assert_eq!(table.classify(&error(|_| ())), Classified { class, pattern: id });
+            assert_eq!(table.classify(&error(|_| ())), Classified { class, pattern: id, sizes: NamedSizes::default() });
         }
         let table = RetryTable::new(both.to_vec(), BTreeMap::new());
         assert_eq!(table.classify(&error(|e| e.class = Some(ErrorClass::Quota))).class, ErrorClass::Quota);
@@ -286,6 +311,21 @@ mod tests {
         let broken = |kind| ModelError::of_kind(kind, "connection refused");
         assert!(refused.matches(&broken(FailureKind::Transport)));
         assert!(!refused.matches(&broken(FailureKind::Http)));
+    }
+
+    #[test]
+    fn a_message_names_sizes() {
+        let message = MessagePattern::new(r"(?<tokens>[\d,]+) tokens > (?<limit>[\d,]+)").ok();
+        let long = pattern("long", ErrorClass::ContextOverflow, |p| p.message = message);
+        let table = RetryTable::new(vec![long.clone()], BTreeMap::new());
+        let sizes = |said: &str| table.classify(&error(|e| e.facts.said = Some(said.into()))).sizes;
+        let both = NamedSizes { limit: Some(200_000), tokens: Some(201_500) };
+        assert_eq!(sizes("it has 201,500 tokens > 200000 maximum"), both);
+        assert_eq!(sizes("it has 99999999999999999999999 tokens > 7"), NamedSizes { limit: Some(7), tokens: None });
+        assert_eq!(sizes("busy"), NamedSizes::default());
+        let other = ErrorPattern { class: ErrorClass::Permanent, ..long };
+        let table = RetryTable::new(vec![other], BTreeMap::new());
+        assert_eq!(table.classify(&error(|e| e.facts.said = Some("2 tokens > 1".into()))).sizes, NamedSizes::default());
     }
 
     #[test]

@@ -183,6 +183,30 @@ words! {
         Budget = "budget",
         /// Somebody stopped it.
         Cancelled = "cancelled",
+        /// The request is larger than the model takes: the conversation has to become smaller.
+        ContextOverflow = "context_overflow",
+    }
+}
+
+words! {
+    /// Why the conversation of a session becomes smaller.
+    CompactionCause {
+        /// By the count of the host, it fills the configured share of the model's context.
+        Context = "context",
+        /// The provider has refused a request because of its size.
+        Overflow = "overflow",
+    }
+}
+
+words! {
+    /// How the conversation of a session becomes smaller.
+    CompactionMethod {
+        /// The middle of tool results, and images, are left out.
+        Shorten = "shorten",
+        /// The model summarises the older part.
+        Summary = "summary",
+        /// The oldest messages are left out.
+        Drop = "drop",
     }
 }
 

@@ -114,7 +114,7 @@ metrics! {
     CustomEvents = "event.custom.total", Counter, [EVENT, EXTENSION],
         "Events of declared types, by type and extension; without an extension, those of the program that embeds the host.";
     Turns = "turn.total", Counter, ["status"],
-        "Turns that ended: completed, rejected, stopped_by_rule, cancelled, failed or step_limit.";
+        "Turns that ended: completed, rejected, stopped_by_rule, cancelled, failed, step_limit, no_progress or suspended.";
     Requests = "model.request.total", Counter, [MODEL],
         "Requests to the model: every attempt, repeated and stopped ones included.";
     ModelErrors = "model.error.total", Counter, ["class", MODEL],

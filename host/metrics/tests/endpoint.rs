@@ -101,7 +101,7 @@ async fn large_heads_are_refused_and_connections_are_not_kept() {
         assert!(head.starts_with("http/1.1 431"), "{head}");
     }
     assert_eq!(get(address, "/metrics", &format!("X-A: {}\r\n", "b".repeat(4_000))).1, metrics.prometheus());
-    let again = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n").repeat(2);
+    let again = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n".repeat(2);
     let (head, body) = exchange(address, &again);
     assert!(head.contains("connection: close"), "{head}");
     assert_eq!(body, metrics.prometheus(), "one response");

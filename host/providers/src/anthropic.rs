@@ -7,7 +7,7 @@ use flow::{BlockId, CallId, ModelError, StopReason, StreamKind, Usage};
 use serde::Deserialize;
 
 pub(crate) use self::prefill::goes_on;
-pub(crate) use self::request::encode;
+pub(crate) use self::request::{DEFAULT_MAX_TOKENS, encode};
 use crate::decode::{Answer, ended_without, is_done, misplaced, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};

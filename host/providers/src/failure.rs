@@ -111,6 +111,11 @@ struct Words {
 impl Words {
     fn of_body(body: &[u8]) -> Self {
         let Ok(value) = crate::surrogates::from_slice::<Value>(body) else { return Self::default() };
+        // Gemini's endpoint for the format of OpenAI answers with a list of one error.
+        let value = match value {
+            Value::Array(mut list) if !list.is_empty() => list.swap_remove(0),
+            value => value,
+        };
         let error = match &value {
             Value::Object(map) => {
                 map.get("response").and_then(|r| r.get("error")).or_else(|| map.get("error")).unwrap_or(&value)
@@ -150,6 +155,9 @@ impl Words {
 
 #[cfg(test)]
 mod classes;
+
+#[cfg(test)]
+mod overflow;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Delta, FailureKind, ModelError, Prompt, Usage};
+use flow::{Delta, FailureKind, Image, ModelError, Prompt, Usage};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
@@ -17,7 +17,7 @@ use crate::limits::AnswerLimits;
 use crate::patience::Patience;
 use crate::recording::{RecordedEnd, Recorder, Taken};
 use crate::wires::takes;
-use crate::{anthropic, failure, nul, openai_chat, openai_responses};
+use crate::{anthropic, failure, models, nul, openai_chat, openai_responses};
 
 /// The body of the request that this configuration makes of a prompt: JSON, as it is sent.
 ///
@@ -179,6 +179,17 @@ impl Model for WireModel {
         // This format counts what comes from or goes to its cache apart.
         let cached = if self.wire == Wire::Anthropic { 0 } else { usage.cache_read.unwrap_or(0) };
         Some(usage.input?.saturating_sub(cached))
+    }
+
+    fn image_tokens(&self, _: &Image) -> u64 {
+        models::image_tokens(&self.name)
+    }
+
+    fn answer_tokens(&self, asked: Option<u32>) -> Option<u64> {
+        let asked = asked.or(self.options.max_tokens);
+        // This format requires a number.
+        let default = (self.wire == Wire::Anthropic).then_some(anthropic::DEFAULT_MAX_TOKENS);
+        asked.or(default).map(u64::from)
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {

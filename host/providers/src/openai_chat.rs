@@ -74,13 +74,13 @@ impl Decode {
     fn done(&mut self, answer: &mut Answer) -> Result<(), ModelError> {
         let Some(reason) = self.reason.take() else { return Err(ended_without("finish_reason")) };
         self.begin_calls(None, answer);
-        if let Some(call) = self.calls.iter().find(|call| call.block.is_none()) {
-            let message = format!("the model called a tool without naming it (call {:?})", call.id);
-            return Err(ModelError::of_kind(flow::FailureKind::Unsupported, message));
+        // A call without a name is a mistake of the model, which reads about it in the result.
+        for call in self.calls.iter_mut().filter(|call| call.block.is_none() && call.is_any()) {
+            call.begin(answer);
         }
         answer.stop(match reason {
             // Some servers send `stop` after tool calls; without the right reason the calls would not run.
-            StopReason::EndTurn if !self.calls.is_empty() => StopReason::ToolUse,
+            StopReason::EndTurn if self.calls.iter().any(|call| call.block.is_some()) => StopReason::ToolUse,
             StopReason::EndTurn if self.refused => StopReason::Refusal,
             reason => reason,
         });
@@ -234,6 +234,11 @@ impl Decode {
 impl Call {
     fn new(index: u64, id: String) -> Self {
         Self { index, id, minted: true, name: String::new(), block: None, early: String::new(), half: Half::default() }
+    }
+
+    /// Whether the server has sent anything of it.
+    fn is_any(&self) -> bool {
+        !self.minted || !self.name.is_empty() || !self.early.is_empty()
     }
 
     /// More of the name: most servers send it once, some with each chunk, some the name so far, some in parts.

@@ -77,7 +77,7 @@ impl Decode {
             "response.completed" | "response.incomplete" => {
                 start(&wire.response, answer);
                 self.fill_in(&event.data, answer)?;
-                self.all_named()?;
+                self.begin_nameless(answer);
                 self.complete(&wire.response, answer);
             }
             "response.failed" | "error" => return Err(failure::in_stream(&event.data)),
@@ -192,17 +192,12 @@ impl Decode {
         self.finish_item(at, &wire.item, answer);
     }
 
-    /// Every call has a tool.
-    fn all_named(&self) -> Result<(), ModelError> {
-        let nameless = self.items.iter().find(|item| item.kind == ItemKind::Call && !item.done && item.block.is_none());
-        match nameless {
-            Some(item) => {
-                let id = if item.id.is_empty() { &item.call_id } else { &item.id };
-                Err(misplaced(format_args!(
-                    "received arguments of a tool call (item {id:?}) without an item that names the tool"
-                )))
+    /// A call without a name is a mistake of the model, which reads about it in the result.
+    fn begin_nameless(&mut self, answer: &mut Answer) {
+        for item in &mut self.items {
+            if item.kind == ItemKind::Call && !item.done && item.block.is_none() {
+                item.begin_call("", answer);
             }
-            None => Ok(()),
         }
     }
 

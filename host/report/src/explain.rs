@@ -94,6 +94,10 @@ impl Explained<'_> {
                 self.changes.push(Change::new(place, ChangeKind::Withheld, by).because(&reason));
             }
             What::CompactionEnd(end) => {
+                if let Some(left_out) = end.left_out_in_words() {
+                    let change = Change::new(place, ChangeKind::LeftOut, By::Host).because(&left_out);
+                    return self.changes.push(change);
+                }
                 let Some(summary) = &end.summary else { return };
                 let reason = format!("messages before turn {} are summarised", end.prune_before_turn);
                 let change = Change::new(place, ChangeKind::Compacted, By::Host).because(&reason);

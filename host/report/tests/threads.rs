@@ -116,9 +116,9 @@ struct Thread {
 }
 
 impl Thread {
-    /// The parts of a process that continues the thread. The model takes 390 tokens, of four bytes each.
+    /// The parts of a process that continues the thread. The model takes so few tokens that the third turn begins with a summary.
     fn parts(&self, scripts: Vec<Script>, rules: &Arc<Edited>) -> SessionParts {
-        let compaction = Some(Compaction { context_tokens: 390, at: 0.5, keep_turns: 1 });
+        let compaction = Some(Compaction { context_tokens: Some(605), at: 0.5, keep_turns: 1 });
         let settings = SessionSettings { compaction, workspace: "/workspace".into(), ..SessionSettings::default() };
         let parts = tidegate_kit::parts(&ScriptedModel::new(scripts), vec![notes(&self.inputs)], rule_set(&[], |_| {}));
         SessionParts { settings, rules: Arc::<Edited>::clone(rules), clock: Arc::clone(&self.clock), ..parts }

@@ -54,7 +54,7 @@ impl SessionExtensions {
             Err(error) if !error.is_retryable() => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        self.session.report_state(plugin, "clear", String::new(), 0);
+        self.session.report_cleared(plugin);
         Ok(())
     }
 }

@@ -84,7 +84,15 @@ impl Session {
     }
 
     pub(crate) fn report_state(&self, plugin: &Identity, operation: &str, key: String, size_bytes: u64) {
-        let (plugin, key) = (plugin.id.clone(), plugin.key(key));
+        self.report_key(plugin.id.clone(), operation, plugin.key(key), size_bytes);
+    }
+
+    /// Reports that all state of `plugin` was removed, which need not be loaded.
+    pub(crate) fn report_cleared(&self, plugin: &PluginId) {
+        self.report_key(plugin.clone(), "clear", String::new(), 0);
+    }
+
+    fn report_key(&self, plugin: PluginId, operation: &str, key: String, size_bytes: u64) {
         // The loss of what an extension kept is in the log; its writes are too many.
         if matches!(operation, "evict" | "clear") {
             tracing::info!(%plugin, operation, key, size_bytes, "state of the extension was removed");
@@ -227,12 +235,9 @@ impl Guest {
             message.push('=');
             message.push_str(value);
         }
-        let kept = limits::cut(&message, limits::LOG_LINE_BYTES).len();
-        if kept < message.len() {
-            message.truncate(kept);
-            self.call.cut += 1;
-        }
-        self.write(level, self.plugin.words(message));
+        let kept = limits::cut(&message, limits::LOG_LINE_BYTES);
+        self.call.cut += u32::from(kept.len() < message.len());
+        self.write(level, &self.plugin.words(kept.to_owned()));
     }
 
     /// The current call is one of a tool, whose progress goes to `lines`.

@@ -89,7 +89,7 @@ impl SessionExtensions {
         slot.area.lock().forget();
         self.session.state.apply(slot.id(), vec![StateChange::Clear].into());
         if had_state {
-            self.session.report_state(&slot.plugin.identity, "clear", String::new(), 0);
+            self.session.report_cleared(&slot.plugin.identity.id);
         }
     }
 

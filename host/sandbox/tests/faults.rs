@@ -263,6 +263,8 @@ impl Scene {
         self.ran.lock().unwrap().clear();
         *self.model.says.lock().unwrap() = vec![answer.clone()];
         let report = self.session.run(vec![Message::user(input)], &CancellationToken::new()).await;
+        // `ttsr_triggered` may outlive the turn.
+        self.session.notified().await;
         let events: Vec<EventKind> = std::iter::from_fn(|| self.events.try_next()).map(|event| event.kind).collect();
         let mut text = String::new();
         if kind == CallbackKind::InputMessages {
@@ -279,11 +281,11 @@ impl Scene {
             }
             let asked = self.model.asked.lock().unwrap();
             let results = asked.iter().flat_map(|prompt| &prompt.messages).flat_map(|message| &message.parts);
-            let result = results.filter_map(|part| match part {
+            let mut result = results.filter_map(|part| match part {
                 flow::Part::ToolResult(result) => Some(result.content.join("|")),
                 _ => None,
             });
-            writeln!(text, "  sent {:?}", result.last().unwrap_or_default()).unwrap();
+            writeln!(text, "  sent {:?}", result.next_back().unwrap_or_default()).unwrap();
         }
         write!(text, "  shown {:?}", report.text).unwrap();
         match &report.status {

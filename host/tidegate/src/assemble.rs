@@ -179,12 +179,12 @@ pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works 
 you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \
 Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
 
-/// When conversations are summarised. Where the context of the model is not known: never.
+/// When conversations become smaller. Where the context of the model is not known: when a request was too large.
 pub(crate) fn compaction(operator: &Operator, model: &str) -> Option<turn::Compaction> {
     let settings = operator.compaction;
-    let context_tokens = context_tokens(operator, model).filter(|_| settings.enabled)?;
     let at = f64::from(settings.at_percent) / 100.0;
-    Some(turn::Compaction { context_tokens, at, keep_turns: settings.keep_turns })
+    let context_tokens = context_tokens(operator, model);
+    settings.enabled.then_some(turn::Compaction { context_tokens, at, keep_turns: settings.keep_turns })
 }
 
 /// The tokens that a model takes, where that is known.
@@ -207,6 +207,7 @@ pub(crate) fn turn(
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
+        max_repeats: operator.turn.max_repeats,
         retries,
         request_timeout: Some(operator.provider.request_timeout),
         // By the model of the session.

@@ -17,6 +17,7 @@ use turn::SystemClock;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
 use crate::command_variables;
+use crate::context_check::context_check;
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
 use crate::options::new_session_id;
@@ -165,6 +166,7 @@ async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     checks.extend(loaded.builtin.iter().map(|tools| command_variables::check(&tools.command_variables())));
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
+    checks.extend(context_check(loaded));
     checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));
     checks
 }

@@ -35,7 +35,9 @@ pub(crate) fn text_of(kind: &EventKind) -> usize {
         Kind::ToolConfirmationResolved { decision, .. } => decided(decision),
         Kind::RuleFired { found, .. } => found.evidence.text.len(),
         Kind::TtsrInjection { records, .. } => all(records, |record| record.evidence.text.len()),
-        Kind::ContextCompactionEnd { summary, error, .. } => optional(summary.as_ref()) + optional(error.as_ref()),
+        Kind::ContextCompactionEnd { summary, error, left_out, .. } => {
+            optional(summary.as_ref()) + optional(error.as_ref()) + size_of_val(left_out.as_slice())
+        }
         Kind::ExtensionPrompt(prompt) => all(&prompt.texts, |one| one.text.len()),
         Kind::RulesReloaded { notices, .. } => all(notices, String::len),
         Kind::SchemaViolation { problems, .. } => all(problems, |(path, message)| path.len() + message.len()),
@@ -108,6 +110,7 @@ fn ended(status: &TurnStatus) -> usize {
     match status {
         TurnStatus::Rejected { reason: text, .. }
         | TurnStatus::Failed { message: text, .. }
+        | TurnStatus::NoProgress { message: text }
         | TurnStatus::Suspended { message: text, .. } => text.len(),
         TurnStatus::Completed
         | TurnStatus::StoppedByRule { .. }
@@ -181,6 +184,8 @@ mod tests {
                 summary: Some(text.clone()),
                 prune_before_turn: 1,
                 kept: 0,
+                left_out: Vec::new(),
+                used_tokens: 0,
                 error: None,
                 usage: flow::Usage::default(),
                 spend: None,

@@ -51,6 +51,7 @@ mod assemble;
 mod child_events;
 mod command_variables;
 mod confirm;
+mod context_check;
 mod custom_events;
 mod desired;
 mod doctor;
@@ -108,11 +109,11 @@ pub use config::events::defaults as default_thread_events;
 pub use config::rule_sources::Built as BuiltRules;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
-    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, FoundFiles, JudgedSettings, Layer,
-    LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator,
-    OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Provider, RequestedKey, RuleFolders, SettingDecl,
-    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TrustRequest,
-    TrustedFiles, TurnSettings, file_digest, render as render_diagnostic, switch_plugin,
+    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, EventDecl, FoundFiles, JudgedSettings,
+    Layer, LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout,
+    Operator, OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Provider, RequestedKey, RuleFolders,
+    SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings,
+    TrustRequest, TrustedFiles, TurnSettings, file_digest, render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -123,17 +124,18 @@ pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, Answer, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope,
     BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified,
-    Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts,
-    ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
-    Image, ImageError, InputId, InputWay, InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange,
-    KeptText, KeySource, Label, Limit, LimitDecision, LimitRequest, Limits, Location, MAX_IMAGE_BYTES, MAX_MARKS,
-    Message, MessagePattern, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission,
-    PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind,
-    QuestionId, Receipt, Registered, Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable,
-    RetryWait, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind,
-    SettingValue, Severity, SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject,
-    SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolCall, ToolOutcome,
-    ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
+    CompactionCause, CompactionMethod, Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic,
+    DiagnosticCode, ErrorClass, ErrorFacts, ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt,
+    FailureCause, FailureKind, HoldOutcome, Image, ImageError, InputId, InputWay, InvalidMessagePattern,
+    InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeptText, KeySource, Label, LeftOut, Limit, LimitDecision,
+    LimitRequest, Limits, Location, MAX_IMAGE_BYTES, MAX_MARKS, Message, MessagePattern, ModelError, NamedSizes,
+    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
+    Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt, Registered,
+    Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer,
+    RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity,
+    SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock,
+    TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolCall, ToolOutcome, ToolOutput, ToolReport,
+    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
 };
 pub use fork::ForkedState;
 pub use front_end::{Chat, carry_out};
@@ -173,12 +175,14 @@ pub use trouble::Troubles;
 pub use trust::{SettingsReader, TrustError, TrustRecord, TrustStore, WorkspaceSettings};
 pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
-    KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList,
-    SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError,
-    StateLifetime, StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools, TtsrEvent,
+    KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, ProgressLine, Question, RuleRecords,
+    SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
+    StateError, StateLifetime, StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools,
+    TtsrEvent,
 };
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
-    SPANS, Spent, Subscription, SystemClock, TriggerSubscription, TurnReport, WaitingInput, environment, transcript,
+    SPANS, Spent, Subscription, SystemClock, TriggerSubscription, TurnReport, WaitingInput, environment,
+    estimated_tokens, transcript,
 };
 pub use turns::Turn;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{Message, Origin, Part, Role, ToolResult};
+use flow::{LeftOut, Message, Origin, Part, Role, ToolResult};
+
+use crate::context::leave_out;
 
 /// The conversation of a session, oldest message first, hidden messages included. A clone is the same conversation.
 ///
@@ -59,6 +61,21 @@ impl Messages {
         }
         // The previous messages live until here, so that no new one can have the address of an old one.
         drop((before, all));
+    }
+
+    /// Leaves parts out. Messages that remain keep their numbers and their turns.
+    fn reduce(&mut self, parts: &[LeftOut]) -> Result<(), &'static str> {
+        let numbers: HashMap<*const Message, u64> =
+            self.visible.iter().map(|(number, message)| (Arc::as_ptr(message), *number)).collect();
+        let place = |message: &Arc<Message>, turn: u32| (turn, numbers.get(&Arc::as_ptr(message)).copied());
+        let kept = self.all.iter().zip(&self.turns).map(|(message, turn)| (Arc::clone(message), place(message, *turn)));
+        let mut kept: Vec<_> = kept.collect();
+        leave_out(&mut kept, parts, &(0, None))?;
+        self.visible =
+            kept.iter().filter_map(|(message, (_, number))| Some(((*number)?, Arc::clone(message)))).collect();
+        self.turns = kept.iter().map(|(_, (turn, _))| *turn).collect();
+        self.all = kept.into_iter().map(|(message, _)| message).collect();
+        Ok(())
     }
 }
 
@@ -181,6 +198,20 @@ impl History {
 
     pub(crate) fn replace(&self, messages: Vec<Arc<Message>>) {
         self.lock().replace(messages);
+    }
+
+    /// Leaves parts of the conversation out.
+    ///
+    /// # Errors
+    /// It has no such part. Nothing has changed.
+    pub(crate) fn reduce(&self, parts: &[LeftOut]) -> Result<(), &'static str> {
+        self.lock().reduce(parts)
+    }
+
+    /// The messages so far, and the turn in which each of them joined.
+    pub(crate) fn with_turns(&self) -> (Vec<Arc<Message>>, Vec<u32>) {
+        let own = self.lock();
+        (own.all.clone(), own.turns.clone())
     }
 
     /// Each change is made of steps that cannot panic half-way, so a poisoned lock still guards whole messages.

@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Action, AskedCall, CallAnswer, Delta, EventKind, GivenResult, InputAnswer, Message, ModelError, ModelOutput,
+    Action, AskedCall, CallAnswer, Delta, EventKind, GivenResult, Image, InputAnswer, Message, ModelError, ModelOutput,
     NoAnswer, OutputAnswer, Permission, PluginId, Preview, Prompt, Registration, ResultAnswer, RuleMatch, RuleRecord,
     RunPosition, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
@@ -37,6 +37,9 @@ pub use terminals::{TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 
 /// A future that a port returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What an image takes where nothing else is known: the most that a widespread format counts for one.
+pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
 /// A model behind some provider.
 pub trait Model: Send + Sync {
@@ -66,6 +69,18 @@ pub trait Model: Send + Sync {
     /// The tokens of a prompt that were neither read from the provider's cache nor written to it; `None` where they were not counted.
     fn uncached_tokens(&self, usage: Usage) -> Option<u64> {
         Some(usage.input?.saturating_sub(usage.cache_read.unwrap_or(0)))
+    }
+
+    /// The tokens that an image of a prompt takes, estimated.
+    fn image_tokens(&self, image: &Image) -> u64 {
+        let _ = image;
+        IMAGE_TOKENS
+    }
+
+    /// The most tokens of the answer to a request, its reasoning included, that the provider adds to those of the prompt: what the request
+    /// asks for, or the default of its wire format. `None`: it says nothing about it.
+    fn answer_tokens(&self, asked: Option<u32>) -> Option<u64> {
+        asked.map(u64::from)
     }
 
     /// Sends one request and gives its answer as it arrives.

@@ -11,7 +11,9 @@ mod given;
 mod halt;
 mod interrupt;
 mod limits;
+mod overflow;
 mod reopened;
+pub(crate) mod repeats;
 pub(crate) mod saving;
 mod spending;
 mod steer;
@@ -28,11 +30,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use self::compact::Summary;
+use self::overflow::Refusals;
+use self::repeats::Repeats;
 use self::spending::Spending;
 use self::steer::Steered;
 use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
+use crate::context::Estimate;
 use crate::found;
 use crate::inputs::Claim;
 use crate::ports::{AttemptEnd, EventSink};
@@ -60,6 +65,12 @@ pub(crate) struct Turn<'a> {
     span: Span,
     /// How long the first chunk of the answer under way took.
     first_chunk: Option<Duration>,
+    /// The request under way, estimated.
+    sent: Estimate,
+    /// What the model repeats.
+    repeats: Repeats,
+    /// How the turn ends, because the model does not get any further.
+    no_progress: Option<TurnStatus>,
     /// The summary of the conversation that the turn asks for.
     summary: Summary,
     /// Calls of an earlier process, until something has become of one of them in this turn.
@@ -100,6 +111,7 @@ impl<'a> Turn<'a> {
     pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: RunPosition, span: Span) -> Self {
         let report = TurnReport::new(place);
         let spending = Spending::new(session.parts.clock.now_ms());
+        let repeats = Repeats::new(session.parts.settings.max_repeats);
         Self {
             session,
             cancel,
@@ -111,6 +123,9 @@ impl<'a> Turn<'a> {
             report,
             span,
             first_chunk: None,
+            sent: Estimate::default(),
+            repeats,
+            no_progress: None,
             summary: Summary::default(),
             reopened: None,
             halted: None,
@@ -224,9 +239,8 @@ impl<'a> Turn<'a> {
                 let spend = self.session.spend(usage, None, bytes);
                 self.spending.priced(spend);
             }
-            // An attempt that broke off before anybody counted says nothing about the conversation.
-            let counted = self.session.parts.model.context_tokens(usage);
-            self.session.thread.context = counted.or(self.session.thread.context);
+            let answer = self.attempt.answer.message(&self.attempt.answer.text);
+            self.session.count_request(usage, self.sent, answer.as_ref());
         }
     }
 
@@ -241,8 +255,9 @@ impl<'a> Turn<'a> {
             match self.steer().await? {
                 // The model was stopped for something that it is not asked about: there is nothing to continue with.
                 Steered::Rejected { by, reason } if was_halted => return Ok(TurnStatus::Rejected { by, reason }),
+                Steered::TooLarge(error) if was_halted => return Err(Stop::Model(error)),
                 Steered::Done if was_halted => return Ok(TurnStatus::Completed),
-                Steered::Ask | Steered::Rejected { .. } | Steered::Done => {}
+                Steered::Ask | Steered::Rejected { .. } | Steered::TooLarge(_) | Steered::Done => {}
             }
             self.compact().await?;
             if self.halted.is_none() {
@@ -255,6 +270,9 @@ impl<'a> Turn<'a> {
             let _joined = self.steer().await?;
             checkpoint(self.cancel).await;
             let again = self.step().await?;
+            if let Some(status) = self.no_progress.take() {
+                return Ok(status);
+            }
             if !again && !matches!(self.steer().await?, Steered::Ask) {
                 return Ok(TurnStatus::Completed);
             }
@@ -269,6 +287,7 @@ impl<'a> Turn<'a> {
         self.session.thread.steps += 1;
         self.session.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
         self.choose_additions();
+        self.repeats.begin_step();
         self.attempts().await?;
         if std::mem::take(&mut self.is_out_of_time) || self.halted.is_some() {
             self.spending.end_step();
@@ -285,6 +304,7 @@ impl<'a> Turn<'a> {
         self.run_calls(&calls, Vec::new()).await?;
         self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
+        self.no_progress = self.repeats.end_step(&stop, calls.len());
         self.report.stop = Some(stop.clone());
         self.spending.end_step();
         self.finish_step(StepEnd::Answered(stop.clone()));
@@ -295,6 +315,7 @@ impl<'a> Turn<'a> {
     /// Asks the model until an answer is accepted, or until somebody interrupts it.
     async fn attempts(&mut self) -> Result<(), Stop> {
         let mut retry = Retry::new(&self.session.parts.settings.retries);
+        let mut refusals = Refusals::default();
         loop {
             self.place.attempt += 1;
             self.session.set_place(self.place);
@@ -326,6 +347,7 @@ impl<'a> Turn<'a> {
             match end {
                 End::Complete => {
                     retry.succeeded(&self.session.hub);
+                    self.session.thread.accepted = Some(self.session.thread.gauge.tokens(self.sent));
                     return self.accept(segments).await;
                 }
                 End::Interrupted(stopped) => {
@@ -336,8 +358,20 @@ impl<'a> Turn<'a> {
                     self.halt(claim);
                     return Ok(());
                 }
-                End::Broken(error) if self.rejects_prefill(&error) => self.state_beginning(&error).await?,
-                End::Broken(error) => self.broken(error, &mut retry).await?,
+                End::Broken(error) => {
+                    let Some(error) = self.overflowed(error, &mut refusals, &retry).await? else {
+                        if let Some(claim) = self.halted.take() {
+                            self.halt(claim);
+                            return Ok(());
+                        }
+                        continue;
+                    };
+                    if self.rejects_prefill(&error) {
+                        self.state_beginning(&error).await?;
+                    } else {
+                        self.broken(error, &mut retry).await?;
+                    }
+                }
                 End::OutOfTime => {
                     self.end_of_time();
                     return Ok(());
@@ -358,7 +392,9 @@ impl<'a> Turn<'a> {
         let session = &mut *self.session;
         let mut messages = session.history.messages();
         messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
-        let prompt = session.frame.prompt(messages, session.parts.tools.specs());
+        self.sent = session.estimate(&messages);
+        let mut prompt = session.frame.prompt(messages, session.parts.tools.specs());
+        prompt.max_tokens = session.lowered_answer(self.sent).or(prompt.max_tokens);
         let stream = tokio::select! {
             biased;
             claim = session.inputs.interrupting() => return End::Halted(claim),
@@ -421,12 +457,17 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Whether nobody has seen anything of the attempt.
+    fn is_unseen(&self) -> bool {
+        let answer = &self.attempt.answer;
+        !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned)
+    }
+
     /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.
     async fn broken(&mut self, mut error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
         retry.classify(&mut error, &self.session.hub);
         let message = error.message.clone();
-        let answer = &self.attempt.answer;
-        let unseen = !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned);
+        let unseen = self.is_unseen();
         let random = retry::random(&self.session.parts.id, self.session.parts.clock.now_ms());
         let delay = self.decide(error, unseen, retry, random).map_err(Stop::Model)?;
         self.phase = Phase::Between;

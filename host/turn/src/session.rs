@@ -1,5 +1,6 @@
 //! A session: turns that share a history, extensions with their state, and the records of stream rules.
 
+mod context;
 mod extensions;
 mod limits;
 mod rules;
@@ -79,6 +80,9 @@ pub struct SessionSettings {
     pub max_tokens: Option<u32>,
     /// The maximum number of steps of one turn; then it ends as [`TurnStatus::StepLimit`].
     pub max_steps: u32,
+    /// How often in a row the same call can have the same result; then the model reads that, and if it goes on, the turn ends as
+    /// [`TurnStatus::NoProgress`]. 0: any number of times.
+    pub max_repeats: u32,
     /// What failed requests mean, and how often and when one is sent again before anything of its answer was shown.
     pub retries: Arc<RetryTable>,
     /// The longest time of a request, from its first attempt to the end of its answer; `None`: there is no limit.
@@ -109,6 +113,7 @@ impl Default for SessionSettings {
             additions: Vec::new(),
             max_tokens: None,
             max_steps: 50,
+            max_repeats: 8,
             retries: Arc::default(),
             request_timeout: None,
             compaction: None,
@@ -126,8 +131,8 @@ impl Default for SessionSettings {
 /// When the older part of a conversation is summarised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// Tokens that the model takes: the prompt and its answer.
-    pub context_tokens: u64,
+    /// Tokens that the model takes: the prompt and its answer; `None` where that is not known.
+    pub context_tokens: Option<u64>,
     /// The share of them, from 0 to 1, at which the conversation is summarised.
     pub at: f64,
     /// The last turns, the current one included, that are not summarised; at least 1. Where the current turn alone fills the context,
@@ -308,7 +313,9 @@ impl Session {
             self.budget.restore(resumed.spent, &resumed.raised);
             self.inputs.restore(&resumed);
             resumed.rules.records.iter().for_each(|record| self.injected.keep(record));
+            let (counted, learnt) = (resumed.context_tokens, resumed.learnt_context);
             self.thread = Thread::resumed(resumed);
+            self.resume_gauge(counted, learnt);
         }
         self.hub.record(Arc::clone(&journal));
         self.journal = Some(journal);
@@ -469,20 +476,6 @@ impl Session {
     /// Adds a message to the conversation.
     pub(crate) fn remember(&self, message: impl Into<Arc<Message>>) {
         self.history.push(message.into());
-    }
-
-    /// Tokens of the context that the conversation fills: by the count of the last request, or by a quarter of its bytes where the
-    /// provider does not count.
-    pub(crate) fn context_used(&self) -> u64 {
-        let guess = || {
-            let messages: usize = self.history.messages().iter().map(|message| message.bytes()).sum();
-            let system: usize = self.frame.system_texts().map(str::len).sum();
-            let tools = self.parts.tools.specs();
-            let tools: usize =
-                tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
-            (messages + system + tools) as u64 / 4
-        };
-        self.thread.context.unwrap_or_else(guess)
     }
 
     /// Reports these sentences when its first turn begins: before, nobody can be subscribed.

@@ -25,7 +25,7 @@ use tracing::Instrument as _;
 pub(crate) use self::checked::{Checked, check};
 use self::given::Given;
 pub(crate) use self::refusal::edit_note;
-use self::refusal::{Refusal, changed_note, repeated};
+use self::refusal::{Refusal, changed_note, nameless, repeated};
 pub(crate) use self::result::CallResult;
 use crate::attempt::Effect;
 use crate::chain::Caller;
@@ -33,6 +33,7 @@ use crate::events::Hub;
 use crate::found;
 use crate::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
 use crate::questions::{Asked, Asking, Checks, Edit};
+use crate::run::repeats::Repeats;
 use crate::spans;
 
 /// The calls of one answer on their way to their results.
@@ -54,6 +55,8 @@ pub(crate) struct Batch {
     pub(crate) waited: u32,
     /// What the call at hand has met.
     pub(crate) course: Course,
+    /// What the model repeats; the turn's, while a call is at hand.
+    pub(crate) repeats: Repeats,
 }
 
 /// The effect of stream rules on a call.
@@ -130,6 +133,8 @@ pub(crate) struct Course {
     waited: Option<Duration>,
     /// A person has edited its arguments.
     edit: Option<Edit>,
+    /// What the model reads where it repeats itself.
+    repeated: Option<String>,
 }
 
 impl Course {
@@ -140,7 +145,8 @@ impl Course {
         let note = edit.as_ref().map(|edit| edit_note(&edit.call.arguments));
         let reminder = edit.as_ref().and_then(|edit| edit.reminder.clone());
         let changed = self.note.take().filter(|_| self.is_running && edit.is_none());
-        ([changed, note, self.reminder.take(), reminder].into_iter().flatten().collect(), edit)
+        let notes = [changed, note, self.reminder.take(), reminder, self.repeated.take()];
+        (notes.into_iter().flatten().collect(), edit)
     }
 }
 
@@ -178,6 +184,7 @@ impl Batch {
         let state = match (refusal, &checked.refusal, Preview::of_arguments(&call.arguments)) {
             (Some(reminder), ..) => Waiting::Refused(Refusal::blocked(reminder)),
             (None, Some(refusal), _) => Waiting::Refused(refusal.again()),
+            _ if call.name.trim().is_empty() => Waiting::Refused(Refusal::invalid(nameless(&tools.specs()))),
             (None, None, Err(ambiguous)) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
             (None, None, Ok(_)) => match self.looked(tools, call).await {
                 Ok(looked) => Waiting::Turn(looked),
@@ -262,6 +269,7 @@ impl Batch {
                 refusal.into_output()
             }
         };
+        self.course.repeated = self.repeats.result(call, &output);
         let ran = self.ended(call, CallResult::of(output));
         stage.end(if error.is_some() { "error" } else { "ok" }, error);
         ran

@@ -6,6 +6,7 @@
 mod convert;
 mod inputs;
 mod kept_rules;
+mod left_out;
 mod message;
 mod open_calls;
 mod payload;

@@ -13,7 +13,7 @@ use turn::{Budget, Compaction, Session, SessionParts, SessionSettings};
 fn scene(scripts: Vec<Script>, context_tokens: u64, keep_turns: u32) -> Scene {
     let model = ScriptedModel::new(scripts);
     let rules = rule_set(&[("no-bad", "+++\ncondition = \"BAD\"\n+++\nSay it differently.")], |_| {});
-    let compaction = Some(Compaction { context_tokens, at: 0.5, keep_turns });
+    let compaction = Some(Compaction { context_tokens: Some(context_tokens), at: 0.5, keep_turns });
     let settings = SessionSettings { compaction, ..SessionSettings::default() };
     let parts = SessionParts { settings, ..tidegate_kit::parts(&model, vec![], rules) };
     let session = ready(Session::open(parts)).unwrap();
@@ -23,7 +23,9 @@ fn scene(scripts: Vec<Script>, context_tokens: u64, keep_turns: u32) -> Scene {
 
 fn summaries(events: &[Event]) -> Vec<(Option<String>, u32, u64, Option<String>)> {
     let end = |event: &Event| match &event.kind {
-        EventKind::ContextCompactionEnd { summary, prune_before_turn, kept, error, .. } => {
+        EventKind::ContextCompactionEnd { summary, prune_before_turn, kept, error, left_out, .. }
+            if left_out.is_empty() =>
+        {
             Some((summary.clone(), *prune_before_turn, *kept, error.clone()))
         }
         _ => None,
@@ -36,10 +38,10 @@ fn summaries(events: &[Event]) -> Vec<(Option<String>, u32, u64, Option<String>)
 async fn a_summary_is_within_the_limits() {
     for (decision, asked) in [(LimitDecision::Approved { max: 9_000.0 }, 4), (LimitDecision::TimedOut, 2)] {
         let scripts = vec![long("one "), long("two "), text("They counted.", 5), text("Three.", 5)];
-        let (mut scene, desk) = (scene(scripts, 380, 2), Decisions::new([decision]));
+        let (mut scene, desk) = (scene(scripts, 640, 2), Decisions::new([decision]));
         // Enough for both answers and their prompts, and not for a summary of the first.
         let mut limits = Limits::default();
-        limits.tokens = Some(310);
+        limits.tokens = Some(560);
         let budget = Budget::new(limits, None);
         scene.session = scene.session.with_budget(budget, Some(Arc::clone(&desk) as Arc<dyn Approvals>));
         scene.turn("first").await;
@@ -68,10 +70,10 @@ async fn a_repeated_summary_is_within_the_limits() {
             }
             let broken = Script::Say(broken, Some(Err(busy())));
             let scripts = vec![long("one "), long("two "), broken, text("They counted.", 5), text("Three.", 5)];
-            let (mut scene, desk) = (scene(scripts, 380, 2), Decisions::new([decision]));
+            let (mut scene, desk) = (scene(scripts, 640, 2), Decisions::new([decision]));
             // Enough for both answers and one request for a summary.
             let mut limits = Limits::default();
-            limits.tokens = Some(480);
+            limits.tokens = Some(800);
             let budget = Budget::new(limits, None);
             scene.session = scene.session.with_budget(budget, Some(Arc::clone(&desk) as Arc<dyn Approvals>));
             scene.turn("first").await;
@@ -80,7 +82,7 @@ async fn a_repeated_summary_is_within_the_limits() {
             let (report, events) = scene.turn("third").await;
             assert_eq!((scene.model.asked(), desk.asked().len()), (asked, 1), "{counted} {kind:?} {report:?}");
             let spent = desk.asked()[0].current as u64 - before;
-            assert!(if counted { spent == 160 } else { (200..300).contains(&spent) }, "{counted} {kind:?} {spent}");
+            assert!(if counted { spent == 160 } else { (300..450).contains(&spent) }, "{counted} {kind:?} {spent}");
             let error = summaries(&events).remove(0).3;
             assert_eq!(error.is_none(), asked == 5, "{error:?}");
             assert!(error.is_none_or(|error| error.contains("limit `tokens`")), "{report:?}");
@@ -95,19 +97,22 @@ fn long(word: &str) -> Script {
 #[tokio::test(start_paused = true)]
 async fn older_turns_are_summarised_when_the_context_is_filled() {
     let scripts = vec![long("one "), long("two "), text("They counted.", 5), text("Three.", 5)];
-    let mut scene = scene(scripts, 380, 2);
-    assert!(summaries(&scene.turn("first").await.1).is_empty(), "400 bytes are 100 tokens of 190");
+    let mut scene = scene(scripts, 640, 2);
+    assert!(
+        summaries(&scene.turn("first").await.1).is_empty(),
+        "400 bytes are 100 tokens, and the tools as many, of 320"
+    );
     assert!(summaries(&scene.turn("second").await.1).is_empty(), "nothing is done before it is needed");
     let (report, events) = scene.turn("third").await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Three."));
     // What stays: the turn before, and this one's input.
     assert_eq!(summaries(&events), [(Some("They counted.".into()), 2, 3, None)]);
     let started = events.iter().find_map(|event| match event.kind {
-        EventKind::ContextCompactionStart { used_tokens, ratio } => Some((used_tokens, ratio)),
+        EventKind::ContextCompactionStart { used_tokens, ratio, .. } => Some((used_tokens, ratio)),
         _ => None,
     });
     let (used, ratio) = started.unwrap();
-    assert!(used > 190 && (ratio - used as f64 / 380.0).abs() < 1e-9, "{used} {ratio}");
+    assert!(used > 320 && (ratio - used as f64 / 640.0).abs() < 1e-9, "{used} {ratio}");
 
     let asked = scene.model.request(2);
     assert_eq!(asked.len(), 1, "the conversation is one message of data: {asked:?}");
@@ -125,30 +130,12 @@ async fn older_turns_are_summarised_when_the_context_is_filled() {
     assert_eq!(tidegate_kit::shown(&events), "Three.");
 }
 
-/// One turn alone fills the context: its older steps are summarised between two steps, and no call is separated from its result.
-#[tokio::test(start_paused = true)]
-async fn a_long_turn_is_summarised_between_its_steps() {
-    let argument = format!("{{\"path\":\"{}\"}}", "x".repeat(300));
-    let step = |id: &str| calls(&[(id, "read", argument.as_str())], 50);
-    let ids = ["1", "2", "3", "4", "5", "6"];
-    for context in [1_200, 1_500, 1_800] {
-        let mut scripts: Vec<Script> = ids.iter().map(|id| step(id)).collect();
-        // The summary is asked for at another step for each context: every answer can be it.
-        scripts.extend([text("Done.", 5), text("Done.", 5)]);
-        let mut scene = scene(scripts, context, 2);
-        let (report, events) = scene.turn("go").await;
-        assert_eq!(report.status, TurnStatus::Completed);
-        let ended = summaries(&events);
-        assert_eq!(ended.len(), 1, "once in a turn: {ended:?}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn where_no_summary_can_be_made_the_conversation_stays() {
     let refused = Script::Refuse(ModelError::new(flow::ErrorClass::Permanent, "no"));
     for (script, why) in [(refused, "no"), (calls(&[("1", "read", "{}")], 5), "the summary ended with tool_use")] {
         let scripts = vec![long("one "), long("two "), script, text("Three.", 5)];
-        let mut scene = scene(scripts, 380, 2);
+        let mut scene = scene(scripts, 640, 2);
         scene.turn("first").await;
         scene.turn("second").await;
         let (report, events) = scene.turn("third").await;
@@ -175,7 +162,7 @@ async fn a_request_for_a_summary_is_repeated_by_the_retry_table() {
         text("They counted.", 5),
         text("Three.", 5),
     ];
-    let mut scene = scene(scripts, 380, 2);
+    let mut scene = scene(scripts, 640, 2);
     scene.turn("first").await;
     scene.turn("second").await;
     let (report, events) = scene.turn("third").await;
@@ -197,7 +184,7 @@ async fn a_request_for_a_summary_is_repeated_by_the_retry_table() {
 async fn rules_whose_reminders_are_gone_may_fire_again() {
     let scripts =
         vec![text("BAD", 5), long("one "), long("two "), text("They counted.", 5), text("BAD", 5), text("Good.", 5)];
-    let mut scene = scene(scripts, 600, 2);
+    let mut scene = scene(scripts, 840, 2);
     let (report, _) = scene.turn("first").await;
     assert_eq!(report.interrupts, 1);
     scene.turn("second").await;

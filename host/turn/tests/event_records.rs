@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
-    CallbackOutcome, CallbackReport, Charged, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
-    FailureCause, HoldOutcome, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial,
-    PluginId, Preview, PromptText, QuestionId, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition,
-    SessionId, Spend, StepEnd, StopReason, StreamKind, SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport,
-    ToolResult, TurnStatus, Usage, Withdrawal,
+    CallbackOutcome, CallbackReport, Charged, CompactionCause, CompactionMethod, Confirmation, ErrorClass, Event,
+    EventKind, Evidence, ExtensionPrompt, FailureCause, HoldOutcome, InputId, InputWay, LeftOut, Limit, LimitDecision,
+    LimitRequest, Message, Origin, Part, Partial, PluginId, Preview, PromptText, QuestionId, RegistrationAction,
+    Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd, StopReason, StreamKind,
+    SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage, Withdrawal,
 };
 use serde_json::Value;
 use tidegate_turn as turn;
@@ -199,6 +199,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::TurnFinish { status: TurnStatus::Cancelled },
         EventKind::TurnFinish { status: failed },
         EventKind::TurnFinish { status: TurnStatus::StepLimit { steps: 3 } },
+        EventKind::TurnFinish { status: TurnStatus::NoProgress { message: message.clone() } },
         EventKind::TurnFinish {
             status: TurnStatus::Suspended { reason: SuspendReason::Limit, message: message.clone() },
         },
@@ -376,11 +377,23 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::StateLost { message: message.clone() },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
-        EventKind::ContextCompactionStart { used_tokens: 9, ratio: 0.5 },
+        EventKind::ContextCompactionStart {
+            cause: CompactionCause::Overflow,
+            method: CompactionMethod::Shorten,
+            used_tokens: 9,
+            ratio: 0.5,
+            context_tokens: 18,
+        },
         EventKind::ContextCompactionEnd {
             summary: Some("s".into()),
             prune_before_turn: 2,
             kept: 3,
+            left_out: vec![
+                LeftOut::ToolResult { message: 3, part: 1, tool: "read".into(), bytes: 5, head: 2, tail: 1 },
+                LeftOut::Image { message: 0, part: 1, bytes: 7 },
+                LeftOut::Messages { message: 0, count: 2, bytes: 9 },
+            ],
+            used_tokens: 4,
             error: Some("e".into()),
             usage: Usage::default(),
             spend: None,
@@ -433,7 +446,7 @@ fn records_say_what_their_event_says() {
     };
     assert_eq!(
         of("turn_finish", "status"),
-        ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit", "suspended"]
+        ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit", "no_progress", "suspended"]
     );
     assert_eq!(
         of("extension_callback", "outcome"),

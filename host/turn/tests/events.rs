@@ -97,16 +97,16 @@ async fn a_turn_tells_its_story_in_order() {
         1.1.1 tool_call_result call_id="1" tool="shell" output="shell is set to ask, and nobody can be asked" error="shell is set to ask, and nobody can be asked" waited_ms="_"
         1.1.1 tool_call_start tool="steps" call_id="2" input={}
         1.1.1 tool_call_progress call_id="2" message="one"
-        1.1.1 tool_call_progress call_id="2" message="two"
+        1.1.1 tool_call_progress call_id="2" progress=50.0 message="two"
         1.1.1 tool_call_result call_id="2" tool="steps" output="steps done: {}" duration_ms="_"
-        1.1.1 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":30,"spend":0.0,"spawns":0}
+        1.1.1 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":112,"spend":0.0,"spawns":0}
         1.2.0 step_start turn_number=2
         1.2.1 cognition_reasoning_delta text="Hm."
         1.2.1 cognition_out_delta text="Yes." chunk_index=0
         1.2.1 cognition_out_delta text="" chunk_index=1 is_final=true
         1.2.1 cognition_reasoning text="Hm." is_partial=false was_interrupted=false retained=true
         1.2.1 cognition_out text="Yes." author="model" is_partial=false truncated=false retained="answer" blocks=[{"stream":"thinking","bytes":3,"text_before":0,"complete":true},{"stream":"text","bytes":4,"complete":true}]
-        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":79,"spend":0.0,"spawns":0}
+        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":283,"spend":0.0,"spawns":0}
         1.2.1 turn_finish status="completed"
         1.2.1 thread_completed cost={"turns":1,"duration_seconds":"_"} tokens={}
     "#]].assert_eq(&listing(&all));
@@ -146,12 +146,12 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.1.2 cognition_out_delta text="FINE" chunk_index=1 is_final=true
         1.1.2 cognition_out text="one\nfine" author="model" shown="ONE\nFINE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":8,"complete":true},{"stream":"tool","call_id":"1","tool":"locked","arguments":"{}","complete":true}]
         1.1.2 tool_call_result call_id="1" tool="locked" output="locked is set to deny" error="locked is set to deny"
-        1.1.2 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":162,"spend":0.0,"spawns":0}
+        1.1.2 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":330,"spend":0.0,"spawns":0}
         1.2.0 step_start turn_number=2
         1.2.1 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
         1.2.1 cognition_out_delta text="DONE" chunk_index=0 is_final=true
         1.2.1 cognition_out text="done" author="model" shown="DONE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":4,"complete":true}]
-        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":300,"spend":0.0,"spawns":0}
+        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":579,"spend":0.0,"spawns":0}
         1.2.1 turn_finish status="completed"
     "#]].assert_eq(&listing(&events));
 }

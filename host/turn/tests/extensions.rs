@@ -340,6 +340,8 @@ async fn every_registered_callback_has_a_status_in_every_turn() {
             (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
             (Callback::LlmOutput(OutputMode::Observe), 50),
             (Callback::TtsrTriggered, 50),
+            (Callback::ToolCall, 50),
+            (Callback::ToolResult, 50),
         ],
         ..Plugin::default()
     };

@@ -48,7 +48,7 @@ async fn limited(limits: Limits, decisions: Vec<LimitDecision>, plugins: Vec<Plu
         otherwise: Some(say("Fine.")),
         ..ScriptedModel::default()
     });
-    let compaction = Some(Compaction { context_tokens: 380, at: 0.5, keep_turns: 2 });
+    let compaction = Some(Compaction { context_tokens: Some(640), at: 0.5, keep_turns: 2 });
     let settings = SessionSettings { compaction, ..SessionSettings::default() };
     let parts = SessionParts { settings, ..tidegate_kit::parts(&model, plugins, rule_set(&[], |_| {})) };
     let desk = Decisions::new(decisions);
@@ -108,7 +108,9 @@ fn settled(scene: &mut Scene, context: &str) -> Vec<Event> {
 /// Why each summary was not made, and its tokens.
 fn ends(events: &[Event]) -> Vec<(Option<String>, Option<u64>)> {
     let end = |event: &Event| match &event.kind {
-        EventKind::ContextCompactionEnd { error, usage, .. } => Some((error.clone(), usage.input)),
+        EventKind::ContextCompactionEnd { error, usage, left_out, .. } if left_out.is_empty() => {
+            Some((error.clone(), usage.input))
+        }
         _ => None,
     };
     events.iter().filter_map(end).collect()
@@ -183,7 +185,7 @@ async fn an_interrupted_summary_is_asked_for_again_after_the_message() {
 async fn a_second_interrupt_does_not_bring_the_summary_before_the_messages() {
     let mut limits = Limits::default();
     // Enough for the request for a summary, and not for the whole conversation after it.
-    limits.tokens = Some(500);
+    limits.tokens = Some(800);
     let mut scene = limited(limits, vec![LimitDecision::Approved { max: 9_000.0 }; 2], vec![]).await;
     *scene.model.scripts.lock().unwrap() = vec![slow("Half a summary."), say("Stopped.")];
     let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());

@@ -86,7 +86,8 @@ fn an_extension_may_have_every_callback_and_every_power() {
         assert!(!text.contains(&folder.display().to_string()), "{} is in the component", folder.display());
     }
     assert_eq!(exports, &set(&["registration", "tool-provider"]) | &set(&callbacks));
-    let powers = ["clock", "history", "log", "random", "session", "settings", "state", "tool-progress", "tools"];
+    let powers =
+        ["clock", "events", "history", "log", "random", "session", "settings", "state", "tool-progress", "tools"];
     assert_eq!(imports, &set(&["types"]) | &set(&powers));
 }
 

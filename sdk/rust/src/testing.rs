@@ -113,7 +113,7 @@ pub struct LogLine {
 pub struct Emitted {
     /// Its type: `ID.NAME` for a type of `plugin.toml`.
     pub event_type: String,
-    /// Its payload.
+    /// What `events::emit` was given.
     pub payload: serde_json::Value,
 }
 

@@ -85,7 +85,13 @@ fn changed(value: &mut Value, map: &mut impl FnMut(&str) -> Option<String>) -> b
             }
             None => false,
         },
-        Value::Array(items) => items.iter_mut().fold(false, |any, item| changed(item, map) || any),
+        Value::Array(items) => {
+            let mut any = false;
+            for item in items {
+                any |= changed(item, map);
+            }
+            any
+        }
         Value::Object(members) => {
             let mut any = false;
             for (key, mut member) in std::mem::take(members) {

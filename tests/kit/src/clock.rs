@@ -45,6 +45,20 @@ impl Clock for Still {
     }
 }
 
+/// A clock that stays where it is put. No wait ends.
+#[derive(Debug, Default)]
+pub struct Frozen(pub AtomicU64);
+
+impl Clock for Frozen {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
 /// A clock that moves forward by two minutes whenever it is read. Waiting takes no time.
 #[derive(Debug, Default)]
 pub struct Leaping(AtomicU64);

@@ -23,7 +23,7 @@ mod scene;
 mod tools;
 
 pub use approvals::Decisions;
-pub use clock::{Leaping, Still, TokioClock};
+pub use clock::{Frozen, Leaping, Still, TokioClock};
 pub use events::{assert_rebuilt, assert_valid, drain, kept_on_screen, listing, reports, said, shown};
 pub use journal::AtOnce;
 pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
@@ -31,4 +31,4 @@ pub use plugins::{KeptState, Plugin, Plugins};
 pub use random::Random;
 pub use ready::ready;
 pub use scene::{Edited, Scene, parts, rule_set, session};
-pub use tools::{EchoTools, Nobody};
+pub use tools::{EchoTools, Fetch, Nobody};

@@ -1,4 +1,4 @@
-//! Tools that echo, and a person who is not there.
+//! Tools that echo, a tool whose results have a size, and a person who is not there.
 
 use flow::{Answer, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, ProgressLine, Question, Tools};
@@ -50,6 +50,50 @@ impl PreparedCall for EchoCall<'_> {
             }
             ToolOutput { content: format!("{} done: {}", call.name, call.arguments), diff: None, is_error: false }
         })
+    }
+}
+
+/// The tool `fetch` gives as many bytes as its argument `bytes` says.
+pub struct Fetch;
+
+impl Fetch {
+    /// What a call gives.
+    pub fn fetched(call: &ToolCall) -> String {
+        let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
+        let bytes = arguments["bytes"].as_u64().unwrap() as usize;
+        let mut text = format!("{}: ", call.id.as_str());
+        while text.len() < bytes {
+            text.push_str("some words of it, ");
+        }
+        text
+    }
+}
+
+impl Tools for Fetch {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let parameters = serde_json::json!({"type": "object", "properties": {"bytes": {"type": "integer"}}});
+        vec![ToolSpec { name: "fetch".into(), description: "Fetches.".into(), parameters }]
+    }
+
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(Fetched(call))
+    }
+}
+
+struct Fetched<'a>(&'a ToolCall);
+
+impl PreparedCall for Fetched<'_> {
+    fn permission(&self) -> Permission {
+        Permission::Allow
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(std::future::ready(Preview::default()))
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let content = Fetch::fetched(self.0);
+        Box::pin(std::future::ready(ToolOutput { content, diff: None, is_error: false }))
     }
 }
 

@@ -18,11 +18,14 @@ use crate::recorded::Recorded;
 use crate::tally::Tally;
 use crate::worker::Done;
 
+/// The plugin that withholds what it did not check: it stays as it is while the program runs.
+const GUARD: &str = "plugins/redact-secrets";
+
 /// The plugins in order of registration: where they are, what they are granted, and more of their entry.
 const PLUGINS: [(&str, &str, &str); 5] = [
     ("plugins/team-guard", "\"state\", \"prompt\"", ""),
     ("plugins/session-notes", "\"state\", \"prompt\", \"provide-tools\"", ""),
-    ("plugins/redact-secrets", "\"state\"", ""),
+    (GUARD, "\"state\"", ""),
     ("tests/guests/echo", "", "priority.on_tag = 60\n"),
     (
         "tests/guests/conformance",
@@ -76,9 +79,10 @@ impl Place {
         self.host.session(options).await
     }
 
-    /// Writes the manifest of a plugin anew, with another version, at once as editors do.
+    /// Writes the manifest of a plugin that can be reloaded anew, with another version, at once as editors do.
     pub(crate) fn edit(&self, edit: usize) -> Result<()> {
-        let (source, _, _) = PLUGINS[edit % PLUGINS.len()];
+        let mut sources = PLUGINS.iter().map(|(source, ..)| *source).filter(|source| *source != GUARD).cycle();
+        let source = sources.nth(edit % PLUGINS.len()).context("every plugin guards")?;
         let folder = self.folder.path().join(name_of(source));
         let text = fs::read_to_string(source_of(source).join("plugin.toml"))?;
         let text = text.replace("version = \"0.1.0\"", &format!("version = \"0.1.{}\"", edit + 1));

@@ -1,5 +1,6 @@
 //! A workspace with compiled guests, sessions whose model says what a case says, and all that is left of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -115,11 +116,7 @@ impl Place {
     }
 
     /// The files in which one of these words is, each with the first of them: but for those that the case has put there.
-    pub(crate) fn files_with<'w>(
-        &self,
-        case: &Case,
-        words: impl IntoIterator<Item = &'w String> + Clone,
-    ) -> Vec<String> {
+    pub(crate) fn files_with(&self, case: &Case, words: &BTreeSet<String>) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -134,9 +131,7 @@ impl Place {
                 }
                 let bytes = fs::read(entry.path()).unwrap();
                 let has = |word: &&String| bytes.windows(word.len()).any(|window| window == word.as_bytes());
-                found.extend(
-                    words.clone().into_iter().find(has).map(|word| format!("{word} in {}", entry.path().display())),
-                );
+                found.extend(words.iter().find(has).map(|word| format!("{word} in {}", entry.path().display())));
             }
         }
         found

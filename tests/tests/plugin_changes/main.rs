@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::Arc;
 
 use tidegate::{EventKind, Health, HostError, Metrics, Operator, PluginEntry, Power, SourceFile, render_diagnostic};
-use tidegate_kit::Still;
+use tidegate_kit::Frozen;
 
 use place::{KEPT, NEW, Place, Run, component, id, manifest, started};
 
@@ -67,7 +67,7 @@ async fn what_the_model_reads_of_a_plugin_is_shown_before_the_first_turn_with_it
 async fn the_metrics_show_the_breaker_of_all_sessions_of_each_version() {
     let (place, metrics) = (Place::new(""), Metrics::new());
     // Without a clock that goes on no back-off ends.
-    let builder = place.builder().metrics(&metrics).clock(Arc::new(Still::default()));
+    let builder = place.builder().metrics(&metrics).clock(Arc::new(Frozen::default()));
     let host = builder.open().await.unwrap();
     let shown = || {
         let text = metrics.prometheus();

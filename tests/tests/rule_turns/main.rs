@@ -124,6 +124,7 @@ impl<'a> Run<'a> {
         self.model.will_say(&turn.answer);
         let mut events = self.session.subscribe();
         let report = self.session.run(vec![Message::user("Go on.")], &cancel).await;
+        self.session.notified().await;
         let events: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
         self.recorded.take(&events);
         check_report(&label, turn, &report);
@@ -173,7 +174,7 @@ impl<'a> Run<'a> {
     fn check_told(&self, label: &str, turn: &Turn) {
         let told = std::mem::take(&mut *self.listener.0.lock().unwrap());
         let told: Vec<&str> = told.iter().flat_map(|event| &event.matches).map(|found| &*found.rule).collect();
-        // Notices are not awaited, so several may come in any order; after a cancel they may not come at all.
+        // Several come in any order, and after a cancel perhaps none.
         let (mut told, mut wanted) = (told, turn.told.iter().map(String::as_str).collect::<Vec<_>>());
         told.sort_unstable();
         wanted.sort_unstable();

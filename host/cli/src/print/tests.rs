@@ -238,7 +238,7 @@ fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
     let line = |first, again| printed(fired("r", Action::Pass, first, again)).1;
     assert!(line(false, true).contains("matched again and is only reported"));
     assert!(line(true, false).contains("its budget is spent"));
-    assert_eq!(line(false, false), "");
+    assert!(line(false, false).contains("its budget is spent"), "whatever earlier matches of the turn were");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_rule_whose_budget_is_spent_is_not_silent() {
     assert_eq!(matched(Action::Pass, false), "", "once");
     assert_eq!(matched(Action::Remind, false), "", "a word that occurs often");
     lines(EventKind::TurnStart);
-    assert_eq!(lines(fired("r", Action::Pass, false, false)), "", "the turn before does not count");
+    assert!(lines(fired("r", Action::Pass, true, false)).contains("its budget is spent"), "in each turn");
 }
 
 #[test]

@@ -97,9 +97,10 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
             let head = warning(&format!("! session {}", flat(&child.child_thread_id)));
             format!("{head} failed: {}", flat(&child.error))
         }
-        Body::ContextCompactionEnd(end) => dim(&match &end.error {
-            None => format!("  the conversation was summarised; {} messages stay", end.kept_messages),
-            Some(error) => format!("  the conversation was not summarised: {}", flat(error)),
+        Body::ContextCompactionEnd(end) => dim(&match (&end.error, end.left_out_in_words()) {
+            (_, Some(left_out)) => format!("  left out for the model, to fit its context: {left_out}"),
+            (None, None) => format!("  the conversation was summarised; {} messages stay", end.kept_messages),
+            (Some(error), None) => format!("  the conversation was not summarised: {}", flat(error)),
         }),
         Body::CustomEvent(event) => {
             let by = event.extension_id.as_deref().map(|id| format!(" of {}", flat(id))).unwrap_or_default();

@@ -51,7 +51,7 @@ fn a_run_sends_its_own_prompt_and_says_what_waits() {
                 assert!(object["problems"][0].as_str().unwrap().starts_with(said), "{object}");
             }
             _ => {
-                assert!(ended.out.contains("\"type\":\"notice\"") && !ended.out.contains("\"cancelled\""), "{ended:?}")
+                assert!(ended.out.contains("\"type\":\"notice\"") && !ended.out.contains("\"cancelled\""), "{ended:?}");
             }
         }
         // Without a prompt, what waits is what the session continues with: one message for each run.

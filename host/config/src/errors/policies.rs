@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// The policies, by class.
 pub(super) fn resolve(layers: &mut Layers<'_>) -> BTreeMap<ErrorClass, RetryPolicy> {
-    let RetryFile { transient, permanent, rate_limited, quota, limit_hit, budget, cancelled } =
+    let RetryFile { transient, permanent, rate_limited, quota, limit_hit, budget, cancelled, context_overflow } =
         std::mem::take(&mut layers.merged.retry);
     let given = [
         (ErrorClass::Transient, transient),
@@ -25,6 +25,7 @@ pub(super) fn resolve(layers: &mut Layers<'_>) -> BTreeMap<ErrorClass, RetryPoli
         (ErrorClass::LimitHit, limit_hit),
         (ErrorClass::Budget, budget),
         (ErrorClass::Cancelled, cancelled),
+        (ErrorClass::ContextOverflow, context_overflow),
     ];
     given.into_iter().filter_map(|(class, file)| Some((class, policy(layers, class, &file?)?))).collect()
 }

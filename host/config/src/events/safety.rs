@@ -21,7 +21,7 @@ pub(super) fn check(
 ) {
     check_markers(layers, name);
     check_effects(layers, name, file, of);
-    if of.required == Required::Never {
+    if of.required == Required::Never || !layers.is_type(name) {
         check_payload(layers, name);
     } else {
         check_required(layers, name, of);

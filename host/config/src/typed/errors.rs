@@ -88,6 +88,9 @@ pub(crate) struct RetryFile {
     pub(crate) budget: Option<PolicyFile>,
     /// Somebody stopped the request.
     pub(crate) cancelled: Option<PolicyFile>,
+    /// The request is larger than the model takes. It is sent again with a smaller conversation whatever the policy is, which counts where
+    /// nothing more can become smaller.
+    pub(crate) context_overflow: Option<PolicyFile>,
 }
 
 /// How errors of a class are retried.

@@ -23,7 +23,7 @@ pub(crate) use manifest::{EventFile, LimitsRequest, ManifestFile, OnFailureWord,
 pub use operator::OnTimeout;
 pub(crate) use operator::{
     CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile, ToolsFile,
-    TranscriptFile,
+    TranscriptFile, TurnFile,
 };
 pub(crate) use rules::RulesFile;
 pub(crate) use thread_limits::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};

@@ -375,17 +375,18 @@ impl Default for TranscriptFile {
     }
 }
 
-/// Compaction: when the model summarises the older part of a conversation, between two steps.
+/// Compaction: when the conversation becomes smaller for the model, before a request that would fill its context.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CompactionFile {
-    /// Whether conversations are summarised. Without it, a conversation that exceeds the model's context ends with the provider's error.
+    /// Whether conversations become smaller. Without it, a request that exceeds the model's context ends the turn with the provider's error.
     pub(crate) enabled: bool,
-    /// How many tokens the model takes, prompt and answer together. Default: derived from the model's name; an unknown model is not
-    /// compacted.
+    /// How many tokens the model takes, prompt and answer together. Default: derived from the model's name; that of an unknown model is
+    /// learnt when it refuses a request.
     #[schemars(range(min = 1_000, max = 1_000_000_000))]
     pub(crate) context_tokens: Option<u64>,
-    /// The share of the context, in percent, at which the conversation is summarised.
+    /// The share of the context, in percent, at which the conversation becomes smaller: the oldest results and images are shortened, and where
+    /// that is not enough, the model summarises. Where the prompt would leave its answer less than `max_tokens`, it does so earlier.
     #[schemars(range(min = 10, max = 100))]
     pub(crate) at_percent: u32,
     /// How many of the last turns are not summarised, the current one included.
@@ -406,6 +407,10 @@ pub(crate) struct TurnFile {
     /// Maximum number of steps (accepted answers) of one turn.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) max_steps: u32,
+    /// How often in a row the model can make the same call with the same result. Then it reads that, and if it goes on, the turn ends as
+    /// `no_progress`. 0: any number of times.
+    #[schemars(range(max = 10_000))]
+    pub(crate) max_repeats: u32,
     /// Maximum number of retries of a request, for all classes of errors that are retried. Without it, each class has its own
     /// `max_retries`, in `errors.toml`: 3 by default.
     #[schemars(range(max = 100))]
@@ -414,6 +419,6 @@ pub(crate) struct TurnFile {
 
 impl Default for TurnFile {
     fn default() -> Self {
-        Self { max_steps: 50, max_retries: None }
+        Self { max_steps: 50, max_repeats: 8, max_retries: None }
     }
 }

@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
-    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
-    ErrorMetadata, ExtensionPrompt, InputId, InputWay, KeptText, Limit, LimitDecision, LimitRequest, Message, Origin,
-    PluginId, Preview, QuestionId, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend,
-    StreamKind, SuspendReason, ThreadMode, ToolReport, Usage, Withdrawal,
+    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, CompactionCause,
+    CompactionMethod, Confirmation, ErrorClass, ErrorMetadata, ExtensionPrompt, InputId, InputWay, KeptText, LeftOut,
+    Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, QuestionId, Registered, RegistrationAction,
+    Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ThreadMode, ToolReport, Usage,
+    Withdrawal,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -453,14 +454,21 @@ events! {
         /// All messages, hidden ones included.
         messages: Vec<Arc<Message>>,
     } = "history_replaced",
-    /// `context_compaction_start`: the conversation fills the context of the model, and the model is asked to summarise its older part.
+    /// `context_compaction_start`: the conversation fills the context of the model, and is going to become smaller.
     ContextCompactionStart {
-        /// Tokens of the last request and its answer.
+        /// Why it has to.
+        cause: CompactionCause,
+        /// How it is done.
+        method: CompactionMethod,
+        /// Tokens of the next prompt, as it would be.
         used_tokens: u64,
         /// The share of the context that they are.
         ratio: f64,
+        /// Tokens that the model takes, prompt and answer together: as known, or as a refusal has shown.
+        context_tokens: u64,
     } = "context_compaction_start",
-    /// `context_compaction_end`: the summary has taken the place of what it summarises; or there is none, and nothing has changed.
+    /// `context_compaction_end`: the conversation is smaller: the summary has taken the place of what it summarises, or parts are left
+    /// out; or nothing has changed.
     ContextCompactionEnd {
         /// The summary, as the model wrote it.
         summary: Option<String>,
@@ -468,6 +476,10 @@ events! {
         prune_before_turn: u32,
         /// How many messages stay, from the end.
         kept: u64,
+        /// What is left out of requests from now on, in the order in which it is left out.
+        left_out: Vec<LeftOut>,
+        /// Tokens of the next prompt, as it is now.
+        used_tokens: u64,
         /// Why there is no summary.
         error: Option<String>,
         /// Tokens of the request for the summary.
@@ -597,7 +609,7 @@ events! {
         event_type: String,
         /// The extension that emitted it; `None`: the program that embeds the host.
         plugin: Option<PluginId>,
-        /// An object.
+        /// A JSON object.
         payload: Arc<Value>,
     } = "custom_event",
     /// `notice`: something a user should know that has no event of its own, such as a section too large to handle.

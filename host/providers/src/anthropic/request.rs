@@ -13,7 +13,7 @@ use crate::wires::takes;
 use crate::{Options, Wire};
 
 /// The default, since the format requires a number.
-const DEFAULT_MAX_TOKENS: u32 = 8192;
+pub(crate) const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The least the provider accepts for thinking.
 pub(super) const MIN_THINKING: u32 = 1024;
 

@@ -44,7 +44,8 @@ fn of_words(said: &str, identifier: Option<&str>) -> Option<ErrorClass> {
         2..=5 => Some(ErrorClass::Quota),
         6..=8 => Some(ErrorClass::RateLimited),
         9..=16 => Some(ErrorClass::Transient),
-        17..=25 => Some(ErrorClass::Permanent),
+        17..=23 => Some(ErrorClass::Permanent),
+        24..=25 => Some(ErrorClass::ContextOverflow),
         _ => None,
     }
 }
@@ -52,6 +53,7 @@ fn of_words(said: &str, identifier: Option<&str>) -> Option<ErrorClass> {
 fn of_status(status: u16) -> ErrorClass {
     match status {
         402 => ErrorClass::Quota,
+        413 => ErrorClass::ContextOverflow,
         408 | 409 | 425 | 500..=599 => ErrorClass::Transient,
         429 => ErrorClass::RateLimited,
         _ => ErrorClass::Permanent,
@@ -60,7 +62,8 @@ fn of_status(status: u16) -> ErrorClass {
 
 /// The class of a response without a success status.
 fn refused_before(status: u16, should_retry: Option<bool>, said: &str, identifier: Option<&str>) -> ErrorClass {
-    let words = of_words(said, identifier).filter(|class| *class == ErrorClass::Quota);
+    let wins = [ErrorClass::Quota, ErrorClass::ContextOverflow];
+    let words = of_words(said, identifier).filter(|class| wins.contains(class));
     match (words.unwrap_or_else(|| of_status(status)), should_retry) {
         (ErrorClass::Permanent, Some(true)) => ErrorClass::Transient,
         (ErrorClass::Transient | ErrorClass::RateLimited, Some(false)) => ErrorClass::Permanent,

@@ -99,6 +99,11 @@ impl Item {
         if self.call_id.is_empty() {
             call_id.clone_into(&mut self.call_id);
         }
+        self.begin_call(name, answer);
+    }
+
+    /// Begins the block of a call.
+    pub(super) fn begin_call(&mut self, name: &str, answer: &mut Answer) {
         let call = if self.call_id.is_empty() { &self.id } else { &self.call_id };
         let block = answer.begin(StreamKind::Tool { call: CallId::new(call.as_str()), name: name.to_owned() });
         answer.piece(block, std::mem::take(&mut self.early));

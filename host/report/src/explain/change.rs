@@ -89,6 +89,8 @@ pub enum ChangeKind {
     ToolBlocked,
     /// Older messages were replaced by a summary.
     Compacted,
+    /// Parts of the conversation were left out of what the model reads.
+    LeftOut,
     /// The conversation was replaced.
     HistoryReplaced,
 }

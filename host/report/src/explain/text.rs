@@ -115,6 +115,7 @@ impl ChangeKind {
             Self::ToolReminder => "put a reminder before the result of a tool",
             Self::ToolBlocked => "blocked a tool call",
             Self::Compacted => "summarised older messages",
+            Self::LeftOut => "left parts of the conversation out for the model",
             Self::HistoryReplaced => "replaced the conversation",
         }
     }

@@ -33,11 +33,23 @@ pub(super) fn message(message: &CustomMessage) -> View<'_> {
 
 pub(super) fn compaction_start(start: &ContextCompactionStart) -> View<'_> {
     let (percent, tokens) = ((start.pressure_ratio * 100.0).round(), of(start.used_tokens, "token", "tokens"));
-    let label = format!("The conversation is summarised: {percent} % of the context are used, {tokens}");
-    View::new(Kind::Host, label)
+    let why = if start.triggered_by == "overflow" {
+        "The provider refused the request for its size"
+    } else {
+        "The context is filled"
+    };
+    let how = match start.method.as_deref() {
+        Some("shorten") => "results and images are shortened",
+        Some("drop") => "the oldest messages are left out",
+        _ => "the conversation is summarised",
+    };
+    View::new(Kind::Host, format!("{why}, {how}: {percent} % of the context are used, {tokens}"))
 }
 
 pub(super) fn compaction_end(end: &ContextCompactionEnd) -> View<'_> {
+    if let Some(left_out) = end.left_out_in_words() {
+        return View::new(Kind::Host, format!("Left out for the model, to fit its context: {left_out}"));
+    }
     let Some(summary) = &end.summary else {
         return View::new(Kind::Failed, "The conversation was not summarised")
             .text("", end.error.as_deref().unwrap_or_default());

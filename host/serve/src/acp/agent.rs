@@ -147,7 +147,7 @@ impl Agent {
         connection: Connection,
     ) {
         let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
-        match self.known(&known, connection, true).await {
+        match Box::pin(self.known(&known, connection, true)).await {
             Err(error) => answered(responder.respond_with_error(error)),
             Ok(found) => {
                 let open = &found.open;
@@ -165,7 +165,7 @@ impl Agent {
         connection: Connection,
     ) {
         let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
-        match self.known(&known, connection, false).await {
+        match Box::pin(self.known(&known, connection, false)).await {
             Err(error) => answered(responder.respond_with_error(error)),
             Ok(found) => {
                 let open = &found.open;

@@ -1,6 +1,6 @@
 //! What the user should know of a session and has no update of its own: what goes wrong with extensions, the provider and the records.
 
-use tidegate::{EventKind, ToolOutcome, Troubles};
+use tidegate::{CompactionMethod, EventKind, LeftOut, ToolOutcome, Troubles};
 
 use super::sdk::v1::NoticeSeverity::{self, Error, Info, Warning};
 
@@ -48,13 +48,16 @@ impl Notices {
                 let are = if *active == 1 { "is" } else { "are" };
                 (Warning, format!("Rules were edited; {active} {are} in force"), Some(notices.join("\n")))
             }
-            EventKind::ContextCompactionStart { ratio, .. } => {
+            EventKind::ContextCompactionStart { ratio, method: CompactionMethod::Summary, .. } => {
                 let share = ratio * 100.0;
                 let title = format!("The conversation fills {share:.0} % of the context: its older part is summarised");
                 (Info, title, None)
             }
             EventKind::ContextCompactionEnd { error: Some(error), .. } => {
                 (Warning, format!("The conversation was not summarised: {error}"), None)
+            }
+            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
+                (Info, format!("Left out for the model, to fit its context: {}", LeftOut::in_words(left_out)), None)
             }
             EventKind::ErrorClassified { message, retryable: true, .. } => (Warning, message.clone(), None),
             EventKind::RetryScheduled { retry, max_retries, delay_ms, .. } => {

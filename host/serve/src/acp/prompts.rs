@@ -88,7 +88,7 @@ fn response(open: &Open, report: &TurnReport, is_reported: bool) -> Result<v1::P
         TurnStatus::Suspended { .. } | TurnStatus::Failed { .. } if is_reported => v1::StopReason::EndTurn,
         TurnStatus::Completed => stop(report.stop.as_ref()),
         TurnStatus::Cancelled => v1::StopReason::Cancelled,
-        TurnStatus::StepLimit { .. } => v1::StopReason::MaxTurnRequests,
+        TurnStatus::StepLimit { .. } | TurnStatus::NoProgress { .. } => v1::StopReason::MaxTurnRequests,
         // The input is not part of the conversation.
         TurnStatus::Rejected { .. } => v1::StopReason::Refusal,
         TurnStatus::StoppedByRule { .. } => v1::StopReason::EndTurn,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
+    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, LeftOut, Partial, Retained, RunPosition, StreamKind,
     TurnStatus,
 };
 
@@ -192,6 +192,11 @@ impl Updates {
             EventKind::ContextCompactionEnd { error: Some(error), .. } => {
                 v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Failed).error(error.clone())
             }
+            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
+                let text = format!("Left out for the model, to fit its context: {}", LeftOut::in_words(left_out));
+                let summary = vec![ContentBlock::Text(TextContent::new(text))];
+                v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Completed).summary(summary)
+            }
             EventKind::ContextCompactionEnd { summary, .. } => {
                 let summary = summary.iter().map(|text| ContentBlock::Text(TextContent::new(text))).collect::<Vec<_>>();
                 v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Completed).summary(summary)
@@ -223,6 +228,7 @@ pub(super) fn why(status: &TurnStatus) -> Option<String> {
         TurnStatus::Rejected { by, reason } => format!("The extension `{by}` rejected the input: {reason}"),
         TurnStatus::StoppedByRule { rule } => format!("The rule `{rule}` stopped the turn."),
         TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message.clone(),
+        TurnStatus::NoProgress { message } => format!("The turn ended because {message}."),
         TurnStatus::StepLimit { steps } => format!("The turn reached its limit of {steps} steps."),
     })
 }

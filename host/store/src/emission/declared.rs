@@ -21,7 +21,7 @@ pub struct DeclaredTypes {
 /// A type that a plugin declares.
 #[derive(Clone, Debug)]
 pub struct OwnType {
-    /// The plugin.
+    /// Whose it is.
     pub plugin: PluginId,
     /// The name that its manifest gives it.
     pub name: String,
@@ -138,7 +138,7 @@ mod tests {
                 json!({"target": 1}),
                 "the payload of `deployment` does not conform to its schema: at `/target`",
             ),
-            (None, "deployment", json!({}), "missing properties 'target'"),
+            (None, "deployment", json!({}), "the field `target` is missing"),
             (None, "any", json!("text"), "does not conform"),
             // An event of the program cannot be emitted in its place.
             (None, "notice", json!({"message": "forged"}), "those that are: `any`, `deployment`"),
@@ -147,7 +147,7 @@ mod tests {
             (Some(&other), "guard.seen", json!({}), "the event type `guard.seen` is not declared"),
             (None, "guard.seen", json!({}), "the event type `guard.seen` is not declared"),
             // The catalogue counts before the manifest.
-            (Some(&guard), "strict", json!({}), "missing properties 'why'"),
+            (Some(&guard), "strict", json!({}), "the field `why` is missing"),
         ];
         for (plugin, event_type, payload, why) in refused {
             let error = admit(plugin, event_type, payload).unwrap_err().to_string();

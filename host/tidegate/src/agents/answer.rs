@@ -33,7 +33,9 @@ impl Answer {
             TurnStatus::Rejected { by, reason } => format!("the extension `{by}` rejected the task: {reason}"),
             TurnStatus::StoppedByRule { rule } => format!("the rule `{rule}` ended its turn"),
             TurnStatus::Cancelled => "it was cancelled".to_owned(),
-            TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
+            TurnStatus::Failed { message, .. }
+            | TurnStatus::NoProgress { message }
+            | TurnStatus::Suspended { message, .. } => message,
             TurnStatus::StepLimit { steps } => format!("it reached its limit of {steps} steps"),
         };
         let mut text = format!("The agent `{agent}` did not complete the task: {error}");

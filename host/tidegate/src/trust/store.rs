@@ -57,7 +57,7 @@ pub enum TrustError {
 }
 
 impl TrustStore {
-    /// The user's.
+    /// The store in the user's folder of state.
     pub fn new() -> Self {
         Self { folder: crate::state_folder().map(|folder| folder.join("trust")) }
     }

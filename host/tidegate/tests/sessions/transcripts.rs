@@ -140,11 +140,11 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
 #[tokio::test]
 async fn a_compacted_conversation_continues_from_its_summary() {
     let folder = TempDir::new().unwrap();
-    let long = "A long answer. ".repeat(60).leak();
+    let long = "A long answer. ".repeat(900).leak();
     let model =
         Scripted::new([Answer::Text(long), Answer::Text("One."), Answer::Text("It was long."), Answer::Text("Two.")]);
     let toml = format!(
-        "[transcript]\nenabled = true\nfolder = {:?}\n[compaction]\ncontext_tokens = 1_000\nat_percent = 20\n",
+        "[transcript]\nenabled = true\nfolder = {:?}\n[compaction]\ncontext_tokens = 16_000\nat_percent = 20\n",
         folder.path().join("sessions").display().to_string()
     );
     let host = builder(&toml).open().await.unwrap();

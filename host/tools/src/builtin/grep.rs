@@ -93,47 +93,43 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
     }
     let matcher = matcher(&arguments.pattern, arguments.ignore_case)?;
     let mut searcher = searcher(arguments.context.min(MAX_CONTEXT));
-    let glob = arguments.glob.as_deref().map(find::glob).transpose()?;
-    let by_name = !arguments.glob.as_deref().unwrap_or_default().contains('/');
-    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES);
-    let mut found = Found { out: String::new(), matches: 0, most, full: false, skipped: Skipped::default() };
-    let mut files = Vec::new();
-    for (looked, entry) in walk::files(access, &place.absolute, arguments.include_ignored).enumerate() {
-        if access.is_stopped() || looked >= walk::MAX_FILES {
+    let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).min(MAX_MATCHES);
+    let mut found = Found { out: String::new(), matches: 0, most, stopped: None, skipped: Skipped::default() };
+    let (wanted, looked) = wanted(access, &place.absolute, arguments)?;
+    for (searched, one) in wanted.iter().enumerate() {
+        if access.is_stopped() || found.stopped.is_some() {
             break;
         }
-        let Ok(file) = entry else {
-            found.skipped.unread += 1;
-            continue;
-        };
-        let below = if by_name {
-            Path::new(file.file_name().unwrap_or_default())
-        } else {
-            file.strip_prefix(&place.absolute).unwrap_or(&file)
-        };
-        if glob.as_ref().is_none_or(|glob| glob.is_match(below)) {
-            files.push(file);
-        }
+        report(access, searched, wanted.len());
+        found.look_into(shared, access, one, (&matcher, &mut searcher));
     }
-    for (searched, file) in files.iter().enumerate() {
-        if access.is_stopped() || found.full {
-            break;
-        }
-        report(access, searched, files.len());
-        let name = shared.workspace.relative(file);
-        if shared.policy.hides(&name) {
-            found.skipped.hidden += 1;
-            continue;
-        }
-        let Some(text) = load(access, file, &mut found.skipped) else { continue };
-        let mut sink = FileSink { found: &mut found, name: &name, before: String::new(), is_first: true };
-        if searcher.search_slice(&matcher, text.as_bytes(), &mut sink).is_err() {
-            found.skipped.unread += 1;
-        }
+    if looked > walk::MAX_FILES {
+        found.stopped.get_or_insert(Stop::Files);
     }
     let is_whole = arguments.include_ignored || found.stopped.is_some() || found.matches > 0;
     let left_out = if is_whole { None } else { left_out(access, &place.absolute, looked)? };
     Ok(said(told(found, arguments, left_out)))
+}
+
+/// The places that are searched, and how many were looked at: one more than the most where there are more.
+fn wanted(access: &Access, folder: &Path, arguments: &Arguments) -> Result<(Vec<Place>, usize), Failure> {
+    let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
+    let (mut wanted, mut looked) = (Vec::new(), 0);
+    for one in walk::places(access, folder, arguments.include_ignored)? {
+        if access.is_stopped() {
+            break;
+        }
+        looked += 1;
+        if looked > walk::MAX_FILES {
+            break;
+        }
+        if matches!(one, Place::Unread(_) | Place::BadIgnore(_))
+            || glob.as_ref().is_none_or(|glob| glob.is_match(folder, one.path()))
+        {
+            wanted.push(one);
+        }
+    }
+    Ok((wanted, looked))
 }
 
 /// Reports each tenth of the files that has been searched, where there are many.
@@ -145,12 +141,30 @@ fn report(access: &Access, searched: usize, all: usize) {
     }
 }
 
-/// The file's text; `None` where it is none, or cannot be read, which is counted.
-fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
-    match access.status(path) {
-        Ok(Some(status)) if status.bytes > MAX_FILE_BYTES => {
-            skipped.large += 1;
-            return None;
+impl Found {
+    fn look_into(
+        &mut self,
+        shared: &Shared,
+        access: &Access,
+        place: &Place,
+        (matcher, searcher): (&RegexMatcher, &mut Searcher),
+    ) {
+        let relative = shared.workspace.relative(place.path());
+        let name = shown(&relative);
+        let loaded = match place {
+            Place::Link(_) => Err(Reason::Link),
+            Place::Special(_) => Err(Reason::Special),
+            Place::Unread(_) => Err(Reason::Unread),
+            Place::BadIgnore(_) => Err(Reason::BadIgnore),
+            Place::File(_) if shared.policy.hides(&relative) => Err(Reason::Restricted),
+            Place::File(path) => load(access, path),
+        };
+        let (bytes, encoding) = match loaded {
+            Ok(loaded) => loaded,
+            Err(reason) => return self.skipped.add(reason, &name),
+        };
+        if encoding == Encoding::Other {
+            self.skipped.add(Reason::Encoding, &name);
         }
         let mut sink = FileSink { found: self, matcher, name: &name, before: String::new(), is_first: true };
         if searcher.search_slice(matcher, &bytes, &mut sink).is_err() {

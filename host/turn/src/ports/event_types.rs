@@ -31,7 +31,7 @@ pub enum EmitError {
     /// The payload is too large.
     #[error("the payload of `{event_type}` has {bytes} bytes, the limit is {max}")]
     TooLarge {
-        /// The type.
+        /// The full name of the type.
         event_type: String,
         /// The size of the payload as JSON.
         bytes: usize,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{EventKind, Message, Origin, OutputMode, PluginId, Retained, Role};
+use flow::{EventKind, Message, Origin, OutputMode, PluginId, Retained, Role, StopReason};
 
 use super::{Phase, Stop, Turn};
 use crate::attempt::Answer;
@@ -20,12 +20,16 @@ impl Turn<'_> {
         if !self.session.caller.chains.calls.is_empty() {
             self.attempt.answer.show_calls(calls.iter().map(|one| one.shown.as_str()));
         }
+        let is_empty = self.attempt.answer.message(&self.attempt.answer.text).is_none();
         let (processed, text) = self.complete(segments, live).await?;
         let message = self.attempt.answer.message(&text);
         self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
         let author = Origin::Model;
         self.emit_accepted(author, processed, message.is_some());
         self.accept_attempt();
+        if is_empty {
+            self.report_empty();
+        }
         self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::None;
         self.phase = match message {
@@ -33,6 +37,22 @@ impl Turn<'_> {
             None => Phase::Between,
         };
         Ok(())
+    }
+
+    /// The answer has neither text nor calls: the turn ends with it, and the user has to know why nothing was said.
+    fn report_empty(&self) {
+        let answer = &self.attempt.answer;
+        let what = if answer.blocks.is_empty() { "is empty" } else { "has nothing but reasoning" };
+        let why = match &answer.stop {
+            Some(StopReason::MaxTokens | StopReason::ContextFull) => {
+                "; it has reached its limit of tokens: raise `max_tokens` under `[provider]`, or lower the effort"
+            }
+            Some(StopReason::Refusal) => "; the model has refused to answer",
+            // It is asked again.
+            Some(StopReason::Pause) => return,
+            _ => "",
+        };
+        self.session.hub.emit(EventKind::Notice { message: format!("the answer of the model {what}{why}") });
     }
 
     /// An extension's own answer is processed like a model's, without the gate.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use flow::{Action, CallId, EventKind, QuestionId, RuleMatch, ToolCall};
 
 use super::interrupt::Injection;
+use super::repeats::Repeats;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::CallNotes;
 use crate::found;
@@ -50,6 +51,7 @@ impl Turn<'_> {
             let call = candidate.call();
             self.keep_open_calls();
             batch.begin(&candidate);
+            batch.repeats = std::mem::take(&mut self.repeats);
             let ran = if self.halted.is_some() {
                 batch.interrupted(call)
             } else {
@@ -63,6 +65,7 @@ impl Turn<'_> {
                     ran = batch.run(candidate) => ran,
                 }
             };
+            self.repeats = std::mem::take(&mut batch.repeats);
             let failure = self.note_result(notes, ran);
             self.recorded().await?;
             failure.map_or(Ok(()), Err)?;
@@ -106,6 +109,7 @@ impl Turn<'_> {
             ran: 0,
             waited: 0,
             course: Course::default(),
+            repeats: Repeats::default(),
         }
     }
 

@@ -1,8 +1,8 @@
-//! The input that starts a turn: delivered, processed by extensions, and put into the conversation.
+//! The input that starts a turn: delivered, processed by extensions, and put into the conversation, unless it can never fit.
 
 use std::sync::Arc;
 
-use flow::{EventKind, Message, TurnStatus};
+use flow::{ErrorClass, EventKind, Message, ModelError, Part, TurnStatus, grouped};
 
 use super::{Stop, Turn};
 use crate::input::Input;
@@ -42,9 +42,45 @@ impl Turn<'_> {
                 self.session.hub.emit(EventKind::Notice { message });
                 return Ok(TurnStatus::Completed);
             }
-            Input::Ask(messages) => self.remember_input(messages),
+            Input::Ask(messages) => {
+                self.refuse_too_large(&messages).map_err(Stop::Model)?;
+                self.remember_input(messages);
+            }
         }
         self.all_steps().await
+    }
+
+    /// Refuses an input that can never fit the context of the model, before it joins the conversation.
+    ///
+    /// # Errors
+    /// Its size, and what the model takes.
+    pub(super) fn refuse_too_large(&self, messages: &[Message]) -> Result<(), ModelError> {
+        let Some(room) = self.session.room() else { return Ok(()) };
+        let (frame, input) = (self.session.frame_tokens(), self.session.message_tokens(messages));
+        if frame.saturating_add(input) <= room.most() {
+            return Ok(());
+        }
+        let bytes: u64 = messages.iter().map(bytes).sum();
+        let images =
+            messages.iter().flat_map(|message| &message.parts).filter(|part| matches!(part, Part::Image(_))).count();
+        let images = if images == 0 { String::new() } else { format!(", images: {images}") };
+        let (most, context) = (grouped(room.most().saturating_sub(frame)), grouped(room.context));
+        let message = if frame > room.most() / 4 * 3 {
+            format!(
+                "the system prompt and the definitions of the tools have about {} tokens; the model takes {context} with the conversation and \
+                 the answer. Switch off plugins, MCP servers or tools, shorten the system prompt and the rules that always apply, or use a model with a larger context",
+                grouped(frame),
+            )
+        } else {
+            format!(
+                "the input is too large: it has about {} tokens ({} bytes{images}), and at most {most} fit the context of the model, which \
+                 takes {context} with the system prompt, the tools and the answer. It was not sent. Send less, for example the path of a file that \
+                 the model reads in parts",
+                grouped(input),
+                grouped(bytes),
+            )
+        };
+        Err(ModelError::new(ErrorClass::ContextOverflow, message))
     }
 
     /// Reports the input that is the turn's whatever becomes of it; any other is with its claim.
@@ -61,4 +97,14 @@ impl Turn<'_> {
             Given::Claimed(claim) => Some((claim.messages(), Some(claim))),
         }
     }
+}
+
+/// The bytes of a message's texts and files.
+fn bytes(message: &Message) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Image(image) => image.bytes(),
+        Part::Text(text) => text.len(),
+        Part::Thinking { .. } | Part::ToolCall(_) | Part::ToolResult(_) => 0,
+    };
+    message.parts.iter().map(part).sum::<usize>() as u64
 }

@@ -69,7 +69,9 @@ impl Turn<'_> {
 /// The cause in the record of what a turn was doing when it ended so.
 pub(super) fn cause(status: &TurnStatus) -> &str {
     match status {
-        TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
+        TurnStatus::Failed { message, .. }
+        | TurnStatus::NoProgress { message }
+        | TurnStatus::Suspended { message, .. } => message,
         TurnStatus::Completed
         | TurnStatus::Cancelled
         | TurnStatus::Rejected { .. }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{EventKind, Message, PluginId};
+use flow::{EventKind, Message, ModelError, PluginId};
 
 use super::{Stop, Turn};
 use crate::input::{self, Input};
@@ -17,6 +17,8 @@ pub(super) enum Steered {
     Done,
     /// An extension has refused them.
     Rejected { by: PluginId, reason: String },
+    /// They can never fit the context of the model.
+    TooLarge(ModelError),
 }
 
 impl Turn<'_> {
@@ -44,6 +46,11 @@ impl Turn<'_> {
             }
             Input::Ask(messages) if messages.is_empty() => Ok(Steered::Done),
             Input::Ask(messages) => {
+                if let Err(error) = self.refuse_too_large(&messages) {
+                    self.session.hub.emit(EventKind::Notice { message: error.message.clone() });
+                    return Ok(Steered::TooLarge(error));
+                }
+                self.repeats.reset();
                 self.remember_input(messages);
                 Ok(Steered::Ask)
             }

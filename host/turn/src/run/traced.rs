@@ -65,6 +65,7 @@ impl Turn<'_> {
             | TurnStatus::Rejected { .. }
             | TurnStatus::StoppedByRule { .. }
             | TurnStatus::StepLimit { .. }
+            | TurnStatus::NoProgress { .. }
             | TurnStatus::Suspended { .. } => None,
         };
         spans::answered(&self.span, self.report.usage, self.report.stop.as_ref());

@@ -50,19 +50,6 @@ impl Session {
         spend
     }
 
-    /// Tokens of the next prompt: what the last request and its answer had, by the count of the provider, and a quarter of the bytes
-    /// that have joined the conversation since.
-    pub(crate) fn next_prompt(&self) -> u64 {
-        let counted = self.context_used();
-        if self.thread.context.is_none() {
-            // All of it is estimated already.
-            return counted;
-        }
-        let messages = self.history.messages();
-        let new = messages.iter().rev().take_while(|message| message.role != Role::Assistant);
-        counted.saturating_add(new.map(|message| message.bytes()).sum::<usize>() as u64 / 4)
-    }
-
     /// Prepares the conversation to continue without an input. Returns why that is not possible.
     pub(crate) fn continue_history(&self) -> Option<String> {
         let messages = self.history.messages();

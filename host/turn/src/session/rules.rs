@@ -72,11 +72,17 @@ impl Session {
 
     /// Replaces the conversation, which is reported already. Rules whose reminders are gone may fire again.
     pub(crate) fn set_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
+        self.history.replace(messages);
+        self.rearm_gone()
+    }
+
+    /// Rules whose reminders are not in the conversation any more may fire again. Returns their names.
+    pub(crate) fn rearm_gone(&mut self) -> Vec<String> {
+        let messages = self.history.messages();
         let reminded: Vec<String> = self.rules.reminded().map(str::to_owned).collect();
         let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
         let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
         gone.sort_unstable();
-        self.history.replace(messages);
         for rule in &gone {
             self.rules.rearm(rule);
             self.injected.rearm(rule);

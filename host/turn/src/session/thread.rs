@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flow::{ErrorClass, EventKind, Limit, Message, Part, Spend, SuspendReason, TurnStatus, Usage};
 use serde_json::{Map, Value};
 
+use crate::context::Gauge;
 use crate::ports::KeptRules;
 use crate::transcript::Resumed;
 
@@ -36,8 +37,16 @@ pub(crate) struct Thread {
     last: Option<TurnStatus>,
     /// Tokens of the context that the last request and its answer have filled; `None` where nobody has counted them.
     pub(crate) context: Option<u64>,
-    /// How much of the context was filled when a summary failed.
+    /// How counts of tokens differ from estimates.
+    pub(crate) gauge: Gauge,
+    /// Tokens of the last request that was accepted.
+    pub(crate) accepted: Option<u64>,
+    /// It was reported that the server cuts off what it is sent.
+    pub(crate) is_cut_reported: bool,
+    /// How much of the context was filled when nothing made the conversation small enough.
     pub(crate) compaction_failed: Option<u64>,
+    /// How much of it was filled when a summary failed.
+    pub(crate) summary_failed: Option<u64>,
     /// The blocks of the system prompt as they were last reported.
     pub(super) system: Vec<String>,
     /// The rule records of an earlier process, until they are taken up.
@@ -124,7 +133,11 @@ impl Thread {
             is_unsaved: false,
             last: None,
             context: from.context_tokens,
+            gauge: Gauge::default(),
+            accepted: from.context_tokens,
+            is_cut_reported: false,
             compaction_failed: None,
+            summary_failed: None,
             system: from.system,
             rules: Some(from.rules),
             is_resumed: from.started_ms.is_some(),
@@ -190,6 +203,9 @@ impl Thread {
                 class: ErrorClass::LimitHit,
                 message: format!("the turn reached its maximum of {steps} steps"),
             },
+            TurnStatus::NoProgress { message } => {
+                EventKind::ThreadError { class: ErrorClass::LimitHit, message: message.clone() }
+            }
             TurnStatus::Cancelled => {
                 let Cancelled { by, reason } = self.cancelled.clone();
                 EventKind::ThreadCancelled { by, reason }

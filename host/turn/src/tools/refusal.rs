@@ -1,6 +1,6 @@
 //! Calls that do not run, and what the model reads about calls that a person has decided about.
 
-use flow::{Ambiguous, CallFailure, Confirmation, PluginId, ToolCall, ToolOutput};
+use flow::{Ambiguous, CallFailure, Confirmation, PluginId, ToolCall, ToolOutput, ToolSpec};
 
 /// Bytes of edited arguments that the model reads; the rest is left out.
 const MAX_EDIT: usize = 16 << 10;
@@ -106,6 +106,12 @@ pub(super) fn interrupted(was_running: bool) -> &'static str {
     } else {
         "not run: the user interrupted before this call began"
     }
+}
+
+/// What the model reads of a call that names no tool.
+pub(super) fn nameless(tools: &[ToolSpec]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    format!("not run: the call has no name. Make it again with the name of a tool: {}", names.join(", "))
 }
 
 pub(super) fn not_an_object(call: &ToolCall) -> String {

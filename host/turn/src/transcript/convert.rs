@@ -233,14 +233,32 @@ impl Body {
             }),
             Kind::CustomMessage { custom_type, text, hidden } => body!(CustomMessage { custom_type, text, hidden }),
             Kind::HistoryReplaced { messages } => body!(HistoryReplaced { messages }),
-            Kind::ContextCompactionStart { used_tokens, ratio } => {
-                body!(ContextCompactionStart { triggered_by: "context", pressure_ratio: ratio, used_tokens })
+            Kind::ContextCompactionStart { cause, method, used_tokens, ratio, context_tokens } => {
+                body!(ContextCompactionStart {
+                    triggered_by: cause,
+                    method: Some(method),
+                    pressure_ratio: ratio,
+                    used_tokens,
+                    context_tokens: Some(*context_tokens),
+                })
             }
-            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage, spend, charged } => {
+            Kind::ContextCompactionEnd {
+                summary,
+                prune_before_turn,
+                kept,
+                left_out,
+                used_tokens,
+                error,
+                usage,
+                spend,
+                charged,
+            } => {
                 body!(ContextCompactionEnd {
                     summary,
                     prune_before_turn,
                     kept_messages: kept,
+                    left_out: listed(left_out),
+                    used_tokens: Some(*used_tokens),
                     error,
                     tokens: Some(usage).filter(|usage| **usage != Usage::default()),
                     cost: spend,

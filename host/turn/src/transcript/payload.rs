@@ -153,7 +153,7 @@ payloads! {
 
     /// The payload of `turn_finish`.
     TurnFinish {
-        /// `completed`, `rejected`, `stopped_by_rule`, `cancelled`, `failed`, `step_limit` or `suspended`.
+        /// `completed`, `rejected`, `stopped_by_rule`, `cancelled`, `failed`, `step_limit`, `no_progress` or `suspended`.
         status: String,
         /// Of `rejected`: the extension.
         extension_id: Option<String>,
@@ -337,22 +337,32 @@ payloads! {
 
     /// The payload of `context_compaction_start`.
     ContextCompactionStart {
-        /// `context`: the conversation fills the configured share of the model's context.
+        /// `context`: the conversation fills the configured share of the model's context; `overflow`: the provider has refused a request
+        /// because of its size.
         triggered_by: String,
+        /// `shorten`: results and images are left out; `summary`: the model summarises; `drop`: the oldest messages are left out. Absent in
+        /// records of earlier versions, which only summarise.
+        method: Option<String>,
         /// The share that is filled, from 0.
         pressure_ratio: f64,
-        /// Tokens of the last request and its answer.
+        /// Tokens of the next prompt.
         used_tokens: u64,
+        /// Tokens that the model takes, prompt and answer together.
+        context_tokens: Option<u64>,
     }
 
     /// The payload of `context_compaction_end`.
     ContextCompactionEnd {
-        /// The summary, as the model wrote it; absent where nothing has changed.
+        /// The summary, as the model wrote it; absent where there is none.
         summary: Option<String>,
-        /// The turn of the first message that stays.
+        /// The turn of the first message that stays; 0 without a summary.
         prune_before_turn: u32,
         /// How many messages of the conversation stay, from the end.
         kept_messages: u64,
+        /// What is left out of requests from now on, in the order in which it is left out. The records before have all of it.
+        left_out: Option<Vec<LeftOut>>,
+        /// Tokens of the next prompt as it is now.
+        used_tokens: Option<u64>,
         /// Why there is no summary.
         error: Option<String>,
         /// Tokens of the request for the summary.
@@ -361,6 +371,26 @@ payloads! {
         cost: Option<f64>,
         /// What counts for the limits of the thread so far.
         charged: Option<Charged>,
+    }
+
+    /// A part of the conversation that requests do not have any more.
+    LeftOut {
+        /// `tool_result`: its middle; `image`; `messages`: whole messages.
+        kind: String,
+        /// The index of its message, or of the first one, in the conversation as it was then.
+        message: u64,
+        /// Of a result or an image: its index in the message.
+        part: Option<u64>,
+        /// Of messages: how many.
+        count: Option<u64>,
+        /// The bytes that are left out.
+        bytes: u64,
+        /// Of a result: the tool.
+        tool: Option<String>,
+        /// Of a result: the bytes of its start that remain.
+        head_bytes: Option<u64>,
+        /// Of a result: the bytes of its end that remain.
+        tail_bytes: Option<u64>,
     }
 
     /// The payload of `child_thread_started`.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
+use flow::{CompactionCause, InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
 use super::inputs::{self, Delivering};
 use super::message::{MessageRecord, role};
@@ -15,6 +15,7 @@ use super::spent::Spending;
 use super::{Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, Record, Tokens, kept_rules};
 use crate::attempt::{Answer, Cut};
 use crate::budget::Spent;
+use crate::context::leave_out;
 use crate::history::{paired, settled};
 use crate::inputs::WaitingInput;
 use crate::ports::KeptRules;
@@ -35,6 +36,8 @@ pub struct Resumed {
     pub ends_partial: bool,
     /// Tokens of the context that it fills, if they were counted.
     pub context_tokens: Option<u64>,
+    /// Tokens that the model takes, as the refusal of a request has shown.
+    pub learnt_context: Option<u64>,
     /// The number of the next event.
     pub next_event: u64,
     /// Turns that began, however they ended.
@@ -162,7 +165,10 @@ impl Rebuild {
                 self.push(Message { hidden: custom.hidden, ..message });
             }
             Body::HistoryReplaced(replaced) => self.replace(replaced).map_err(wrong)?,
-            Body::ContextCompactionEnd(end) => self.summarise(end).map_err(wrong)?,
+            Body::ContextCompactionStart(start) if start.triggered_by == CompactionCause::Overflow.as_str() => {
+                self.resumed.learnt_context = start.context_tokens;
+            }
+            Body::ContextCompactionEnd(end) => self.make_smaller(end).map_err(wrong)?,
             Body::CognitionReasoning(reasoning) => self.thinking = (reasoning.text.clone(), reasoning.retained),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
             Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
@@ -199,13 +205,21 @@ impl Rebuild {
         Ok(())
     }
 
-    fn summarise(&mut self, end: &ContextCompactionEnd) -> Result<(), &'static str> {
+    fn make_smaller(&mut self, end: &ContextCompactionEnd) -> Result<(), &'static str> {
         self.settle();
         if let Some(summary) = &end.summary {
             let kept = usize::try_from(end.kept_messages).map_err(|_| "kept_messages")?;
             let from = self.resumed.history.len().checked_sub(kept).ok_or("kept_messages")?;
             self.resumed.history.splice(..from, [Arc::new(summary_message(summary))]);
             self.resumed.history_turns.splice(..from, [0]);
+            self.resumed.context_tokens = None;
+        }
+        if let Some(left_out) = &end.left_out {
+            let parts = left_out.iter().map(super::LeftOut::left_out).collect::<Result<Vec<_>, _>>()?;
+            let (history, turns) = (&self.resumed.history, &self.resumed.history_turns);
+            let mut kept: Vec<(Arc<Message>, u32)> = history.iter().cloned().zip(turns.iter().copied()).collect();
+            leave_out(&mut kept, &parts, &0)?;
+            (self.resumed.history, self.resumed.history_turns) = kept.into_iter().unzip();
             self.resumed.context_tokens = None;
         }
         if let Some(tokens) = &end.tokens {

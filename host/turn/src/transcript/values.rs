@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use flow::{
-    Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallId, CallbackKind, Charged, Confirmation,
-    ErrorClass, ErrorMetadata, HoldOutcome, InputId, InputWay, KeptText, Limit, Message, OnFailure, Origin, PluginId,
-    Preview, QuestionId, Registered, RegistrationAction, Role, RuleRecord, SessionId, Spend, StepEnd, StopReason,
-    StreamKind, SuspendReason, TurnStatus, Usage, Withdrawal,
+    Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallId, CallbackKind, Charged, CompactionCause,
+    CompactionMethod, Confirmation, ErrorClass, ErrorMetadata, HoldOutcome, InputId, InputWay, KeptText, LeftOut,
+    Limit, Message, OnFailure, Origin, PluginId, Preview, QuestionId, Registered, RegistrationAction, Role, RuleRecord,
+    SessionId, Spend, StepEnd, StopReason, StreamKind, SuspendReason, TurnStatus, Usage, Withdrawal,
 };
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,7 @@ plain! { bool u32 u64 f64 String Value Map<String, Value> payload::Cost }
 
 words! {
     SessionId CallId PluginId InputId QuestionId SuspendReason ErrorClass InputWay Withdrawal Role StreamKind StopReason Action
-    HoldOutcome RegistrationAction CallbackKind BreakerScope BreakerState OnFailure
+    HoldOutcome RegistrationAction CallbackKind BreakerScope BreakerState OnFailure CompactionCause CompactionMethod
 }
 
 forms! {
@@ -132,6 +132,7 @@ forms! {
             tool,
         })
     };
+    &LeftOut => payload::LeftOut: |one| payload::LeftOut::of(one);
     &Preview => payload::Preview: |preview| recorded!(Preview {
         arguments: &preview.arguments,
         diff: &preview.diff,
@@ -254,6 +255,7 @@ pub(super) fn finished(status: &TurnStatus) -> payload::TurnFinish {
             finished.error = Some(message.clone());
         }
         TurnStatus::StepLimit { steps } => finished.steps = Some(*steps),
+        TurnStatus::NoProgress { message } => finished.error = Some(message.clone()),
         TurnStatus::Suspended { reason, message } => {
             finished.reason = Some(reason.as_str().to_owned());
             finished.error = Some(message.clone());

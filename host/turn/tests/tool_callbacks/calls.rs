@@ -1,3 +1,5 @@
+//! What `on_tool_call` does to calls: what it replaces is what is asked about and runs, and what it denies does not run.
+
 use std::sync::{Arc, Mutex};
 
 use flow::{AskedCall, CallAnswer, Callback, EventKind, TurnStatus};
@@ -220,7 +222,7 @@ async fn what_was_shown_of_a_call_can_be_kept() {
     assert_eq!(request[request.len() - 2].1, r#"call echo {"path":"after"}"#);
     let result = result(&scene);
     assert!(
-        result.contains("changed the arguments of this call before it ran\"") && result.contains("Mildly."),
+        result.contains("changed the arguments of this call before it ran") && result.contains("Mildly."),
         "{result}"
     );
     assert!(!format!("{request:?}").contains("harsh"), "{request:?}");

@@ -1,3 +1,5 @@
+//! What `on_tool_result` does to results, and to the change that a question shows.
+
 use flow::{Annotation, Callback, GivenResult, ResultAnswer, ResultStage, TurnStatus};
 use serde_json::json;
 use tidegate_kit::{Plugin, RANDOM, Script, calls, reports, say};

@@ -71,6 +71,7 @@ impl Finish {
                 class: class(&self.category.unwrap_or_default()),
                 message: self.error.unwrap_or_default(),
             },
+            "no_progress" => TurnStatus::NoProgress { message: self.error.unwrap_or_default() },
             "suspended" => TurnStatus::Suspended {
                 reason: SuspendReason::from_word(&self.reason.unwrap_or_default()).unwrap_or(SuspendReason::Limit),
                 message: self.error.unwrap_or_default(),

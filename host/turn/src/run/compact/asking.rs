@@ -12,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::ports::Model;
 use crate::run::checkpoint;
 
-/// Bytes of a tool's result, or of a call's arguments, that the summary is made from.
-const SHORT: usize = 2_000;
+/// Bytes of a text, and of a tool's result or a call's arguments, that the summary is made from: the first pair with which the request
+/// fits.
+const SHORT: [(usize, usize); 5] = [(usize::MAX, 2_000), (16_000, 1_000), (4_000, 500), (1_000, 250), (300, 100)];
 
-/// The most tokens of a summary.
-const SUMMARY_TOKENS: u32 = 4_000;
+/// The most tokens of a summary, and the share of the context that it has at most.
+const SUMMARY_TOKENS: u64 = 4_000;
+const SUMMARY_SHARE: u64 = 8;
 
 const INSTRUCTIONS: &str = "You summarise the start of a conversation between a user and an assistant that works with tools. The summary \
 takes the place of that start: the assistant continues from it and sees nothing else of it. State the user's goals and instructions in \
@@ -40,20 +42,39 @@ impl Received {
     }
 }
 
-/// The request for a summary of these messages.
-pub(super) fn prompt(messages: &[Arc<Message>]) -> Prompt {
-    let text = messages.iter().map(|message| as_text(message)).collect::<Vec<_>>().join("\n\n");
-    Prompt {
+/// The most tokens of a summary, in a context of a size.
+pub(super) fn summary_tokens(context: u64) -> u32 {
+    u32::try_from(SUMMARY_TOKENS.min(context / SUMMARY_SHARE)).unwrap_or(u32::MAX).max(1)
+}
+
+/// The request for a summary of these messages, of at most so many tokens, and so small that it fits.
+pub(super) fn prompt(messages: &[Arc<Message>], tokens: u32, fits: &dyn Fn(&Prompt) -> bool) -> Prompt {
+    let of_text = |text: String| Prompt {
         system: vec![SystemBlock::new(BlockOrigin::Host, INSTRUCTIONS.to_owned())],
         messages: vec![Arc::new(Message::text(Role::User, Origin::Host, text))],
         tools: Vec::new(),
-        max_tokens: Some(SUMMARY_TOKENS),
+        max_tokens: Some(tokens),
+    };
+    let of_size =
+        |size: (usize, usize)| messages.iter().map(|message| as_text(message, size)).collect::<Vec<_>>().join("\n\n");
+    let mut least = String::new();
+    for size in SHORT {
+        let prompt = of_text(of_size(size));
+        if fits(&prompt) {
+            return prompt;
+        }
+        least = prompt.messages.first().map(|message| message.plain_text()).unwrap_or_default();
     }
-}
-
-/// Tokens of such a request, by a quarter of its bytes.
-pub(super) fn tokens(prompt: &Prompt) -> u64 {
-    prompt.messages.iter().map(|message| message.bytes()).sum::<usize>() as u64 / 4
+    // There are too many messages: the middle of them is missing.
+    let mut kept = least.len();
+    loop {
+        kept /= 2;
+        let (from, to) = (least.floor_char_boundary(kept / 4), least.ceil_char_boundary(least.len() - kept + kept / 4));
+        let prompt = of_text(format!("{}\n\n[…]\n\n{}", &least[..from], &least[to..]));
+        if kept < 1_000 || fits(&prompt) {
+            return prompt;
+        }
+    }
 }
 
 /// Sends one request. `received` has what was received of its answer at any time, also where this future is dropped.
@@ -113,7 +134,7 @@ impl Answer {
 }
 
 /// A message as the summary is made from it.
-fn as_text(message: &Message) -> String {
+fn as_text(message: &Message, (text_bytes, tool_bytes): (usize, usize)) -> String {
     let who = match message.role {
         Role::System => "System",
         Role::User if message.hidden => "Host",
@@ -122,23 +143,23 @@ fn as_text(message: &Message) -> String {
         Role::Tool => "Tool",
     };
     let part = |part: &Part| match part {
-        Part::Text(text) => Some(format!("{who}: {text}")),
+        Part::Text(text) => Some(format!("{who}: {}", short(text, text_bytes))),
         // The summary is made of text.
         Part::Image(image) => Some(format!("{who}: [image: {image}]")),
         // It is the model's own, and signed for the conversation as it was.
         Part::Thinking { .. } => None,
-        Part::ToolCall(call) => Some(format!("{who} calls {}: {}", call.name, short(&call.arguments))),
+        Part::ToolCall(call) => Some(format!("{who} calls {}: {}", call.name, short(&call.arguments, tool_bytes))),
         Part::ToolResult(result) => {
             let word = if result.is_error { "failed" } else { "gave" };
-            Some(format!("{who} {word}: {}", short(&result.content.join("\n"))))
+            Some(format!("{who} {word}: {}", short(&result.content.join("\n"), tool_bytes)))
         }
     };
     message.parts.iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
-fn short(text: &str) -> String {
-    match text.len() <= SHORT {
+fn short(text: &str, bytes: usize) -> String {
+    match text.len() <= bytes {
         true => text.to_owned(),
-        false => format!("{} […, {} bytes]", &text[..text.floor_char_boundary(SHORT)], text.len()),
+        false => format!("{} […, {} bytes]", &text[..text.floor_char_boundary(bytes)], text.len()),
     }
 }
