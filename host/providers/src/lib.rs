@@ -22,6 +22,7 @@ mod openai_chat;
 mod openai_responses;
 mod patience;
 mod recording;
+mod refused;
 mod schema;
 mod sse;
 mod surrogates;

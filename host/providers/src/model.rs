@@ -16,6 +16,7 @@ use crate::decode::AnswerDecoder;
 use crate::limits::AnswerLimits;
 use crate::patience::Patience;
 use crate::recording::{RecordedEnd, Recorder, Taken};
+use crate::refused::{Doubt, Refused};
 use crate::wires::takes;
 use crate::{anthropic, failure, models, nul, openai_chat, openai_responses};
 
@@ -64,6 +65,7 @@ pub(crate) struct WireModel {
     secrets: Secrets,
     limits: AnswerLimits,
     content_timeout: Option<Duration>,
+    refused: Refused,
 }
 
 impl WireModel {
@@ -85,6 +87,7 @@ impl WireModel {
             secrets: Secrets::default(),
             limits: AnswerLimits::default(),
             content_timeout: None,
+            refused: Refused::default(),
         }
     }
 
@@ -103,7 +106,31 @@ impl WireModel {
         Self { content_timeout: Some(content_timeout), ..self }
     }
 
-    async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
+    /// The answer, if need be without parts of the conversation that the provider refuses.
+    async fn negotiate(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
+        let reduced = self.refused.without(prompt);
+        let prompt = reduced.as_ref().unwrap_or(prompt);
+        let error = match self.answer(prompt).await {
+            Ok(stream) => return Ok(Box::new(stream)),
+            Err(error) => error,
+        };
+        for doubt in Doubt::of(&error, prompt) {
+            let Some(less) = doubt.without(prompt) else { continue };
+            match self.answer(&less).await {
+                Ok(mut stream) => {
+                    stream.note = Some(doubt.note(&error));
+                    self.refused.add(doubt);
+                    return Ok(Box::new(stream));
+                }
+                Err(other) if other.status == error.status => {}
+                // Whether it is refused is not known.
+                Err(other) => return Err(other),
+            }
+        }
+        Err(error)
+    }
+
+    async fn answer(&self, prompt: &Prompt) -> Result<AnswerStream, ModelError> {
         let body = encode_with(self.wire, prompt, &self.name, &self.options).map_err(|cause| {
             self.reported(ModelError::of_kind(
                 FailureKind::Request,
@@ -134,9 +161,10 @@ impl WireModel {
             wire: self.wire,
             renamed: Renamed::new(&prompt.tools, takes(self.wire)),
             patience: self.content_timeout.map(Patience::new),
+            note: None,
         };
         if is_stream {
-            return Ok(Box::new(stream));
+            return Ok(stream);
         }
         let mut body = Vec::new();
         // A refusal whose body breaks off, or does not end, is still that refusal.
@@ -193,7 +221,7 @@ impl Model for WireModel {
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
-        Box::pin(self.answer(prompt))
+        Box::pin(self.negotiate(prompt))
     }
 }
 
@@ -220,6 +248,8 @@ struct AnswerStream {
     wire: Wire,
     renamed: Renamed,
     patience: Option<Patience>,
+    /// What its request was sent without.
+    note: Option<String>,
 }
 
 impl ModelStream for AnswerStream {
@@ -251,6 +281,10 @@ impl ModelStream for AnswerStream {
                 }
             }
         }
+    }
+
+    fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     fn log(&self) -> Option<Arc<dyn AnswerLog>> {

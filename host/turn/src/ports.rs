@@ -95,6 +95,12 @@ pub trait ModelStream: Send {
     /// The next delta; `None` after the last. After an error nothing more comes.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>>;
 
+    /// What the user should know about the request, such as a part of the conversation that the provider refused and the answer is
+    /// without.
+    fn note(&self) -> Option<&str> {
+        None
+    }
+
     /// The log of what the host does with this answer, where the session is recorded. It outlives the stream, because
     /// an abort comes before everything else.
     fn log(&self) -> Option<Arc<dyn AnswerLog>> {

@@ -405,6 +405,9 @@ impl<'a> Turn<'a> {
             },
         };
         self.summary.answer_begins();
+        if let Some(note) = stream.note() {
+            session.hub.emit(EventKind::Notice { message: note.to_owned() });
+        }
         let log = stream.log();
         if let Some(log) = &log {
             log.watched(self.beginning.prefill().unwrap_or_default());

@@ -49,6 +49,22 @@ fn partials(events: &[Event]) -> Vec<(String, u64)> {
     })
 }
 
+#[tokio::test]
+async fn what_a_provider_has_left_out_is_said_before_the_answer() {
+    let mut scene = scene([text("Hello.", 2), text("Again.", 2)]);
+    *scene.model.note.lock().unwrap() = Some("an image is left out".to_owned());
+    for expected in [&["an image is left out", "Hello."][..], &["Again."]] {
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(report.status, TurnStatus::Completed);
+        let said = find(&events, |kind| match kind {
+            EventKind::Notice { message } => Some(message.clone()),
+            EventKind::CognitionOut { text, .. } => Some(text.clone()),
+            _ => None,
+        });
+        assert_eq!(said, expected);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_is_sent_again_before_anything_was_shown() {
     let overloaded = ModelError { status: Some(529), code: Some("overloaded_error".into()), ..transient("busy") };

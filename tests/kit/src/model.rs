@@ -101,6 +101,8 @@ pub struct ScriptedModel {
     pub prefill: bool,
     /// Its reasoning has no signatures.
     pub unsigned: bool,
+    /// The note of its next answer.
+    pub note: Mutex<Option<String>>,
     /// The answer after the last of the script; `None`: there must be no request for one.
     pub otherwise: Option<Script>,
 }
@@ -159,7 +161,7 @@ impl Model for ScriptedModel {
         let mut scripts = self.scripts.lock().unwrap();
         let script = if scripts.is_empty() { self.otherwise.clone() } else { Some(scripts.remove(0)) };
         let script = script.expect("the model was asked more often than the script has answers");
-        let open = Arc::clone(&self.open);
+        let (open, note) = (Arc::clone(&self.open), self.note.lock().unwrap().take());
         Box::pin(async move {
             let mut live = None;
             let (deltas, end) = match script {
@@ -174,7 +176,7 @@ impl Model for ScriptedModel {
             };
             open.fetch_add(1, Ordering::SeqCst);
             let stream: Box<dyn ModelStream> =
-                Box::new(ScriptedStream { deltas: deltas.into(), live, wait: None, end, open });
+                Box::new(ScriptedStream { deltas: deltas.into(), live, wait: None, end, open, note });
             Ok(stream)
         })
     }
@@ -186,9 +188,14 @@ struct ScriptedStream {
     wait: Option<Pin<Box<tokio::time::Sleep>>>,
     end: Option<Result<(), ModelError>>,
     open: Arc<AtomicUsize>,
+    note: Option<String>,
 }
 
 impl ModelStream for ScriptedStream {
+    fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
         if let Some((millis, _)) = self.deltas.front_mut().filter(|(millis, _)| *millis > 0) {
             let time = Duration::from_millis(std::mem::take(millis));
