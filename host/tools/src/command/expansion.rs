@@ -10,7 +10,14 @@ use super::walk::{Walk, script};
 impl<'a> Walk<'a> {
     pub(super) fn redirect(&mut self, redirect: &Redirect) {
         let word = match &redirect.target {
-            RedirectTarget::Word(word) => self.word(word).exact(),
+            RedirectTarget::Word(word) => {
+                let word = self.word(word);
+                // Some shells expand the target of `>&` twice.
+                if word.has_quoted_command() || word.is_split {
+                    self.undecided("it has a command in the name of a file");
+                }
+                word.exact()
+            }
             RedirectTarget::Heredoc(document) => {
                 for part in &document.body.parts {
                     self.document(&part.kind, part.span);
@@ -127,7 +134,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn slice(&self, span: Span) -> Option<&'a str> {
+    pub(super) fn slice(&self, span: Span) -> Option<&'a str> {
         self.source.get(span.start.offset()..span.end.offset())
     }
 }

@@ -3,6 +3,7 @@
 //! The line is parsed as a POSIX shell and as bash would read it, since either can be the `sh` of a machine; what one of them runs counts. A parser
 //! for untrusted text must not take the program down: it has a thread of its own with a large stack, and the line has limits.
 
+mod assignment;
 mod expansion;
 mod options;
 mod pattern;

@@ -13,7 +13,7 @@ pub(super) struct Options {
     flags: String,
     /// Short options with a value.
     pub(super) values: String,
-    long_flags: Vec<String>,
+    pub(super) long_flags: Vec<String>,
     pub(super) long_values: Vec<String>,
     /// Options, short or long, whose value is a script.
     scripts: Vec<String>,
@@ -93,6 +93,11 @@ impl Options {
             }
             head.length += 1;
             match self.option(word, arguments.get(head.length), &mut head.scripts) {
+                Some(true) if arguments.get(head.length).is_some_and(|value| value.is_elastic) => {
+                    // It can be several words, or none: the command can begin in it.
+                    head.is_certain = false;
+                    return Some(true);
+                }
                 Some(true) => head.length += 1,
                 Some(false) => {}
                 None => head.is_certain = false,
@@ -104,6 +109,11 @@ impl Options {
     /// Whether the value of an option is the next word; `None`: that is not known.
     fn option(&self, word: &Word, next: Option<&Word>, scripts: &mut Vec<Word>) -> Option<bool> {
         let text = word.start();
+        if word.exact().is_none() && !text.contains('=') && !self.scripts.is_empty() {
+            // It can be any option.
+            scripts.push(Word::unknown());
+            return None;
+        }
         let has = |list: &[String], name: &str| list.iter().any(|one| one == name);
         let mut script_of = |value: Option<Word>| {
             scripts.push(value.clone().or_else(|| next.cloned()).unwrap_or_default());

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use shuck_ast::{
-    Assignment, AssignmentValue, BinaryCommand, BuiltinCommand, Command, CompoundCommand, DeclOperand, SimpleCommand,
-    Stmt, StmtSeq, StmtTerminator, VarRef, Word as Syntax,
+    BinaryCommand, BuiltinCommand, Command, CompoundCommand, Redirect, SimpleCommand, Stmt, StmtSeq, StmtTerminator,
+    Word as Syntax,
 };
 use shuck_parser::parser::Parser;
 use shuck_parser::{ShellDialect, parser::ParseStatus};
@@ -58,12 +58,23 @@ pub(super) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &
     if depth > MAX_DEPTH {
         return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
     }
+    if has_broken_word(source) {
+        undecided(found, "a line ends in the middle of a word");
+    }
     let parsed = Parser::with_dialect(source, dialect).parse();
     if parsed.status != ParseStatus::Clean {
         let why = parsed.diagnostics.first().map_or("its syntax", |one| one.message.as_str());
         undecided(found, format!("it cannot be parsed: {why}"));
     }
     Walk { source, found, dialect, depth }.sequence(&parsed.file.body);
+}
+
+/// Whether a line is continued in the middle of a word, which the parser does not join: `cas\` and `e` are a keyword.
+fn has_broken_word(source: &str) -> bool {
+    source.match_indices("\\\n").any(|(at, _)| {
+        let is_word = |c: char| !c.is_whitespace();
+        source[..at].ends_with(is_word) && source[at + 2..].starts_with(is_word)
+    })
 }
 
 fn undecided(found: &mut Found, why: impl Into<String>) {
@@ -97,6 +108,9 @@ impl Walk<'_> {
         }
         for redirect in &statement.redirects {
             self.redirect(redirect);
+            if let Command::Simple(simple) = &statement.command {
+                self.split(redirect, simple);
+            }
         }
         match &statement.command {
             Command::Simple(simple) => self.simple(simple),
@@ -127,6 +141,11 @@ impl Walk<'_> {
     fn simple(&mut self, simple: &SimpleCommand) {
         self.assignments(&simple.assignments);
         let words: Vec<Word> = std::iter::once(&simple.name).chain(&simple.args).map(|word| self.word(word)).collect();
+        let all: Vec<&Syntax> = std::iter::once(&simple.name).chain(&simple.args).collect();
+        let is_joined = |pair: &[&Syntax]| pair[0].span.end.offset() == pair[1].span.start.offset();
+        if words.iter().any(|word| word.is_split) || all.windows(2).any(is_joined) {
+            self.undecided("it has a word that a shell would end elsewhere");
+        }
         // Assignments or redirections alone have an empty name.
         if simple.args.is_empty() && simple.name.parts.is_empty() {
             return;
@@ -134,6 +153,15 @@ impl Walk<'_> {
         let end = simple.args.last().unwrap_or(&simple.name).span.end.offset();
         let written = self.source.get(simple.name.span.start.offset()..end).map(str::to_owned);
         self.add(&words, written);
+    }
+
+    /// A shell without `&>` ends the command there, and begins another one.
+    fn split(&mut self, redirect: &Redirect, simple: &SimpleCommand) {
+        let is_later = |word: &Syntax| word.span.start.offset() > redirect.span.start.offset();
+        let is_both = self.slice(redirect.span).is_none_or(|text| text.starts_with("&>"));
+        if is_both && simple.args.iter().any(is_later) {
+            self.undecided("it has words after `&>`");
+        }
     }
 
     fn builtin(&mut self, builtin: &BuiltinCommand) {
@@ -147,46 +175,6 @@ impl Walk<'_> {
         let mut words = vec![Word::text(name)];
         words.extend(first.iter().chain(more).map(|word| self.word(word)));
         self.add(&words, None);
-    }
-
-    fn operand(&mut self, operand: &DeclOperand) -> Word {
-        match operand {
-            DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => self.word(word),
-            DeclOperand::Name(reference) => {
-                self.reference(reference);
-                Word::unknown()
-            }
-            DeclOperand::Assignment(assignment) => {
-                self.assignment(assignment);
-                Word::unknown()
-            }
-        }
-    }
-
-    fn assignments(&mut self, assignments: &[Assignment]) {
-        for assignment in assignments {
-            self.beyond("it sets a variable");
-            self.assignment(assignment);
-        }
-    }
-
-    fn assignment(&mut self, assignment: &Assignment) {
-        self.reference(&assignment.target);
-        match &assignment.value {
-            AssignmentValue::Scalar(word) => self.value(word),
-            AssignmentValue::Compound(array) => array.elements.iter().for_each(|element| self.value(element.value())),
-        }
-    }
-
-    /// What a variable is set to: some are read as commands again (`PS4`, arithmetic, `${x@P}`).
-    fn value(&mut self, word: &Syntax) {
-        if self.word(word).has_quoted_command() {
-            self.undecided("it stores a command in a variable");
-        }
-    }
-
-    fn reference(&mut self, reference: &VarRef) {
-        reference.subscript.iter().for_each(|subscript| self.text(subscript.span()));
     }
 
     fn compound(&mut self, compound: &CompoundCommand) {
@@ -248,7 +236,11 @@ impl Walk<'_> {
     /// A command after `time`. With options that the shell does not have, `time` is a program.
     fn timed(&mut self, statement: &Stmt) {
         self.statement(statement);
-        let Command::Simple(simple) = &statement.command else { return };
+        let mut first = &statement.command;
+        while let Command::Binary(binary) = first {
+            first = &binary.left.command;
+        }
+        let Command::Simple(simple) = first else { return };
         let mut words: Vec<Word> =
             std::iter::once(&simple.name).chain(&simple.args).map(|word| self.word(word)).collect();
         if words.first().is_some_and(|word| word.start().starts_with('-')) {

@@ -21,15 +21,19 @@ pub(crate) struct Word {
     pub(super) parts: Vec<Part>,
     /// Whether it can become no word at all, or several: an expansion outside of quotes, or braces.
     pub(super) is_elastic: bool,
+    /// Whether it has a blank or an operator that is not quoted: a shell would end the word there.
+    pub(super) is_split: bool,
+    /// Whether it has a brace that is not quoted.
+    has_brace: bool,
 }
 
 impl Word {
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Text(text.into())], is_elastic: false }
+        Self { parts: vec![Part::Text(text.into())], ..Self::default() }
     }
 
     pub(super) fn unknown() -> Self {
-        Self { parts: vec![Part::Unknown], is_elastic: true }
+        Self { parts: vec![Part::Unknown], is_elastic: true, ..Self::default() }
     }
 
     /// The text of the word; `None` where a part of it is only known when it runs.
@@ -71,7 +75,7 @@ impl Word {
         if let Some(Part::Text(text)) = parts.first_mut() {
             *text = text.rsplit('/').next().unwrap_or_default().to_owned();
         }
-        Self { parts, is_elastic: self.is_elastic }
+        Self { parts, ..*self }
     }
 
     /// The word as a script: an expansion for what is only known when it runs.
@@ -118,7 +122,7 @@ impl Word {
 
     /// The word where something is filled in for each `{…}` without blanks, and for each of these texts.
     pub(super) fn with_places(&self, places: &[String]) -> Self {
-        let mut filled = Self { parts: Vec::new(), is_elastic: self.is_elastic };
+        let mut filled = Self { parts: Vec::new(), ..*self };
         for part in &self.parts {
             let Part::Text(text) = part else {
                 filled.parts.push(part.clone());
@@ -163,9 +167,11 @@ impl Walk<'_> {
         for part in &syntax.parts {
             self.part(part, false, &mut word);
         }
-        if syntax.brace_syntax.iter().any(|braces| braces.expands()) {
+        let has_braces =
+            word.has_brace && self.slice(syntax.span).is_none_or(|text| text.contains(',') || text.contains(".."));
+        if has_braces || syntax.brace_syntax.iter().any(|braces| braces.expands()) {
             // Some shells expand braces and others do not.
-            word = Word::unknown();
+            word = Word { is_split: word.is_split, ..Word::unknown() };
         }
         word
     }
@@ -232,6 +238,14 @@ fn literal(text: &str, word: &mut Word) {
                 Some(escaped) => plain.push(escaped),
                 None => plain.push('\\'),
             },
+            ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
+                word.is_split = true;
+                plain.push(c);
+            }
+            '{' => {
+                word.has_brace = true;
+                plain.push(c);
+            }
             // The name of the command `[`.
             '[' if text == "[" || text == "[[" => plain.push(c),
             '*' | '?' | '[' => {

@@ -53,7 +53,9 @@ pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
         Err(error) => return walk.undecided(format!("the list of wrappers cannot be used: {error}")),
     };
     let Some((first, arguments)) = words.split_first() else { return };
-    let Some(name) = first.without_folder().exact() else { return };
+    let Some(name) = first.without_folder().exact() else {
+        return walk.undecided("the name of a command is only known when it runs");
+    };
     let has = |names: &[String]| names.contains(&name);
     let is = |list: &[Names]| list.iter().any(|one| has(&one.names));
     if let Some(options) = listed.run.iter().find(|one| has(&one.names)) {
@@ -104,7 +106,11 @@ fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): P
     let rest = options.filled(head, rest);
     for text in &scripts {
         // What follows is appended to the script by some, and given to it as arguments by others.
-        let with_rest = || Word::joined(std::iter::once(text).chain(&rest));
+        // It has options and assignments of its own before the command.
+        let with_rest = || Word::joined([&Word::text(name.as_str()), text].into_iter().chain(&rest));
+        if options.appends_to_script && text.as_script().contains([';', '&', '|', '<', '>', '(', ')', '\n']) {
+            walk.undecided(format!("`{name}` splits a text into words that a shell would take for operators"));
+        }
         script(walk, &if options.appends_to_script { with_rest() } else { text.clone() }, &name);
     }
     if !scripts.is_empty() {
@@ -148,16 +154,19 @@ fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str)
     let (mut at, mut takes_script) = (0, false);
     while let Some(word) = arguments.get(at) {
         let start = word.start();
-        let is_option = start.len() > 1 && start.starts_with(['-', '+']);
-        if !is_option || start == "--" {
-            at += usize::from(start == "--");
+        if !start.starts_with(['-', '+']) {
             break;
         }
         let Some(text) = word.exact() else {
             return walk.undecided(format!("`{name}` has options that are not written out"));
         };
         at += 1;
-        match text.strip_prefix("--") {
+        if matches!(text.as_str(), "-" | "--") {
+            break;
+        }
+        // Some take their long options with one dash, too.
+        let is_long = |text: &&str| options.long_flags.iter().chain(&options.long_values).any(|one| one == text);
+        match text.strip_prefix("--").or_else(|| text.strip_prefix('-').filter(is_long)) {
             Some("help" | "version") => return,
             Some(long) => at += usize::from(options.long_values.iter().any(|one| one == long)),
             None => {
