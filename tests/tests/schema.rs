@@ -29,6 +29,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 25] = [
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",
+    "state.allow_plaintext_password_other-backend",
     "state.folder_other-backend",
     "state.url_env_a-url",
     "tools.permission_bad-glob",

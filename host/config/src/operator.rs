@@ -92,6 +92,8 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// Where the key is.
     pub key: KeySource,
+    /// Whether the key and the headers are sent to another machine over plain `http`.
+    pub allow_plaintext_key: bool,
     /// The most tokens of an answer; `None` = the provider's default.
     pub max_tokens: Option<u32>,
     /// How long a connection may take to come about.
@@ -547,6 +549,7 @@ impl Provider {
             models: typed.models,
             base_url: typed.base_url,
             key,
+            allow_plaintext_key: typed.allow_plaintext_key,
             max_tokens: typed.max_tokens,
             connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
             idle_timeout: Duration::from_millis(typed.idle_timeout_ms),

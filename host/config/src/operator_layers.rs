@@ -113,8 +113,9 @@ fn drop_replaced(base: &mut Table<'_>, over: &Table<'_>) {
             others.iter().for_each(|other| drop_key(lower, other));
         }
     };
-    drop("provider", "base_url", &["api_key_env", "headers"]);
-    drop("state", "backend", &["folder", "url_env"]);
+    drop("provider", "base_url", &["api_key_env", "headers", "allow_plaintext_key"]);
+    drop("state", "backend", &["folder", "url_env", "allow_plaintext_password"]);
+    drop("state", "url_env", &["allow_plaintext_password"]);
     drop("prompt", "system", &["system_file"]);
     drop("prompt", "system_file", &["system"]);
     let kind = |of: &Table<'_>| text(of, "provider", "kind").map(str::to_owned);

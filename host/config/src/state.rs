@@ -35,6 +35,8 @@ pub enum StatePlace {
     Redis {
         /// The name of the variable.
         url_env: String,
+        /// Whether the password in the URL is sent to another machine.
+        allow_plaintext_password: bool,
     },
 }
 
@@ -47,9 +49,10 @@ impl StateSettings {
             None => StatePlace::Unset,
             Some(StateBackend::Memory) => StatePlace::Memory,
             Some(StateBackend::Disk) => StatePlace::Disk(typed.folder.as_ref().map(|path| folder.join(path))),
-            Some(StateBackend::Redis) => {
-                StatePlace::Redis { url_env: typed.url_env.clone().unwrap_or_else(|| Self::URL_ENV.to_owned()) }
-            }
+            Some(StateBackend::Redis) => StatePlace::Redis {
+                url_env: typed.url_env.clone().unwrap_or_else(|| Self::URL_ENV.to_owned()),
+                allow_plaintext_password: typed.allow_plaintext_password,
+            },
         };
         let session_ttl = Duration::from_secs(u64::from(typed.session_ttl_h) * 3_600);
         let absent = Duration::from_secs(u64::from(typed.absent_days) * 86_400);
@@ -85,6 +88,7 @@ fn check_backend(document: &mut Document<'_>, typed: &StateFile) {
     let keys = [
         ("folder", typed.folder.is_some(), StateBackend::Disk),
         ("url_env", typed.url_env.is_some(), StateBackend::Redis),
+        ("allow_plaintext_password", typed.allow_plaintext_password, StateBackend::Redis),
     ];
     for (key, is_set, backend) in keys {
         if is_set && typed.backend != Some(backend) {

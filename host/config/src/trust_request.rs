@@ -218,9 +218,13 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 24] = [
+const MEANINGS: [(&[&str], &str); 26] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
+    (
+        &["provider", "allow_plaintext_key"],
+        "the key can be sent without encryption, so that everyone on the way reads it",
+    ),
     (
         &["provider", "kind"],
         "answers come from this provider; without `api_key_env` it gets the key of its usual variable",
@@ -240,6 +244,10 @@ const MEANINGS: [(&[&str], &str); 24] = [
     (&["plugin", "*", "priority", "*"], "when the plugin is called, among others"),
     (&["state", "folder"], "what plugins keep is written to this folder"),
     (&["state", "url_env"], "what plugins keep goes to the server that this variable of your environment names"),
+    (
+        &["state", "allow_plaintext_password"],
+        "the password of that server can be sent without encryption, so that everyone on the way reads it",
+    ),
     (&["state", "backend"], "where what plugins keep is kept"),
     (&["transcript", "folder"], "conversations are written to this folder"),
     (&["transcript", "enabled"], "whether conversations are recorded"),

@@ -55,7 +55,7 @@ const MERGED: [(&str, &str, &str); 13] = [
     ),
     // What goes with an address goes with it.
     (
-        "[provider]\nkind = \"anthropic\"\nbase_url = \"https://a\"\napi_key_env = \"A\"\nheaders = { x = \"y\" }\nmax_tokens = 9",
+        "[provider]\nkind = \"anthropic\"\nbase_url = \"https://a\"\nallow_plaintext_key = true\napi_key_env = \"A\"\nheaders = { x = \"y\" }\nmax_tokens = 9",
         "[provider]\nbase_url = \"https://b\"",
         "[provider]\nkind = \"anthropic\"\nbase_url = \"https://b\"\nmax_tokens = 9",
     ),

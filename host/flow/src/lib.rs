@@ -5,6 +5,7 @@
 //! knows no wire format: each edge (provider, transcript, contract) owns its own types and converts here.
 #![forbid(unsafe_code)]
 
+mod address;
 mod arguments;
 mod catalogue;
 mod condition;
@@ -40,6 +41,7 @@ mod tool_callback;
 mod verdict;
 mod words;
 
+pub use address::{Address, InvalidAddress};
 pub use arguments::plain_arguments;
 pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};

@@ -1,8 +1,8 @@
 //! The client of one address.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
+use flow::Address;
 use reqwest::{Client, Url};
 
 use crate::certificates::{self, InvalidCertificates};
@@ -55,8 +55,7 @@ pub fn client(url: &Url, proxies: &Proxies, connect_timeout: Option<Duration>) -
 
 /// Whether an address is of this machine.
 pub fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    Address::of_url(url.as_str()).is_ok_and(|address| address.is_loopback())
 }
 
 /// An address for messages: no path, no query, no user.

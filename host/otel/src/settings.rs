@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use flow::Address;
 use percent_encoding::percent_decode_str;
 
 use crate::OtelError;
@@ -13,17 +14,20 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// The variables that are read.
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 21] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_INSECURE",
     "OTEL_EXPORTER_OTLP_PROTOCOL",
     "OTEL_EXPORTER_OTLP_TIMEOUT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
     "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_INSECURE",
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
     "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
     "OTEL_METRIC_EXPORT_INTERVAL",
@@ -103,13 +107,26 @@ impl Variables<'_> {
             return Err(OtelError::new(variable, cause));
         }
         let own = variable.contains(signal);
-        let url =
-            url(&endpoint, if own { None } else { Some(path) }).map_err(|cause| OtelError::new(variable, cause))?;
+        let url = url(&endpoint, if own { None } else { Some(path) });
+        let url = url.map_err(|cause| OtelError::new(variable.clone(), cause))?;
+        let headers = self.headers(signal)?;
+        let is_secret = !headers.is_empty() || !url.username().is_empty() || url.password().is_some();
+        let is_exposed = Address::of_url(url.as_str()).map_or(true, |address| address.is_exposed());
+        if is_secret && is_exposed && !self.is_insecure(signal) {
+            let cause = "headers or credentials would be sent to another machine over plain http, where everyone on the way can read them: \
+                         use https://, or set OTEL_EXPORTER_OTLP_INSECURE=true";
+            return Err(OtelError::new(variable, cause));
+        }
         let timeout = match self.of_signal(signal, "TIMEOUT") {
             Some((_, variable)) => self.milliseconds(&variable)?.unwrap_or(TIMEOUT),
             None => TIMEOUT,
         };
-        Ok(Some(Target { url, headers: self.headers(signal)?, timeout }))
+        Ok(Some(Target { url, headers, timeout }))
+    }
+
+    /// Whether what is secret is sent to another machine without encryption.
+    fn is_insecure(&self, signal: &str) -> bool {
+        self.of_signal(signal, "INSECURE").is_some_and(|(value, _)| value.eq_ignore_ascii_case("true"))
     }
 
     fn headers(&self, signal: &str) -> Result<HeaderMap, OtelError> {
@@ -247,7 +264,7 @@ mod tests {
     #[test]
     fn headers_times_and_resource() {
         let settings = read(&[
-            (ENDPOINT, "http://a"),
+            (ENDPOINT, "https://a"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20k%3d1, x-team = a"),
             ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-team=b"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "1500"),
@@ -272,6 +289,30 @@ mod tests {
             (vec!["my agent".into()], vec!["test,1".into()])
         );
         assert_eq!(of("service.instance.id")[0].len(), 32);
+    }
+
+    #[test]
+    fn headers_do_not_leave_this_machine_in_the_clear_unless_the_operator_says_so() {
+        const HEADERS: (&str, &str) = ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=1");
+        for (endpoint, is_sent) in [
+            ("http://localhost:4318", true),
+            ("http://127.0.0.9:4318", true),
+            ("http://[::ffff:127.0.0.1]:4318", true),
+            ("https://otel.example", true),
+            ("http://otel.example", false),
+            ("http://localhost.otel.example", false),
+            ("http://0.0.0.0:4318", false),
+        ] {
+            assert!(read(&[(ENDPOINT, endpoint)]).unwrap().is_some(), "{endpoint}: there is nothing to keep");
+            assert_eq!(read(&[(ENDPOINT, endpoint), HEADERS]).is_ok(), is_sent, "{endpoint}");
+            let user = endpoint.replace("://", "://me:password@");
+            assert_eq!(read(&[(ENDPOINT, &user)]).is_ok(), is_sent, "{user}");
+            for variable in ["OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_METRICS_INSECURE"] {
+                let traces = ("OTEL_TRACES_EXPORTER", "none");
+                assert!(read(&[(ENDPOINT, &user), HEADERS, (variable, "true"), traces]).is_ok(), "{user} {variable}");
+                assert_eq!(read(&[(ENDPOINT, &user), HEADERS, (variable, "no"), traces]).is_ok(), is_sent, "{user}");
+            }
+        }
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct HttpConfig {
     pub given_key: Option<Box<Secret>>,
     /// Sent with every request, after our own.
     pub headers: Vec<(String, String)>,
+    /// Whether the key and the headers are sent to another machine over plain `http`.
+    pub allow_plaintext_key: bool,
     /// The most tokens of an answer, where a prompt does not say.
     pub max_tokens: Option<u32>,
     /// Tokens for thinking (Anthropic only; fewer than 1024 = none).
@@ -72,6 +74,7 @@ impl HttpConfig {
             key: KeySource::Usual,
             given_key: None,
             headers: Vec::new(),
+            allow_plaintext_key: false,
             max_tokens: None,
             thinking_budget: None,
             effort: None,
@@ -185,6 +188,17 @@ pub enum ProviderError {
     Environment {
         /// Which, why, and what is expected.
         message: String,
+    },
+    /// The key, or a header that the operator has set, would leave this machine over plain `http`.
+    #[error(
+        "{secret} would be sent to {place} over plain http, where everyone on the way can read it, so nothing was sent: use https://, an \
+         address of this machine such as 127.0.0.1, or set `allow_plaintext_key = true` under [provider]"
+    )]
+    PlaintextKey {
+        /// What would be sent: the key, or the header.
+        secret: String,
+        /// The server, without the path.
+        place: String,
     },
     /// The recording cannot be used.
     #[error(transparent)]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{FailureKind, KeySource, ModelError};
+use flow::{Address, FailureKind, KeySource, ModelError};
 use futures_core::Stream;
 use net::{Proxies, Proxy, place};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -40,13 +40,15 @@ pub(crate) struct Http {
 impl Http {
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, ProviderError> {
         let base = base_url(config.wire, config.base_url.as_deref())?;
+        let key = key(config)?;
+        refuse_plaintext(config, &base, key.is_some())?;
         let (mut headers, mut secrets) = (HeaderMap::new(), Vec::new());
         // Without it a server may choose; a compressor in the way of a stream would delay it anyway.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if config.wire == Wire::Anthropic {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
-        if let Some(key) = key(config)? {
+        if let Some(key) = key {
             authorize(config.wire, &key, &mut headers)?;
             secrets.push(key);
         }
@@ -245,6 +247,18 @@ fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
         // Also where it is set and empty, or no text.
         _ => Err(ProviderError::NoKey { provider, variable: variable.to_owned() }),
     }
+}
+
+/// # Errors
+/// Something that must stay secret would be sent so that others can read it.
+fn refuse_plaintext(config: &HttpConfig, base: &Url, has_key: bool) -> Result<(), ProviderError> {
+    let first = || config.headers.first().map(|(name, _)| format!("the header `{name}`"));
+    let Some(secret) = has_key.then(|| "the key".to_owned()).or_else(first) else { return Ok(()) };
+    let is_exposed = Address::of_url(base.as_str()).map_or(true, |address| address.is_exposed());
+    if is_exposed && !config.allow_plaintext_key {
+        return Err(ProviderError::PlaintextKey { secret, place: place(base) });
+    }
+    Ok(())
 }
 
 fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), ProviderError> {

@@ -27,6 +27,8 @@ use wire::{ALL_STATES, Keys, decode, session_of};
 pub struct RedisOptions {
     /// The URL of the server: `redis://[user:password@]host[:port][/database]`.
     pub url: String,
+    /// Whether a password in the URL is sent to another machine, which is without encryption. Default: it is not.
+    pub allow_plaintext_password: bool,
     /// How long a connection or a command can take. Default: 5 seconds.
     pub timeout: Duration,
     /// The term of a lease, which is renewed three times in it. A session of a host that died is free after this time. Default: 30
@@ -40,7 +42,7 @@ impl RedisOptions {
     /// The defaults, with this server.
     pub fn new(url: impl Into<String>) -> Self {
         let (timeout, lease) = (Duration::from_secs(5), Duration::from_secs(30));
-        Self { url: url.into(), timeout, lease, store: StoreOptions::default() }
+        Self { url: url.into(), allow_plaintext_password: false, timeout, lease, store: StoreOptions::default() }
     }
 }
 
@@ -61,7 +63,7 @@ impl RedisStore {
     /// Uses this server. The connection is made when it is first needed, and again whenever it breaks.
     ///
     /// # Errors
-    /// [`StateError::Unavailable`]: the URL is not valid.
+    /// [`StateError::Unavailable`]: the URL is not valid, or its password would be sent to another machine.
     pub fn new(options: RedisOptions, clock: Arc<dyn Clock>) -> Result<Self, StateError> {
         Ok(Self { server: Arc::new(Server::new(&options)?), options, clock })
     }

@@ -30,6 +30,7 @@ pub(crate) fn provider(
         thinking_budget: from.thinking_budget,
         effort: from.effort.clone(),
         headers: from.headers.clone().into_iter().collect(),
+        allow_plaintext_key: from.allow_plaintext_key,
         connect_timeout: from.connect_timeout,
         idle_timeout: from.idle_timeout,
         content_timeout: from.content_timeout,
@@ -87,7 +88,7 @@ fn own_keys(operator: &Operator) -> Vec<String> {
         KeySource::Usual | KeySource::None => None,
     };
     let state = match &operator.state.place {
-        StatePlace::Redis { url_env } => Some(url_env),
+        StatePlace::Redis { url_env, .. } => Some(url_env),
         StatePlace::Unset | StatePlace::Memory | StatePlace::Disk(_) => None,
     };
     key.into_iter().chain(state).cloned().collect()

@@ -38,11 +38,12 @@ impl Stored {
                 let folder = folder.clone().or_else(default_folder).ok_or(HostError::NoStateFolder)?;
                 Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
             }
-            StatePlace::Redis { url_env } => {
+            StatePlace::Redis { url_env, allow_plaintext_password } => {
                 let url = turn::environment::variable(url_env).and_then(|url| url.into_string().ok());
                 let url = url.ok_or_else(|| HostError::NoStateUrl { variable: url_env.clone() })?;
                 let mut redis = RedisOptions::new(url);
                 redis.store = options;
+                redis.allow_plaintext_password = *allow_plaintext_password;
                 Self::of(Arc::new(RedisStore::new(redis, clock)?))
             }
             StatePlace::Unset | StatePlace::Memory => Self::of(Arc::new(MemoryStore::new(options, clock))),

@@ -16,13 +16,13 @@ const MAP: [(&str, &[&str]); 28] = [
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
     ("sandbox", &["flow", "turn", "secrets"]),
-    ("net", &[]),
+    ("net", &["flow"]),
     ("providers", &["flow", "net", "turn", "secrets"]),
     ("tools", &["flow", "turn", "secrets"]),
     ("store", &["flow", "turn"]),
     ("metrics", &["flow"]),
     // The spans of `turn` are what it exports.
-    ("otel", &["metrics", "net", "turn"]),
+    ("otel", &["flow", "metrics", "net", "turn"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),

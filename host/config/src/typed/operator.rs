@@ -50,6 +50,9 @@ pub(crate) struct ProviderFile {
     pub(crate) base_url: Option<String>,
     /// The environment variable that contains the API key. `""` sends no key. Default: the vendor's usual variable, and no key with `base_url`.
     pub(crate) api_key_env: Option<String>,
+    /// Whether the key and `headers` are sent to another machine over plain `http`, where everyone on the way can read them. Without it,
+    /// a `base_url` with `http://` takes them only on this machine.
+    pub(crate) allow_plaintext_key: bool,
     /// Maximum number of tokens of an answer.
     #[schemars(range(min = 1, max = 4_294_967_295_u64))]
     pub(crate) max_tokens: Option<u32>,
@@ -90,6 +93,7 @@ impl Default for ProviderFile {
             models: Vec::new(),
             base_url: None,
             api_key_env: None,
+            allow_plaintext_key: false,
             max_tokens: None,
             thinking_budget: None,
             effort: None,
@@ -336,6 +340,8 @@ pub(crate) struct StateFile {
     /// supported. Default: `TIDEGATE_REDIS_URL`.
     #[schemars(length(min = 1))]
     pub(crate) url_env: Option<String>,
+    /// Whether the password in the URL of `backend = "redis"` is sent to another machine, which is without encryption.
+    pub(crate) allow_plaintext_password: bool,
     /// How long the state of a session is kept after its last turn, in hours.
     #[schemars(range(min = 1, max = 87_600))]
     pub(crate) session_ttl_h: u32,
@@ -350,7 +356,15 @@ pub(crate) struct StateFile {
 
 impl Default for StateFile {
     fn default() -> Self {
-        Self { backend: None, folder: None, url_env: None, session_ttl_h: 720, session_mib: 64, absent_days: 7 }
+        Self {
+            backend: None,
+            folder: None,
+            url_env: None,
+            allow_plaintext_password: false,
+            session_ttl_h: 720,
+            session_mib: 64,
+            absent_days: 7,
+        }
     }
 }
 

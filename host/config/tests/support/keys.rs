@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 17] = [
     ("plugin.path", "[[plugin]]\npath = \"more\"\n"),
     ("plugin.enabled", "[[plugin]]\npath = \"more\"\nenabled = false\n"),
     ("plugin.settings.*", "[[plugin]]\npath = \"more\"\nsettings = { a = 1 }\n"),
@@ -26,6 +26,7 @@ const FILES: [(&str, &str); 16] = [
     ("provider.recording", "[provider]\nkind = \"recording\"\nrecording = \"more\"\n"),
     ("provider.kind", "[provider]\nkind = \"openai-chat\"\n"),
     ("rules.required", "[rules]\nrequired = [\"more\"]\n"),
+    ("state.allow_plaintext_password", "[state]\nbackend = \"redis\"\nallow_plaintext_password = true\n"),
     ("state.backend", "[state]\nbackend = \"memory\"\n"),
     ("state.folder", "[state]\nbackend = \"disk\"\nfolder = \"more\"\n"),
     ("state.url_env", "[state]\nbackend = \"redis\"\nurl_env = \"SOME_VARIABLE\"\n"),

@@ -3,7 +3,10 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use ::redis::{Client, FromRedisValue, RedisError, Script, ScriptInvocation, ToRedisArgs};
+use ::redis::{
+    Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, Script, ScriptInvocation, ToRedisArgs,
+};
+use flow::Address;
 use turn::ports::StateError;
 
 use super::RedisOptions;
@@ -58,6 +61,23 @@ impl Reply {
     }
 }
 
+/// The password of the URL would leave this machine where others can read it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "its password would be sent to another machine without encryption, so nothing was sent: use a server of this machine (a tunnel to \
+     another one counts), a server without a password, or set `allow_plaintext_password = true` under [state]"
+)]
+struct PlaintextPassword;
+
+/// Whether a password is sent to another machine, which is without encryption.
+fn is_exposed(server: &ConnectionInfo) -> bool {
+    let ConnectionAddr::Tcp(host, _) = server.addr() else { return false };
+    // An IPv6 address is in brackets in a URL, and not in here.
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let is_exposed = Address::of_url(&format!("redis://{host}")).map_or(true, |address| address.is_exposed());
+    server.redis_settings().password().is_some() && is_exposed
+}
+
 impl Server {
     pub(super) fn new(options: &RedisOptions) -> Result<Self, StateError> {
         let client = Client::open(options.url.as_str());
@@ -65,6 +85,9 @@ impl Server {
         let client =
             client.map_err(|error| StateError::Unavailable { place: "redis".to_owned(), cause: Arc::new(error) })?;
         let place = format!("redis at {}", client.get_connection_info().addr());
+        if is_exposed(client.get_connection_info()) && !options.allow_plaintext_password {
+            return Err(StateError::Unavailable { place, cause: Arc::new(PlaintextPassword) });
+        }
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(options.timeout))
             .set_response_timeout(Some(options.timeout))
@@ -123,5 +146,40 @@ impl Server {
 
     pub(super) fn unreadable(&self, cause: impl Into<String>) -> StateError {
         StateError::Unreadable { place: self.place.clone(), cause: cause.into() }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::{RedisOptions, Server};
+
+    #[test]
+    fn a_password_is_not_sent_to_another_machine_unless_the_operator_says_so() {
+        for (host, is_sent) in [
+            ("127.0.0.1", true),
+            ("LOCALHOST:6379", true),
+            ("[::1]:6379", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("cache.example", false),
+            ("localhost.cache.example", false),
+            ("10.0.0.7:6379", false),
+            ("[::ffff:10.0.0.7]", false),
+        ] {
+            let server = |user: &str, allowed| {
+                let options = RedisOptions::new(format!("redis://{user}{host}/0"));
+                Server::new(&RedisOptions { allow_plaintext_password: allowed, ..options }).map(drop)
+            };
+            server("", false).unwrap_or_else(|error| panic!("{host}: there is nothing to keep: {error}"));
+            server(":hunter2@", true).unwrap();
+            match server("me:hunter2@", false) {
+                Ok(()) => assert!(is_sent, "{host}"),
+                Err(error) => {
+                    assert!(!is_sent, "{host}: {error}");
+                    let shown = format!("{error:?} {error}");
+                    assert!(shown.contains("allow_plaintext_password") && !shown.contains("hunter2"), "{shown}");
+                }
+            }
+        }
     }
 }
