@@ -192,7 +192,8 @@ fn an_agent_of_an_agent_asks_here() {
     let files = [
         (".tidegate/agents/helper.md", agent),
         (".tidegate/agents/digger.md", agent),
-        (".tidegate/thread_limits.toml", limits),
+        // Only the user raises a limit.
+        ("user/tidegate/thread_limits.toml", limits),
     ];
     let (place, model, terminal) = open("", &files);
     terminal.enter("Dig.");

@@ -1,5 +1,6 @@
 //! A TOML file as a tree with source spans, checked against the schema of its type; or several files, one on top of the other.
 
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +21,15 @@ pub(crate) enum Step {
     Key(String),
     /// Into an array.
     Index(usize),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => f.write_str(key),
+            Self::Index(index) => write!(f, "{index}"),
+        }
+    }
 }
 
 impl From<&str> for Step {

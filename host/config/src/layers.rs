@@ -165,6 +165,31 @@ impl<'a, T: Layered> Layers<'a, T> {
         Ok(is_any)
     }
 
+    /// Notes what a file of a project sets to another value than a file of the user does, below these keys. A table of the name `whole` is
+    /// one value.
+    pub(crate) fn refuse_over_users(&mut self, code: Code, below: &[&str], whole: &str) {
+        let mut paths = Vec::new();
+        let users = self.files.iter().filter(|file| file.origin == LayerOrigin::User);
+        for file in users {
+            for key in below {
+                leaves(file.value.get(key), whole, &mut vec![Step::from(*key)], &mut paths);
+            }
+        }
+        for path in paths {
+            let of_user = |file: &&File<'_>| file.origin == LayerOrigin::User;
+            let value = |file: &File<'_>| value_at(&file.value, &path).cloned();
+            let users = self.files.iter().rev().filter(of_user).find_map(value);
+            let others = self.files.iter().rev().filter(|file| !of_user(file));
+            // Each is asked: one that is left out uncovers the one below.
+            let is_other = |file: &File<'_>| value(file).is_some_and(|value| Some(value) != users);
+            if others.clone().any(is_other) && self.origin(&path).is_some_and(|origin| origin != LayerOrigin::User) {
+                let name = path.iter().map(Step::to_string).collect::<Vec<_>>().join(".");
+                let message = format!("the user has set `{name}`, and a project does not change it");
+                self.refuse(code, (&path, true), message, "remove the key");
+            }
+        }
+    }
+
     /// The default of the program as a value.
     pub(crate) fn default_value(&self) -> &'static Value {
         &self.default.value
@@ -254,6 +279,21 @@ impl<'a, T: Layered> Layers<'a, T> {
         help: impl Into<String>,
     ) {
         self.found.push(Diagnostic::error(code, message).at(place, "").help(help));
+    }
+}
+
+/// The paths of all values that are no tables, or tables of the name `whole`.
+fn leaves(value: Option<&Value>, whole: &str, path: &mut Vec<Step>, into: &mut Vec<Vec<Step>>) {
+    match value {
+        Some(Value::Object(members)) if path.last() != Some(&Step::from(whole)) => {
+            for (key, value) in members {
+                path.push(Step::Key(key.clone()));
+                leaves(Some(value), whole, path, into);
+                path.pop();
+            }
+        }
+        Some(_) => into.push(path.clone()),
+        None => {}
     }
 }
 

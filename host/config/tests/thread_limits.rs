@@ -4,13 +4,15 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{SourceFile, Spend, Usage};
 use support::Corpus;
-use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_sources};
+use tidegate_config::events::{LayerFile, LayerOrigin};
+use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_layers, of_sources};
 
 const CORPUS: Corpus<ThreadLimits> = Corpus { name: "thread_limits", read: |sources| of_sources(sources) };
 
@@ -81,7 +83,67 @@ fn files_are_found_in_the_workspace_and_in_the_users_folder() {
     fs::create_dir_all(&user).unwrap();
     fs::create_dir_all(workspace.join(".tidegate")).unwrap();
     fs::write(user.join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 3\nsteps = 4\n").unwrap();
-    fs::write(workspace.join(".tidegate").join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 5\n").unwrap();
+    fs::write(workspace.join(".tidegate").join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 2\n").unwrap();
     let limits = load(Some(&user), &workspace).unwrap().limits;
-    assert_eq!((limits.turns, limits.steps), (Some(5), Some(4)));
+    assert_eq!((limits.turns, limits.steps), (Some(2), Some(4)));
+}
+
+/// What a project writes, what is left out of it, and what counts then: turns, steps, tokens, dollars, spawns, depth, seconds.
+type Numbers = [Option<u64>; 7];
+const OF_USER: Numbers = [Some(3), None, Some(100), Some(2), Some(20), Some(1), Some(60)];
+const OF_PROJECT: [(&str, &[usize], Numbers); 8] = [
+    (
+        "[limits]\nturns = 2\nsteps = 9\ntokens = 99\nspend = 1\nspawns = 0\ndepth = 0\nduration = \"59s\"\n",
+        &[],
+        [Some(2), Some(9), Some(99), Some(1), Some(0), Some(0), Some(59)],
+    ),
+    ("[limits]\nturns = 3\ntokens = 100\nspend = 2.0\nduration = \"1m\"\n", &[], OF_USER),
+    (
+        "[limits]\nturns = 4\ntokens = 101\nspend = 2.1\nspawns = 21\ndepth = 2\nduration = \"61s\"\n",
+        &[3, 4, 5, 6, 7, 8],
+        OF_USER,
+    ),
+    (
+        "[limits]\nturns = \"unlimited\"\nsteps = \"unlimited\"\ntokens = \"unlimited\"\nspend = \"unlimited\"\n\
+         spawns = \"unlimited\"\ndepth = \"unlimited\"\nduration = \"unlimited\"\n",
+        &[3, 5, 6, 7, 8, 9],
+        OF_USER,
+    ),
+    ("[limits]\nturns = 1\nspend = 3\n", &[4], [Some(1), None, Some(100), Some(2), Some(20), Some(1), Some(60)]),
+    ("[[price]]\nid = \"gpt-5\"\ninput = 0\noutput = 0\n", &[2], OF_USER),
+    ("[[price]]\nid = \"unheard-of\"\ninput = 0\noutput = 0\n[approval]\ntimeout = \"5m\"\n", &[2], OF_USER),
+    ("[approval]\ntimeout = \"5m\"\n", &[], OF_USER),
+];
+
+/// `limits-project`: the file comes with what somebody clones.
+#[test]
+fn a_project_lowers_limits_and_neither_raises_them_nor_sets_prices() {
+    let user = LayerFile::of_user(&layer("[limits]\nturns = 3\ntokens = 100\nspend = 2\nduration = \"1m\"\n"));
+    let alone = of_layers(std::slice::from_ref(&user)).unwrap();
+    for (text, left_out, numbers) in OF_PROJECT {
+        let project = LayerFile { source: layer(text), origin: LayerOrigin::Project };
+        let both = of_layers(&[user.clone(), project]).unwrap();
+        let limits = &both.limits;
+        let dollars = |spend: Spend| (0..10).find(|dollars| Spend::of_dollars(*dollars as f64) == spend);
+        let duration = limits.duration.map(|duration| duration.as_secs());
+        let spend = limits.spend.map(|spend| dollars(spend).unwrap());
+        let found = [limits.turns, limits.steps, limits.tokens, spend, limits.spawns, limits.depth, duration];
+        assert_eq!(found, numbers, "{text}");
+        let lines: Vec<usize> = both.left_out.iter().map(|one| one.location().unwrap().line()).collect();
+        assert_eq!(lines, left_out, "{text}: {:?}", both.left_out);
+        assert!(both.left_out.iter().all(|one| !one.is_error() && one.code.as_str() == "limits-project"));
+        for model in ["gpt-5", "claude-sonnet-4-5", "unheard-of"] {
+            assert_eq!(both.price(model), alone.price(model), "{text}: {model}");
+        }
+    }
+    // What is wrong is an error in a project's file, too, and is reported once.
+    let wrong = LayerFile { source: layer("[limits]\nduration = \"soon\"\n"), origin: LayerOrigin::Project };
+    assert_eq!(of_layers(&[user, wrong]).unwrap_err().0.len(), 1);
+    // A key that is added to the format has to be decided about here.
+    let schema: serde_json::Value = serde_json::from_str(&tidegate_config::thread_limit_schema()).unwrap();
+    let keys = |of: &serde_json::Value| of["properties"].as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(keys(&schema), names(&["approval", "limits", "price", "schema_version"]));
+    let limits = ["depth", "duration", "spawns", "spend", "steps", "tokens", "turns"];
+    assert_eq!(keys(&schema["definitions"]["SessionLimitsFile"]), names(&limits));
 }

@@ -198,7 +198,7 @@ impl HostError {
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
             Self::UnknownPrice { model } => {
                 format!(
-                    "add `[[price]]` with `id = \"{model}\"` to .tidegate/thread_limits.toml, or limit tokens instead"
+                    "add `[[price]]` with `id = \"{model}\"` to tidegate/thread_limits.toml of your configuration folder, or limit tokens instead"
                 )
             }
             Self::State(StateError::Unavailable { .. }) => {

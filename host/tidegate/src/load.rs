@@ -157,6 +157,7 @@ pub(crate) fn workspace(
         Some(limits) => limits,
         None => thread_limits::of_sources(&[])?,
     };
+    warnings.extend(limits.left_out.iter().cloned());
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),

@@ -13,7 +13,8 @@ async fn open(place: &Place, host: &Host, kept: usize) -> Session {
 /// A helper that starts another one, which wants to run a command.
 fn two_levels(place: &Place) -> std::sync::Arc<ScriptedModel> {
     place.agent("helper", "description: Helps.", "You are a helper.");
-    place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\ndepth = 2\n");
+    // Only the user raises a limit.
+    place.write("../user/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\ndepth = 2\n");
     ScriptedModel::new([
         spawn("1", "helper", "Level one."),
         spawn("2", "helper", "Level two."),

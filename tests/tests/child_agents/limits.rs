@@ -21,7 +21,7 @@ fn last_of(model: &ScriptedModel, request: usize) -> String {
 
 fn limits(place: &Place, limits: &str) {
     place.write(
-        ".tidegate/thread_limits.toml",
+        "../user/thread_limits.toml",
         &format!("schema_version = \"1.0.0\"\n[approval]\ntimeout = \"1s\"\n[limits]\n{limits}\n"),
     );
 }

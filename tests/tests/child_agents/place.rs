@@ -89,7 +89,8 @@ impl Place {
         fs::write(&path, text).unwrap();
         let operator = Operator::load(&path).unwrap_or_else(|wrong| panic!("{wrong}"));
         let model = Arc::clone(model) as Arc<dyn Model>;
-        let builder = Host::builder(operator).cache_dir(None).user_rules(None).max_instances(4);
+        let builder = Host::builder(operator).cache_dir(None).max_instances(4);
+        let builder = builder.user_rules(Some(self.folder.path().join("user/rules")));
         let host = builder.model(model).open().await.unwrap();
         *self.store.lock().unwrap() = host.transcripts().cloned();
         host

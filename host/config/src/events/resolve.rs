@@ -101,6 +101,7 @@ impl Catalogue {
     pub fn of_layers(files: &[LayerFile]) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
         let mut layers = Layers::read(files)?;
         loop {
+            layers.refuse_over_users(Code::EventsUnsafe, &["event_types", "criticality_levels"], "payload_schema");
             let catalogue = Self::resolve(&mut layers);
             // What is left out can make something else of a file count.
             if layers.found.is_empty() && layers.leave_out()? {

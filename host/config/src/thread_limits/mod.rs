@@ -1,7 +1,9 @@
 //! The limits of sessions, and what tokens cost.
 //!
-//! Both are data. The default of the program ([`defaults`]) is overridden by the user's file and then by that of the project: limits key
-//! by key, prices by the name of their model.
+//! Both are data. The default of the program ([`defaults`]) is overridden by the user's file: limits key by key, prices by the name of their
+//! model. The file of a project only lowers limits.
+
+mod project;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -11,7 +13,7 @@ use flow::{Limits, Price, Spend};
 use serde_json::Value;
 
 use crate::document::{Step, steps};
-use crate::layers::{DefaultLayer, LayerFile, Layered};
+use crate::layers::{DefaultLayer, LayerFile, LayerOrigin, Layered};
 use crate::typed::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, duration, layer_files};
 
@@ -34,6 +36,8 @@ pub struct ThreadLimits {
     pub limits: Limits,
     /// How long an approval of a higher limit is waited for.
     pub approval_timeout: Duration,
+    /// What is left out of the file of the project: limits that are higher than the user's, and prices.
+    pub left_out: Vec<Diagnostic>,
     prices: Vec<(String, Price)>,
     spend_place: Option<Location>,
 }
@@ -57,7 +61,15 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
 /// # Errors
 /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
 pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagnostics> {
-    of_sources(&layer_files::read(user, workspace, &[FILE])?)
+    let read = |file: Option<PathBuf>, origin| {
+        let source = crate::read(&file?, "check who is allowed to read it");
+        Some(source.map(|source| LayerFile { source, origin }))
+    };
+    let files = [
+        read(layer_files::user_file(user, &[FILE])?, LayerOrigin::User),
+        read(project_file(workspace)?, LayerOrigin::Project),
+    ];
+    of_layers(&files.into_iter().flatten().collect::<Result<Vec<_>, _>>()?)
 }
 
 /// The default of the program with these files on top of it, lowest first.
@@ -65,14 +77,29 @@ pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagn
 /// # Errors
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<ThreadLimits, Diagnostics> {
-    let files: Vec<LayerFile> = files.iter().map(LayerFile::of_user).collect();
-    let mut layers = Layers::read(&files)?;
+    of_layers(&files.iter().map(LayerFile::of_user).collect::<Vec<_>>())
+}
+
+/// The same with files of a project among them, of which nothing counts that only the user decides.
+///
+/// # Errors
+/// Something in a file is wrong; all that is wrong is reported together.
+pub fn of_layers(files: &[LayerFile]) -> Result<ThreadLimits, Diagnostics> {
+    let mut layers = Layers::read(files)?;
     for place in not_finite(&layers) {
         let help = "write a number of US dollars; for no limit, `\"unlimited\"`";
         layers.error_at(Code::LimitsInvalidAmount, place, "this is not an amount of money", help);
     }
     if !layers.found.is_empty() {
         return Err(Diagnostics(layers.found));
+    }
+    let is_users = |file: &&LayerFile| file.origin == LayerOrigin::User;
+    let users: Vec<LayerFile> = files.iter().filter(is_users).cloned().collect();
+    if users.len() < files.len() {
+        // What is wrong with it is reported below.
+        let most = Layers::read(&users).map(|mut users| limits(&mut users)).unwrap_or_default();
+        project::refuse(&mut layers, &most);
+        layers.leave_out()?;
     }
     let limits = limits(&mut layers);
     let timeout = std::mem::take(&mut layers.merged.approval).timeout;
@@ -85,7 +112,8 @@ pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<ThreadLimits, Diagnostics
     if !found.is_empty() {
         return Err(Diagnostics(found));
     }
-    Ok(ThreadLimits { limits, approval_timeout: approval_timeout.unwrap_or_default(), prices, spend_place })
+    let (approval_timeout, left_out) = (approval_timeout.unwrap_or_default(), layers.warnings);
+    Ok(ThreadLimits { limits, approval_timeout, left_out, prices, spend_place })
 }
 
 impl ThreadLimits {
@@ -119,7 +147,7 @@ impl ThreadLimits {
                     model.escape_debug()
                 );
                 let help = format!(
-                    "add `[[price]]` with `id = \"{}\"`, `input` and `output`, or limit `tokens` instead",
+                    "add `[[price]]` with `id = \"{}\"`, `input` and `output` to the user's thread_limits.toml, or limit `tokens` instead",
                     model.escape_debug()
                 );
                 Err(Diagnostic::error(Code::LimitsUnknownPrice, message).at(place.clone(), "").help(help).into())
@@ -137,8 +165,7 @@ fn is_date(rest: &str) -> bool {
 }
 
 fn limits(layers: &mut Layers<'_>) -> Limits {
-    let SessionLimitsFile { turns, steps, tokens, spend, spawns, depth, duration } =
-        std::mem::take(&mut layers.merged.limits);
+    let SessionLimitsFile { turns, steps, tokens, spend, spawns, depth, duration } = layers.merged.limits.clone();
     let count = |count: Option<CountFile>| if let Some(CountFile::Number(most)) = count { Some(most) } else { None };
     let mut limits = Limits::default();
     limits.turns = count(turns);

@@ -22,7 +22,7 @@ pub(crate) struct ThreadLimitsFile {
 }
 
 /// What a session may take. Each is a number, or `"unlimited"`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionLimitsFile {
     /// Turns, however they end.

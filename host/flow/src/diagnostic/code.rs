@@ -120,6 +120,8 @@ codes! {
         "An amount of money in the limits of sessions is not a finite number."
     LimitsIncomplete "limits-incomplete"
         "A price has no `input` or no `output`."
+    LimitsProject "limits-project"
+        "A file of a project raises a limit of the user's, or sets prices. It is left out."
     LimitsUnknownPrice "limits-unknown-price"
         "Money is limited, and the price of the session's model is not known, so the limit could not be kept."
     EventsSchemaVersion "events-schema-version"
