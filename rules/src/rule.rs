@@ -40,6 +40,8 @@ pub enum Requirement {
     Rule,
     /// The operator: by the rule's name, its folder or its plugin.
     Operator,
+    /// The policy of the machine, which no operator replaces: by the rule's folder or its plugin.
+    Policy,
 }
 
 /// A rule as used.

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 25] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 26] = [
     "limits.state_mib_more-than-a-session",
     "plugin.grants_twice",
     "plugin.limits_state-more-than-a-session",
@@ -38,6 +38,18 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 25] = [
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
     "tools.shell.env_an-assignment",
+];
+const BEYOND_POLICY_SCHEMA: [&str; 10] = [
+    "addresses_a-path",
+    "addresses_a-user",
+    "addresses_no-scheme",
+    "addresses_wildcard",
+    "key_env_not-a-name",
+    "plugin.enabled_false",
+    "plugin.required_false",
+    "plugin.sha256_not-a-digest",
+    "rules.required_folders_twice",
+    "tools.permission_bad-glob",
 ];
 const BEYOND_MANIFEST_SCHEMA: [&str; 26] = [
     "api_unknown",
@@ -151,6 +163,11 @@ fn check(kind: &str, schema: &str, beyond: &[&str], at_least: usize) {
 #[test]
 fn operator_files_are_judged_alike_by_an_independent_linter() {
     check("operator", "tidegate.schema.json", &BEYOND_OPERATOR_SCHEMA, 35);
+}
+
+#[test]
+fn policies_are_judged_alike_by_an_independent_linter() {
+    check("policy", "policy.schema.json", &BEYOND_POLICY_SCHEMA, 20);
 }
 
 #[test]

@@ -36,6 +36,14 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     with_flags(common, settings.operator().clone())
 }
 
+/// The settings under the policy of the machine, for commands that open no host: a host is under it by itself.
+pub(crate) fn under_policy(mut operator: Operator) -> Result<Operator, Failure> {
+    if let Some(policy) = tidegate::machine_policy()? {
+        let _replaced = policy.put_above(&mut operator);
+    }
+    Ok(operator)
+}
+
 /// As [`operator`], without notes, for a workspace that the user may not be in.
 pub(crate) fn operator_quietly(common: &Common) -> Result<Operator, Failure> {
     with_flags(common, reader(common).read(&common.workspace)?.operator().clone())

@@ -88,3 +88,20 @@ fn what_runs_no_turn_exports_nothing() {
     let output = run(&place(&[]), &["plugin", "list"], &[(ENDPOINT, "localhost:4317")]);
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_exported_to_where_the_policy_of_the_machine_does_not_permit_it() {
+    let place = place(&[&[Say::Text("Done.")]]);
+    let mut command = place.command(&["run", "Go."]);
+    // Nobody listens there: what was tried is reported.
+    let endpoint = "http://127.0.0.1:9";
+    command.env(ENDPOINT, endpoint);
+    for (addresses, is_sent) in [(endpoint, true), ("https://127.0.0.1:9", false)] {
+        let policy = format!("addresses = [\"{addresses}\"]\n");
+        let ran = support::machine::under(&policy, &command).stdin(Stdio::null()).output().unwrap();
+        let is_refused = err(&ran).contains("does not permit http://127.0.0.1:9 for telemetry");
+        assert_eq!((is_refused, err(&ran).contains("cannot reach")), (!is_sent, is_sent), "{policy}: {}", err(&ran));
+        assert_eq!(code(&ran), 0);
+    }
+}

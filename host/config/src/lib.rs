@@ -3,6 +3,7 @@
 //! | file | as typed | as used |
 //! |---|---|---|
 //! | `tidegate.toml` | `typed::OperatorFile` | [`Operator`] |
+//! | `policy.toml` | `typed::PolicyFile` | [`Policy`] |
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
 //! | both together | | [`ConfiguredPlugin`] |
 //! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
@@ -39,6 +40,7 @@ mod operator_files;
 mod operator_layers;
 mod permission;
 mod plugin;
+mod policy;
 mod presence;
 mod prompt_text;
 mod rule;
@@ -78,7 +80,9 @@ pub use rule_files::{
     RuleFolder, list_rule_files,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
-pub use schema::{agent_schema, error_schema, event_schema, manifest_schema, operator_schema, thread_limit_schema};
+pub use schema::{
+    agent_schema, error_schema, event_schema, manifest_schema, operator_schema, policy_schema, thread_limit_schema,
+};
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;

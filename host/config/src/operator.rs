@@ -125,6 +125,8 @@ pub struct PluginEntry {
     pub grants: Vec<Power>,
     /// Its failure refuses the turn.
     pub required: bool,
+    /// The policy of the machine requires it.
+    pub by_policy: bool,
     /// The SHA-256 that its component must have, as lower-case hexadecimal digits.
     pub sha256: Option<String>,
     /// The files that somebody decided about when they trusted the workspace that names it; `None`: it is named elsewhere.
@@ -153,6 +155,7 @@ impl PluginEntry {
             folder: plugin_folder(path),
             grants: Vec::new(),
             required: false,
+            by_policy: false,
             sha256: None,
             trusted: None,
             fails_closed: None,
@@ -444,7 +447,11 @@ fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile) -> Opti
     }
 }
 
-fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, PermissionMode>) -> Vec<PermissionRule> {
+/// The entries of `[tools.permission]`.
+pub(crate) fn permissions(
+    document: &mut Document<'_>,
+    typed: &BTreeMap<String, PermissionMode>,
+) -> Vec<PermissionRule> {
     let mut rules = Vec::new();
     for (key, mode) in typed {
         let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
@@ -473,7 +480,8 @@ fn check_shell(document: &mut Document<'_>, env: &[String]) {
     }
 }
 
-fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -> PluginEntry {
+/// The entry of `[[plugin]]` with this index.
+pub(crate) fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -> PluginEntry {
     let path = steps!["plugin", index, "path"];
     let mut settings = BTreeMap::new();
     for (key, value) in &typed.settings {
@@ -501,6 +509,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -
         folder: plugin_folder(&document.folder(&path).join(&typed.path)),
         grants,
         required: typed.required,
+        by_policy: false,
         sha256,
         trusted: None,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),

@@ -49,12 +49,14 @@ pub struct NamedFolder {
     pub place: Option<Location>,
     /// The host does not run without it and all its rules.
     pub required: bool,
+    /// The policy of the machine requires it.
+    pub by_policy: bool,
 }
 
 impl RuleFolders {
     /// Whether the other ones say the same, wherever in a file they are.
     pub fn is_same(&self, other: &Self) -> bool {
-        let folder = |one: &NamedFolder| (one.path.clone(), one.required);
+        let folder = |one: &NamedFolder| (one.path.clone(), one.required, one.by_policy);
         let more = |of: &Self| of.more.iter().map(folder).collect::<Vec<_>>();
         let names = |of: &[(String, Location)]| of.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         (self.project, self.user, self.on_problem) == (other.project, other.user, other.on_problem)
@@ -94,7 +96,10 @@ impl RuleFolders {
                     }
                     // Two layers can agree.
                     Some(_) => {}
-                    None => more.push(NamedFolder { path, typed: name.clone(), place: Some(place), required }),
+                    None => {
+                        let (typed, place) = (name.clone(), Some(place));
+                        more.push(NamedFolder { path, typed, place, required, by_policy: false });
+                    }
                 }
             }
         }

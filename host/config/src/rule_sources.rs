@@ -29,6 +29,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         fence: Some(real.to_owned()),
         asked: None,
         required: false,
+        by_policy: false,
     };
     let named = wanted.more.iter().map(|one| RuleFolder {
         path: one.path.clone(),
@@ -36,6 +37,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         fence: None,
         asked: one.place.clone(),
         required: one.required,
+        by_policy: one.by_policy,
         ..project.clone()
     });
     let user = user.filter(|_| wanted.user).map(|path| RuleFolder {
@@ -45,6 +47,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         fence: None,
         asked: None,
         required: false,
+        by_policy: false,
     });
     let mut all: Vec<RuleFolder> = if wanted.project { vec![project.clone()] } else { Vec::new() };
     all.extend(named);
@@ -56,11 +59,13 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
 /// A required folder is required under whichever of its names it is read: `required_folders` can name the project's own.
 fn require_under_every_name(folders: &mut [RuleFolder]) {
     let real = |folder: &RuleFolder| folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone());
-    let required: Vec<(PathBuf, Option<Location>)> =
-        folders.iter().filter(|one| one.required).map(|one| (real(one), one.asked.clone())).collect();
+    let required: Vec<(PathBuf, Option<Location>, bool)> =
+        folders.iter().filter(|one| one.required).map(|one| (real(one), one.asked.clone(), one.by_policy)).collect();
     for folder in folders {
         let path = real(folder);
-        if let Some((_, place)) = required.iter().find(|(known, _)| *known == path) {
+        let mut same = required.iter().filter(|(known, ..)| *known == path);
+        folder.by_policy |= same.clone().any(|(_, _, by_policy)| *by_policy);
+        if let Some((_, place, _)) = same.next() {
             folder.required = true;
             folder.asked = folder.asked.take().or_else(|| place.clone());
         }
@@ -168,7 +173,8 @@ impl Sources {
             let manifest = &plugin.manifest;
             let mut rules = manifest.rules.clone();
             if plugin.entry.required {
-                rules.iter_mut().for_each(|rule| rule.required = Requirement::Operator);
+                let requirement = if plugin.entry.by_policy { Requirement::Policy } else { Requirement::Operator };
+                rules.iter_mut().for_each(|rule| rule.required = requirement);
                 unmet.extend(manifest.findings.iter().filter(|one| one.is_error()).cloned());
             } else {
                 unmet.extend(manifest.unmet.iter().cloned());

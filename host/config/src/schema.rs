@@ -8,7 +8,9 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::typed::{AgentFile, CatalogueFile, ErrorsFile, ManifestFile, OperatorFile, ThreadLimitsFile};
+use crate::typed::{
+    AgentFile, CatalogueFile, ErrorsFile, MachinePolicyFile, ManifestFile, OperatorFile, ThreadLimitsFile,
+};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
@@ -18,6 +20,11 @@ pub fn manifest_schema() -> String {
 /// The schema of `tidegate.toml` as JSON text, with a line end.
 pub fn operator_schema() -> String {
     text(OperatorFile::schema())
+}
+
+/// The schema of `policy.toml` as JSON text, with a line end.
+pub fn policy_schema() -> String {
+    text(MachinePolicyFile::schema())
 }
 
 /// The schema of `thread_events.toml` as JSON text, with a line end.
@@ -56,6 +63,13 @@ impl TypedFile for ManifestFile {
 impl TypedFile for OperatorFile {
     fn schema() -> &'static Schema {
         static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<OperatorFile>);
+        &SCHEMA
+    }
+}
+
+impl TypedFile for MachinePolicyFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<MachinePolicyFile>);
         &SCHEMA
     }
 }

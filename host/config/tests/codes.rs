@@ -22,7 +22,7 @@ This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLES
 
 const SECTIONS: [(&str, &str, &str); 10] = [
     ("agent", "Agent files", "`NAME.md` in a folder of agents."),
-    ("config", "Configuration files", "`tidegate.toml` and `plugin.toml`: syntax, keys and values."),
+    ("config", "Configuration files", "`tidegate.toml`, `policy.toml` and `plugin.toml`: syntax, keys and values."),
     ("errors", "Tables of error classes", "`errors.toml`."),
     ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
     ("limits", "Limits of sessions", "`thread_limits.toml`."),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flow::SourceFile;
-use tidegate_config::{Diagnostics, Manifest, Operator};
+use tidegate_config::{Diagnostics, Manifest, Operator, Policy};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config")
@@ -24,6 +24,7 @@ fn read(kind: &str, file: &Path) -> Result<(), Diagnostics> {
     let source = SourceFile::new(file, fs::read_to_string(corpus().join(file)).unwrap());
     match kind {
         "operator" => Operator::of_source(&source).map(drop),
+        "policy" => Policy::of_source(&source).map(drop),
         _ => Manifest::of_source(&source).map(drop),
     }
 }
@@ -66,6 +67,16 @@ fn valid(kind: &str, at_least: usize) {
 #[test]
 fn valid_operator_files_load() {
     valid("operator", 3);
+}
+
+#[test]
+fn valid_policies_load() {
+    valid("policy", 3);
+}
+
+#[test]
+fn invalid_policies_are_refused_in_these_words() {
+    invalid("policy", 20);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use flow::SourceFile;
-use tidegate_config::{Manifest, Operator};
+use tidegate_config::{Manifest, Operator, Policy};
 
 /// The `toml` blocks of a page, each with the line on which it begins.
 fn examples(page: &str) -> Vec<(usize, String)> {
@@ -35,7 +35,9 @@ fn problem(example: &str) -> Option<String> {
     let (is_manifest, is_part) = (example.starts_with("id = "), example.starts_with("[capabilities]"));
     let text = if is_part { format!("{MANIFEST}{example}") } else { example.to_owned() };
     let source = SourceFile::new(Path::new("example.toml"), text);
-    let read = if is_manifest || is_part {
+    let read = if example.starts_with("# /etc/tidegate/policy.toml\n") {
+        Policy::of_source(&source).map(drop)
+    } else if is_manifest || is_part {
         Manifest::of_source(&source).map(drop)
     } else {
         Operator::of_source(&source).map(drop)
@@ -45,9 +47,13 @@ fn problem(example: &str) -> Option<String> {
 
 #[test]
 fn the_examples_of_the_pages_are_valid() {
-    for (page, at_least) in
-        [("host/OPERATORS.md", 6), ("host/TOOLS.md", 1), ("README.md", 2), ("sdk/rust/docs/powers/prompt.md", 1)]
-    {
+    for (page, at_least) in [
+        ("host/CONFIGURATION.md", 1),
+        ("host/OPERATORS.md", 6),
+        ("host/TOOLS.md", 1),
+        ("README.md", 2),
+        ("sdk/rust/docs/powers/prompt.md", 1),
+    ] {
         let examples = examples(page);
         assert!(examples.len() >= at_least, "{page}: only {} examples", examples.len());
         for (line, example) in examples {

@@ -1,4 +1,4 @@
-//! The pages that explain each key of `tidegate.toml` and `plugin.toml`, generated from the schemas' descriptions.
+//! The pages that explain each key of our files, generated from the schemas' descriptions.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
@@ -12,6 +12,9 @@ const OPERATOR: &str = "# `tidegate.toml`\n\nEvery key of the operator's files: 
 
 const MANIFEST: &str = "# `plugin.toml`\n\nEvery key of a plugin's manifest. `tidegate plugin show FOLDER` checks a manifest \
                         and prints what it asks for; [plugins](../../../plugins/README.md) shows how the parts work together.\n";
+
+const POLICY: &str = "# `policy.toml`\n\nEvery key of the policy of a machine, `/etc/tidegate/policy.toml`. [Where settings come from](../../CONFIGURATION.md#the-policy-of-a-machine) \
+                      says what it is for.\n";
 
 const AGENT: &str = "# Agent files\n\nEvery key of the front matter of an agent file, `.tidegate/agents/NAME.md`; what follows it is the \
                      agent's system prompt. [Child agents](../../CHILD_AGENTS.md) shows how agents are used.\n";
@@ -133,6 +136,11 @@ fn up_to_date(name: &str, heading: &str, schema: &str) {
 #[test]
 fn the_page_of_the_operators_file_is_up_to_date() {
     up_to_date("tidegate.toml.md", OPERATOR, &tidegate_config::operator_schema());
+}
+
+#[test]
+fn the_page_of_the_policy_is_up_to_date() {
+    up_to_date("policy.toml.md", POLICY, &tidegate_config::policy_schema());
 }
 
 #[test]

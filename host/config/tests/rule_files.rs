@@ -21,6 +21,7 @@ fn folder(path: impl Into<PathBuf>) -> RuleFolder {
         fence: None,
         asked: None,
         required: false,
+        by_policy: false,
     }
 }
 

@@ -27,6 +27,11 @@ fn manifest_schema_is_up_to_date() {
 }
 
 #[test]
+fn policy_schema_is_up_to_date() {
+    up_to_date("policy.schema.json", &tidegate_config::policy_schema());
+}
+
+#[test]
 fn event_schema_is_up_to_date() {
     up_to_date("thread_events.schema.json", &tidegate_config::event_schema());
 }
@@ -53,6 +58,7 @@ fn every_key_is_described() {
     let schemas = [
         tidegate_config::operator_schema(),
         tidegate_config::manifest_schema(),
+        tidegate_config::policy_schema(),
         tidegate_config::event_schema(),
         tidegate_config::error_schema(),
         tidegate_config::thread_limit_schema(),

@@ -62,3 +62,16 @@ pub enum Permission {
         reason: String,
     },
 }
+
+impl Permission {
+    /// The one that permits less; of two that permit as much, this one.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        let rank = |permission: &Self| match permission {
+            Self::Allow => 0,
+            Self::Ask { .. } => 1,
+            Self::Deny { .. } => 2,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+}

@@ -92,12 +92,25 @@ impl Telemetry {
     /// # Errors
     /// A variable cannot be used, or there is no runtime.
     pub fn from_env() -> Result<Option<Self>, OtelError> {
+        Self::from_env_to(&|_| Ok(()))
+    }
+
+    /// As [`Telemetry::from_env`], where `permits` decides about each endpoint, or says why nothing is sent there.
+    ///
+    /// # Errors
+    /// As [`Telemetry::from_env`], or an endpoint is not permitted.
+    pub fn from_env_to(permits: &dyn Fn(&str) -> Result<(), String>) -> Result<Option<Self>, OtelError> {
         // A value that is not UTF-8 would count as none, and nothing would be exported without a word.
         let not_utf8 = |name: &&&str| environment::variable(name).is_some_and(|value| value.to_str().is_none());
         if let Some(name) = settings::NAMES.iter().find(not_utf8) {
             return Err(OtelError::new(*name, "this is not UTF-8: set it again"));
         }
-        Self::from_variables(&|name| environment::variable(name).and_then(|value| value.into_string().ok()))
+        let variable = |name: &str| environment::variable(name).and_then(|value| value.into_string().ok());
+        let Some(settings) = Settings::read(&variable)? else { return Ok(None) };
+        for target in settings.traces.iter().chain(&settings.metrics) {
+            permits(target.url.as_str()).map_err(|why| OtelError::new("OTEL_EXPORTER_OTLP_ENDPOINT", why))?;
+        }
+        Self::start(settings).map(Some)
     }
 
     /// As [`Telemetry::from_env`], with variables from elsewhere.
@@ -105,13 +118,16 @@ impl Telemetry {
     /// # Errors
     /// As [`Telemetry::from_env`].
     pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, OtelError> {
-        let Some(settings) = Settings::read(variable)? else { return Ok(None) };
+        Settings::read(variable)?.map(Self::start).transpose()
+    }
+
+    fn start(settings: Settings) -> Result<Self, OtelError> {
         let runtime = Handle::try_current().map_err(|_| {
             OtelError::new("the Tokio runtime", "there is none to export from: call this inside of a runtime")
         })?;
         let shared = Shared::new(settings, Metrics::new());
         let task = runtime.spawn(export::run(Arc::clone(&shared)));
-        Ok(Some(Self { shared, task }))
+        Ok(Self { shared, task })
     }
 
     /// The layer that exports spans, for the subscriber of the program. It wants the spans of turns and nothing else, so other

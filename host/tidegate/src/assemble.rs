@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{OnTimeout, Operator, Provider, StatePlace};
+use config::{OnTimeout, Operator, Policy, Provider, StatePlace};
 use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ThreadMode, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
@@ -53,6 +53,7 @@ pub(crate) fn tools(
     operator: &Operator,
     flags: &[config::PermissionRule],
     plugins: &[config::ConfiguredPlugin],
+    policy: Option<&Policy>,
 ) -> tools::ToolSettings {
     let written = |rule: &config::PermissionRule| match &rule.place {
         Some(place) => format!("[tools.permission] in {}", place.file.path.display()),
@@ -73,12 +74,26 @@ pub(crate) fn tools(
             .map(|one| rule(one, written(one)))
             .chain(flags.iter().map(|one| rule(one, "--permission".to_owned())))
             .collect(),
+        ceiling: policy.map(|policy| ceiling(policy).collect()).unwrap_or_default(),
         shell_timeout: operator.tools.shell_timeout,
         shell_output_bytes: operator.tools.shell_output_bytes,
         shell_env: operator.tools.shell_env.clone(),
         own_keys: own_keys(operator),
         guarded: guarded(operator, plugins),
     }
+}
+
+/// The permissions of the policy, each with its place.
+fn ceiling(policy: &Policy) -> impl Iterator<Item = tools::PermissionRule> + '_ {
+    policy.permissions.iter().map(|rule| {
+        let line = rule.place.as_ref().map_or(1, flow::Location::line);
+        tools::PermissionRule {
+            tool: rule.tool.clone(),
+            pattern: rule.pattern.clone(),
+            mode: rule.mode,
+            origin: format!("the policy of this machine, {}:{line}", policy.file.display()),
+        }
+    })
 }
 
 /// The variables that the operator names for keys of the host.
@@ -99,7 +114,7 @@ fn own_keys(operator: &Operator) -> Vec<String> {
 /// # Errors
 /// The workspace is not a folder, or a permission is not valid.
 pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>, HostError> {
-    let mut settings = tools(operator, &[], &[]);
+    let mut settings = tools(operator, &[], &[], None);
     rulebook::permission(&mut settings)?;
     Ok(tools::BuiltinTools::new(workspace, settings)?.specs())
 }
@@ -259,7 +274,7 @@ mod tests {
         write("tidegate.toml", text);
         let operator = config::Operator::load(&folder.path().join("tidegate.toml")).unwrap();
         let plugins = operator.load_plugins().unwrap();
-        let tools = ::tools::BuiltinTools::new(folder.path(), tools(&operator, &[], &plugins)).unwrap();
+        let tools = ::tools::BuiltinTools::new(folder.path(), tools(&operator, &[], &plugins, None)).unwrap();
         for (path, guarded) in [
             ("tidegate.toml", Some("contains the permissions")),
             ("built/plugin.toml", Some("is the manifest")),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Operator, PluginEntry, in_one_line};
+use config::{Operator, PluginEntry, Policy, in_one_line};
 use flow::{
     Action, AskedCall, CallFailure, CallId, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence,
     FailureCause, GivenResult, Message, ModelOutput, NoAnswer, Permission, PluginId, ResultStage, RuleMatch,
@@ -57,12 +57,18 @@ impl HostBuilder {
     /// need be chosen. The documentation of [`Host::doctor`] applies to the rest.
     pub async fn doctor(self, workspace: impl AsRef<Path>) -> Vec<Check> {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
-        let disabled = disabled(&self.operator);
+        // Nothing is asked or sent where what everything is to be under is not known.
+        let this = match blocking(move || self.under_policy()).await {
+            Ok(this) => this,
+            Err(error) => return vec![Check::bad(POLICY, &error)],
+        };
+        let policy = policy_check(this.policy.as_deref(), &this.replaced);
+        let disabled = disabled(&this.operator);
         let loading = blocking(move || {
-            let provider = self.provider();
-            let transcripts = self.transcripts().and_then(|store| check_transcripts(store.as_ref()));
+            let provider = this.provider();
+            let transcripts = this.transcripts().and_then(|store| check_transcripts(store.as_ref()));
             let mut faults = Faults::Note(Vec::new());
-            let shared = load::shared(self, &mut faults).map(Arc::new);
+            let shared = load::shared(this, &mut faults).map(Arc::new);
             let loaded = shared.and_then(|shared| load::workspace(&shared, &wanted, None, None, &mut faults));
             let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };
             Ok((provider, noted, loaded, transcripts))
@@ -71,7 +77,8 @@ impl HostBuilder {
             Ok(loading) => loading,
             Err(error) => return vec![Check::bad("setup", &error)],
         };
-        let mut checks = vec![check_provider(provider.as_ref()).await];
+        let mut checks: Vec<Check> = policy.into_iter().collect();
+        checks.push(check_provider(provider.as_ref()).await);
         checks.extend(noted.iter().map(|(what, error)| Check::bad(what, error)));
         checks.extend(disabled);
         match loaded {
@@ -87,7 +94,8 @@ impl Host {
     /// Runs all checks for a workspace. The provider is asked for its models (no tokens are spent); callbacks are called in a session
     /// of their own with small samples, so that real sessions are not touched. Rules are reported as they are now.
     pub async fn doctor(&self, workspace: impl AsRef<Path>) -> Vec<Check> {
-        let mut checks = Vec::new();
+        let shared = self.live.shared();
+        let mut checks: Vec<Check> = policy_check(shared.basis.policy.as_deref(), &[]).into_iter().collect();
         if let Some(provider) = &self.provider {
             checks.push(check_provider(Ok(provider)).await);
         }
@@ -101,6 +109,27 @@ impl Host {
         checks.extend(checked.unwrap_or_else(|error| Some(Check::bad(TRANSCRIPTS, &error))));
         checks
     }
+}
+
+/// The check of the policy of the machine.
+const POLICY: &str = "policy";
+
+/// What the policy enforces, and which entries of the operator have no effect under it; `None`: there is none.
+fn policy_check(policy: Option<&Policy>, replaced: &[PluginEntry]) -> Option<Check> {
+    let policy = policy?;
+    let detail = format!("{}: {}", policy.file.display(), policy.summary());
+    let place = |entry: &PluginEntry| match &entry.place {
+        Some(place) => format!("{}:{}", place.file.path.display(), place.line()),
+        None => entry.folder.display().to_string(),
+    };
+    let places: Vec<String> = replaced.iter().map(place).collect();
+    Some(match places.is_empty() {
+        true => Check::good(POLICY, detail),
+        false => {
+            let detail = format!("{detail}; entries of plugins without effect under it: {}", places.join(", "));
+            Check { health: Health::Warning, ..Check::good(POLICY, detail) }
+        }
+    })
 }
 
 /// Plugins that the operator's file switches off. One that is required is a guard that does not work.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::rule_sources;
-use config::{Operator, PermissionRule};
+use config::{Operator, PermissionRule, PluginEntry, Policy};
 use metrics::Metrics;
 use providers::{HttpConfig, ProviderConfig, Secret};
 use sandbox::EngineOptions;
@@ -16,6 +16,7 @@ use crate::agents::Children;
 use crate::desired::ReadOperator;
 use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
+use crate::policy::POLICY_FILE;
 use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;
 use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble, shown_prompts};
@@ -53,7 +54,12 @@ pub struct HostBuilder {
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) permissions: Vec<PermissionRule>,
     pub(crate) max_instances: u32,
-    follow: Option<ReadOperator>,
+    pub(crate) follow: Option<ReadOperator>,
+    pub(crate) policy_file: PathBuf,
+    /// `None`: there is none, or it has not been read yet.
+    pub(crate) policy: Option<Arc<Policy>>,
+    /// Entries of the operator that have no effect under the policy.
+    pub(crate) replaced: Vec<PluginEntry>,
 }
 
 impl std::fmt::Debug for Host {
@@ -188,28 +194,31 @@ impl HostBuilder {
         self
     }
 
-    /// Opens the host. Nothing is sent to the provider yet. Where no provider is chosen, every session has to bring a model.
+    /// Opens the host, under [the policy of the machine](crate::POLICY_FILE). Nothing is sent to the provider yet. Where no provider is
+    /// chosen, every session has to bring a model.
     ///
     /// # Errors
-    /// The provider, the engine or a plugin cannot be used. Everything that is wrong with the manifests is in one error.
+    /// The policy, the provider, the engine or a plugin cannot be used. Everything that is wrong with the manifests is in one error.
     pub async fn open(self) -> Result<Host, HostError> {
         blocking(move || {
-            let provider = match self.provider() {
+            let this = self.under_policy()?;
+            let provider = match this.provider() {
                 Ok(provider) => Some(provider),
                 Err(HostError::NoProvider { .. }) => None,
-                Err(_) if self.model.is_some() => None,
+                Err(error @ HostError::Config(_)) => return Err(error),
+                Err(_) if this.model.is_some() => None,
                 Err(error) => return Err(error),
             };
-            let model = match (&self.model, &provider) {
+            let model = match (&this.model, &provider) {
                 (Some(model), _) => Some(Arc::clone(model)),
                 (None, Some(provider)) => Some(providers::connect(provider)?),
                 (None, None) => None,
             };
-            let has_given_model = self.model.is_some();
-            let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
-            let follow = self.follow.clone();
-            let transcripts = self.transcripts()?;
-            let shared = load::shared(self, &mut Faults::Refuse)?;
+            let has_given_model = this.model.is_some();
+            let (confirm, clock) = (Arc::clone(&this.confirm), Arc::clone(&this.clock));
+            let follow = this.follow.clone();
+            let transcripts = this.transcripts()?;
+            let shared = load::shared(this, &mut Faults::Refuse)?;
             let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);
             Ok(Host { live, engine, metrics, provider, model, has_given_model, confirm, clock, transcripts })
@@ -224,14 +233,16 @@ impl HostBuilder {
     pub async fn load(self, workspace: impl AsRef<Path>) -> Result<Loaded, HostError> {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
         blocking(move || {
-            let shared = Arc::new(load::shared(self, &mut Faults::Refuse)?);
+            let shared = Arc::new(load::shared(self.under_policy()?, &mut Faults::Refuse)?);
             load::workspace(&shared, &wanted, None, None, &mut Faults::Refuse)
         })
         .await
     }
 
     pub(crate) fn provider(&self) -> Result<ProviderConfig, HostError> {
-        assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())
+        let config = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())?;
+        self.check_provider(&config)?;
+        Ok(config)
     }
 }
 
@@ -262,6 +273,9 @@ impl Host {
             permissions: Vec::new(),
             max_instances: EngineOptions::default().max_instances,
             follow: None,
+            policy_file: POLICY_FILE.into(),
+            policy: None,
+            replaced: Vec::new(),
         }
     }
 

@@ -72,6 +72,7 @@ mod loaded;
 mod options;
 mod plugin_tools;
 mod plugins;
+mod policy;
 mod questions;
 mod recent;
 mod rule_checks;
@@ -111,7 +112,7 @@ pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, EventDecl, FoundFiles, JudgedSettings,
     Layer, LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout,
-    Operator, OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Provider, RequestedKey, RuleFolders,
+    Operator, OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Policy, Provider, RequestedKey, RuleFolders,
     SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings,
     TrustRequest, TrustedFiles, TurnSettings, file_digest, render as render_diagnostic, switch_plugin,
 };
@@ -149,6 +150,7 @@ pub use options::{SessionOptions, new_session_id};
 #[cfg(feature = "otel")]
 pub use otel::{LostTelemetry, OtelError, Telemetry};
 pub use plugins::Plugins;
+pub use policy::{POLICY_FILE, machine_policy};
 pub use providers::{ProviderError, RecordingError};
 pub use recent::{Backlog, NoBacklog, Reconnection, Snapshot};
 pub use rules::engine::{

@@ -62,6 +62,7 @@ impl Faults {
 /// # Errors
 /// What `faults` does not take.
 pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared, HostError> {
+    builder.check_state()?;
     // Before the manifests are read: what changes in between is then seen at the next look.
     let stamp = |entry: &PluginEntry| FileStamp::of_path(&entry.folder.join(config::MANIFEST_FILE));
     let stamps: Vec<FileStamp> = builder.operator.plugins.iter().map(stamp).collect();
@@ -74,6 +75,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     };
     let basis = Basis {
         permissions: builder.permissions,
+        policy: builder.policy,
         user_rules: builder.user_rules,
         clock: builder.clock,
         stored,
@@ -215,9 +217,12 @@ fn permitted(
     let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
     let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
     let plugins = configured(&shared.host_plugins);
-    let mut settings = assemble::tools(&shared.operator, &shared.basis.permissions, &plugins);
+    let mut settings =
+        assemble::tools(&shared.operator, &shared.basis.permissions, &plugins, shared.basis.policy.as_deref());
     let permissions = faults.part("tools", Permissions::take(&mut settings, &foreign))?.unwrap_or_default();
-    let absent = faults.part("tools", take_absent(&mut settings, &foreign, &shared.operator))?.unwrap_or_default();
+    let ceiling = shared.basis.policy.as_ref().map(|policy| &*policy.permissions).unwrap_or_default();
+    let written = (&*shared.operator.tools.permissions, ceiling);
+    let absent = faults.part("tools", take_absent(&mut settings, &foreign, written))?.unwrap_or_default();
     Ok((Arc::new(builtin_tools(wanted, settings, faults)?), permissions, absent))
 }
 

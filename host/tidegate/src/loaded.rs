@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::agents::Agents;
 use config::rule_sources::Built;
-use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits};
+use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits, Policy};
 use flow::{
     BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
     SystemBlock,
@@ -34,6 +34,8 @@ use config::in_one_line;
 pub(crate) struct Basis {
     /// Permissions that win over those of the operator's file.
     pub(crate) permissions: Vec<PermissionRule>,
+    /// What nothing goes beyond.
+    pub(crate) policy: Option<Arc<Policy>>,
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Stored,

@@ -208,7 +208,7 @@ impl PreparedCall for PluginCall<'_> {
 
     /// The plugin alone knows what an argument means: what can be allowed is the tool.
     fn always(&self) -> Option<String> {
-        Some(self.call.name.clone())
+        self.tools.decisions.always(&self.call.name, Some(self.call.name.clone()))
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

@@ -9,6 +9,7 @@ use crate::desired::Desired;
 use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
 use crate::loaded::Shared;
+use crate::policy;
 use crate::{Host, HostError, PluginInfo};
 
 /// The plugins of a [`Host`]. Changes take effect in every session when its next turn starts: callbacks, rules, prompt additions
@@ -119,7 +120,9 @@ impl Plugins {
     ) -> Result<(), HostError> {
         let plugin = plugin.clone();
         let change = self.0.change(move |desired, shared| {
-            let before = &switched_on(desired, shared, &plugin)?.loaded.plugin.entry;
+            let host_plugin = switched_on(desired, shared, &plugin)?;
+            policy::refuse_change(host_plugin)?;
+            let before = &host_plugin.loaded.plugin.entry;
             let mut entry = before.clone();
             edit(&mut entry);
             entry.folder.clone_from(&before.folder);
@@ -161,6 +164,7 @@ pub(crate) fn find<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s Host
 /// The plugin of this id, which sessions can do without.
 pub(crate) fn optional<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s HostPlugin, HostError> {
     let host_plugin = find(shared, plugin)?;
+    policy::refuse_change(host_plugin)?;
     if host_plugin.loaded.plugin.entry.required {
         return Err(HostError::PluginRequired { plugin: plugin.clone() });
     }

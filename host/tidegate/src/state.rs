@@ -82,7 +82,10 @@ impl HostBuilder {
     pub(crate) fn stored(&self) -> Result<Stored, HostError> {
         match &self.stored {
             Some(stored) => Ok(stored.clone()),
-            None => Stored::open(&self.operator.state, Arc::clone(&self.clock)),
+            None => {
+                self.check_state()?;
+                Stored::open(&self.operator.state, Arc::clone(&self.clock))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::{Diagnostics, Operator};
+use config::Diagnostics;
 use flow::text::nearest;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
 use tools::{PermissionRule, ToolSettings};
@@ -12,11 +12,42 @@ use crate::HostError;
 use crate::agents::{AgentTool, Role, SPAWN_AGENT};
 use crate::plugin_tools::PluginTools;
 
-/// What the operator decides about tools that have no permissions of their own kind, by name.
+/// What the operator decides about tools that have no permissions of their own kind, by name, below what nothing goes beyond.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decisions {
+    own: Named,
+    ceiling: Named,
+}
+
+/// The entries about some tools, and the one about all.
+#[derive(Clone, Debug, Default)]
+struct Named {
     named: Vec<PermissionRule>,
     any: Option<PermissionRule>,
+}
+
+impl Named {
+    /// Takes the entries of `names` out of `rules`. Where `builtin` has the name as well, it keeps its copy.
+    fn take(
+        rules: &mut Vec<PermissionRule>,
+        names: &[String],
+        builtin: &impl Fn(&str) -> bool,
+    ) -> Result<Self, HostError> {
+        let mine = |rule: &PermissionRule| names.contains(&rule.tool);
+        let named: Vec<PermissionRule> = rules.iter().filter(|rule| mine(rule)).cloned().collect();
+        if let Some(rule) = named.iter().find(|rule| rule.pattern.is_some()) {
+            let key = format!("{}({})", rule.tool, rule.pattern.as_deref().unwrap_or_default());
+            return Err(HostError::Permission { tool: rule.tool.clone(), key, origin: rule.origin.clone() });
+        }
+        rules.retain(|rule| !mine(rule) || builtin(&rule.tool));
+        let any = rules.iter().filter(|rule| rule.tool == "*").max_by_key(|rule| rule.mode);
+        Ok(Self { named, any: any.cloned() })
+    }
+
+    fn of(&self, tool: &str) -> Option<&PermissionRule> {
+        let named = self.named.iter().filter(|rule| rule.tool == tool).max_by_key(|rule| rule.mode);
+        named.or(self.any.as_ref())
+    }
 }
 
 impl Decisions {
@@ -30,54 +61,63 @@ impl Decisions {
         names: &[String],
         builtin: impl Fn(&str) -> bool,
     ) -> Result<Self, HostError> {
-        let mine = |rule: &PermissionRule| names.contains(&rule.tool);
-        let named: Vec<PermissionRule> = settings.permissions.iter().filter(|rule| mine(rule)).cloned().collect();
-        if let Some(rule) = named.iter().find(|rule| rule.pattern.is_some()) {
-            let key = format!("{}({})", rule.tool, rule.pattern.as_deref().unwrap_or_default());
-            return Err(HostError::Permission { tool: rule.tool.clone(), key, origin: rule.origin.clone() });
-        }
-        settings.permissions.retain(|rule| !mine(rule) || builtin(&rule.tool));
-        let any = settings.permissions.iter().filter(|rule| rule.tool == "*").max_by_key(|rule| rule.mode);
-        Ok(Self { named, any: any.cloned() })
+        let own = Named::take(&mut settings.permissions, names, &builtin)?;
+        let ceiling = Named::take(&mut settings.ceiling, names, &builtin)?;
+        Ok(Self { own, ceiling })
     }
 
-    /// The permission of a call: the operator's word where there is one, but never against a denial of the tool itself.
+    /// The permission of a call: the operator's word where there is one, but never against a denial of the tool itself, and never beyond
+    /// the ceiling.
     pub(crate) fn decide(&self, tool: &str, own: Permission) -> Permission {
-        let named = self.named.iter().filter(|rule| rule.tool == tool).max_by_key(|rule| rule.mode);
-        let Some(rule) = named.or(self.any.as_ref()) else { return own };
-        if let Permission::Deny { .. } = own {
-            return own;
-        }
-        let set = format!("the permission `{}` ({})", rule.tool, rule.origin);
-        match rule.mode {
-            PermissionMode::Allow => Permission::Allow,
-            PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
-            PermissionMode::Deny => {
-                let change = "the operator can set it to \"ask\" or \"allow\"";
-                Permission::Deny { reason: format!("`{tool}` is denied here by {set}; {change}") }
-            }
-        }
+        let change = "; the operator can set it to \"ask\" or \"allow\"";
+        let decided = match (self.own.of(tool), own) {
+            (None, own) | (Some(_), own @ Permission::Deny { .. }) => own,
+            (Some(rule), _) => of_rule(tool, rule, change),
+        };
+        self.above(tool).stricter(decided)
+    }
+
+    /// What a person can allow for the rest of a session, where the tool offers `own`.
+    pub(crate) fn always(&self, tool: &str, own: Option<String>) -> Option<String> {
+        own.filter(|_| self.above(tool) == Permission::Allow)
+    }
+
+    fn above(&self, tool: &str) -> Permission {
+        self.ceiling.of(tool).map_or(Permission::Allow, |rule| of_rule(tool, rule, ""))
+    }
+}
+
+fn of_rule(tool: &str, rule: &PermissionRule, change: &str) -> Permission {
+    let set = format!("the permission `{}` ({})", rule.tool, rule.origin);
+    match rule.mode {
+        PermissionMode::Allow => Permission::Allow,
+        PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
+        PermissionMode::Deny => Permission::Deny { reason: format!("`{tool}` is denied here by {set}{change}") },
     }
 }
 
 /// Takes the permissions of tools that the session does not have out of `settings`, and returns a warning for each: the tool can
-/// be one that an embedder gives to other sessions.
+/// be one that an embedder gives to other sessions. Those of `ceiling`, for all hosts of the machine, are expected to name such tools.
 ///
 /// # Errors
 /// A name is similar to that of a tool. It is taken for a misspelling, which would leave the tool without its permission.
 pub(crate) fn take_absent(
     settings: &mut ToolSettings,
     own: &[String],
-    operator: &Operator,
+    (operator, ceiling): (&[config::PermissionRule], &[config::PermissionRule]),
 ) -> Result<Vec<Diagnostic>, Diagnostics> {
     let is_known = |rule: &PermissionRule| rule.tool == "*" || tools::is_builtin(&rule.tool);
-    let found: Vec<Diagnostic> =
-        settings.permissions.iter().filter(|rule| !is_known(rule)).map(|rule| absent(rule, own, operator)).collect();
+    let found = |rules: &[PermissionRule], written: &[config::PermissionRule]| -> Vec<Diagnostic> {
+        rules.iter().filter(|rule| !is_known(rule)).map(|rule| absent(rule, own, written)).collect()
+    };
+    let mut all = found(&settings.permissions, operator);
+    all.extend(found(&settings.ceiling, ceiling).into_iter().filter(Diagnostic::is_error));
     settings.permissions.retain(is_known);
-    if found.iter().any(Diagnostic::is_error) { Err(Diagnostics(found)) } else { Ok(found) }
+    settings.ceiling.retain(is_known);
+    if all.iter().any(Diagnostic::is_error) { Err(Diagnostics(all)) } else { Ok(all) }
 }
 
-fn absent(rule: &PermissionRule, own: &[String], operator: &Operator) -> Diagnostic {
+fn absent(rule: &PermissionRule, own: &[String], written: &[config::PermissionRule]) -> Diagnostic {
     let builtin: Vec<&str> = tools::builtin_names().collect();
     let known = [own.iter().map(String::as_str).collect(), builtin, vec![rules::READ_RULE, SPAWN_AGENT]].concat();
     let message = format!("the permission `{}` is for a tool that is not offered here ({})", rule.tool, rule.origin);
@@ -90,7 +130,7 @@ fn absent(rule: &PermissionRule, own: &[String], operator: &Operator) -> Diagnos
         }
     };
     let same = |one: &&config::PermissionRule| (&one.tool, &one.pattern) == (&rule.tool, &rule.pattern);
-    match operator.tools.permissions.iter().find(same).and_then(|written| written.place.clone()) {
+    match written.iter().find(same).and_then(|written| written.place.clone()) {
         Some(place) => found.at(place, ""),
         None => found,
     }
@@ -180,7 +220,7 @@ impl PreparedCall for Decided<'_> {
     }
 
     fn always(&self) -> Option<String> {
-        self.call.always()
+        self.decisions.always(self.name, self.call.always())
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

@@ -75,6 +75,7 @@ fn parse(text: &str) -> Result<Builtin, String> {
 pub(crate) struct Guards {
     /// Components of a path relative to the workspace, as compared; and the reason.
     more: Vec<(Vec<String>, String)>,
+    is_off: bool,
 }
 
 /// Why a path is guarded.
@@ -105,11 +106,17 @@ impl Guards {
             // The workspace itself would guard everything.
             (relative != ".").then(|| (components(&relative), one.reason.clone()))
         };
-        Self { more: more.iter().filter_map(inside).collect() }
+        Self { more: more.iter().filter_map(inside).collect(), is_off: false }
+    }
+
+    /// No path is guarded.
+    pub(crate) fn none() -> Self {
+        Self { is_off: true, ..Self::default() }
     }
 
     /// Why one of the forms of a path is guarded; `None` where none is.
     pub(crate) fn find(&self, forms: &[String]) -> Option<Hit> {
+        let forms = if self.is_off { &[] } else { forms };
         forms.iter().find_map(|form| self.find_one(&components(form)))
     }
 

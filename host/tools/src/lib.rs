@@ -11,6 +11,7 @@
 mod arguments;
 mod blocking;
 mod builtin;
+mod ceiling;
 mod change;
 mod command;
 mod disk;
@@ -31,6 +32,7 @@ use turn::ports::{Files, PreparedCall, Terminals, Tools};
 
 use builtin::Builtin;
 pub use builtin::{CommandVariables, looks_secret};
+use ceiling::Permissions;
 pub use disk::DiskFiles;
 pub use guard::GuardedPath;
 use guard::Guards;
@@ -45,6 +47,8 @@ pub struct ToolSettings {
     /// Who may run what; what no entry is about follows the tool's own default: tools that only read are allowed,
     /// `write_file`, `edit_file` and `shell` ask.
     pub permissions: Vec<PermissionRule>,
+    /// The most that calls are permitted, whatever `permissions` say and a person answers: `ask` asks about each call. `allow` decides nothing.
+    pub ceiling: Vec<PermissionRule>,
     /// How long a command of `shell` may run.
     pub shell_timeout: Duration,
     /// Bytes of a command's output that are kept: half from its beginning, half from its end.
@@ -62,6 +66,7 @@ impl Default for ToolSettings {
     fn default() -> Self {
         Self {
             permissions: Vec::new(),
+            ceiling: Vec::new(),
             shell_timeout: Duration::from_secs(120),
             shell_output_bytes: 64 << 10,
             shell_env: Vec::new(),
@@ -133,7 +138,7 @@ pub fn is_builtin(name: &str) -> bool {
 #[derive(Debug)]
 struct Shared {
     workspace: Workspace,
-    policy: Policy,
+    policy: Permissions,
     settings: ToolSettings,
 }
 
@@ -147,6 +152,7 @@ impl BuiltinTools {
         let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };
         let workspace = Workspace::open(path).map_err(failed)?;
         let policy = Policy::new(&settings.permissions, Guards::new(&workspace, &settings.guarded))?;
+        let policy = Permissions::new(policy, &settings.ceiling)?;
         let shared = Arc::new(Shared { workspace, policy, settings });
         Ok(Self { shared, files: Arc::new(DiskFiles), terminals: None })
     }

@@ -44,6 +44,9 @@ impl PermissionRule {
     }
 }
 
+/// Who can change a denial, at the end of its reason.
+pub(crate) const CHANGE: &str = "; the operator can set it to \"ask\" or \"allow\"";
+
 /// Bytes of a path or command that a person can allow for the rest of a session: longer ones are not read to their end.
 const MAX_ALWAYS: usize = 300;
 
@@ -231,8 +234,7 @@ fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
         PermissionMode::Allow => Permission::Allow,
         PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
         PermissionMode::Deny => {
-            let change = "the operator can set it to \"ask\" or \"allow\"";
-            Permission::Deny { reason: format!("`{}` is denied here by {set}; {change}", tool.name()) }
+            Permission::Deny { reason: format!("`{}` is denied here by {set}{CHANGE}", tool.name()) }
         }
     }
 }

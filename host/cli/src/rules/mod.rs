@@ -20,7 +20,7 @@ use crate::{open, say};
 
 /// Runs one of the commands. Their work is the disk's and the processor's, so it goes on a thread of its own.
 pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, Failure> {
-    let operator = open::operator(common)?;
+    let operator = open::under_policy(open::operator(common)?)?;
     let workspace = common.workspace.clone();
     let work = move || {
         let tools = tidegate::tool_specs(&operator, &workspace)?;

@@ -8,13 +8,19 @@ use super::has_turns;
 use crate::args::Command;
 use crate::say;
 
+/// Whether the policy of the machine permits an endpoint.
+fn permits(url: &str) -> Result<(), String> {
+    let policy = tidegate::machine_policy().map_err(|found| found.in_one_line())?;
+    policy.map_or(Ok(()), |policy| policy.check_address("telemetry", url)).map_err(|found| found.in_one_line())
+}
+
 /// The export, where one is asked for.
 pub(crate) struct Export(Option<Telemetry>);
 
 impl Export {
     /// Begins to export if the command runs turns. Called inside of the runtime.
     pub(crate) fn start(command: &Command) -> Self {
-        let telemetry = if has_turns(command) { Telemetry::from_env() } else { Ok(None) };
+        let telemetry = if has_turns(command) { Telemetry::from_env_to(&permits) } else { Ok(None) };
         Self(telemetry.unwrap_or_else(|error| {
             say::note(format_args!("warning: nothing is exported to OpenTelemetry: {error}"));
             None

@@ -9,6 +9,7 @@ mod clients;
 mod dialogs;
 mod editor;
 mod model;
+mod policy;
 mod retracted;
 mod schema;
 mod stdio;

@@ -9,6 +9,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
+pub(crate) mod machine;
 pub(crate) mod pty;
 pub(crate) mod script;
 pub(crate) mod tmux;

@@ -30,6 +30,8 @@ pub struct RuleFolder {
     pub asked: Option<Location>,
     /// The host must not run without it, nor without any of its rules.
     pub required: bool,
+    /// The policy of the machine requires it.
+    pub by_policy: bool,
 }
 
 impl RuleFolder {
@@ -123,8 +125,8 @@ impl Known {
     /// Whether it is this folder, with the same demands.
     pub(super) fn is(&self, folder: &RuleFolder, demands: &Demands) -> bool {
         let same = |own: &RuleFolder| {
-            (&own.layer, &own.path, &own.fence, own.required)
-                == (&folder.layer, &folder.path, &folder.fence, folder.required)
+            (&own.layer, &own.path, &own.fence, own.required, own.by_policy)
+                == (&folder.layer, &folder.path, &folder.fence, folder.required, folder.by_policy)
         };
         same(&self.folder) && *self.demands == *demands
     }
@@ -313,7 +315,7 @@ fn entry(
         Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
     };
     if let Some(rule) = read.rule.as_mut().filter(|_| folder.required) {
-        rule.required = Requirement::Operator;
+        rule.required = if folder.by_policy { Requirement::Policy } else { Requirement::Operator };
     }
     let demanded = demands::is_demanded(folder, demands, &read, text.as_deref().ok());
     let kept = good.filter(|good| match &read.rule {

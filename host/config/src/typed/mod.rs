@@ -9,6 +9,7 @@ mod errors;
 mod events;
 mod manifest;
 mod operator;
+mod policy;
 mod rules;
 mod thread_limits;
 
@@ -25,5 +26,6 @@ pub(crate) use operator::{
     CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile, ToolsFile,
     TranscriptFile, TurnFile,
 };
+pub(crate) use policy::MachinePolicyFile;
 pub(crate) use rules::RulesFile;
 pub(crate) use thread_limits::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};

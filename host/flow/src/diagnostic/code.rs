@@ -57,6 +57,8 @@ codes! {
         "A file cannot be read, or is larger than the limit."
     ConfigUntrusted "config-untrusted"
         "The `tidegate.toml` of the workspace asks for more than a project decides, and the user has not trusted it as it is now."
+    ConfigPolicy "config-policy"
+        "The policy of this machine does not permit an address or a variable, or contradicts itself."
     ConfigHeader "config-header"
         "A header under `[provider]` has an invalid name or value, or is set by the program."
     ConfigSyntax "config-syntax"

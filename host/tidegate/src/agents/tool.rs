@@ -146,7 +146,7 @@ impl PreparedCall for Spawn<'_> {
     fn always(&self) -> Option<String> {
         let (agent, _) = self.wanted.as_ref().ok()?;
         let model = agent.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
-        Some(format!("{SPAWN_AGENT}({}{model})", agent.name))
+        self.tool.decisions.always(SPAWN_AGENT, Some(format!("{SPAWN_AGENT}({}{model})", agent.name)))
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

@@ -1,0 +1,99 @@
+//! The policy of the machine, `/etc/tidegate/policy.toml`, in front of the program as it is shipped.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::process::{Output, Stdio};
+
+use support::machine::under;
+use support::{Place, Say, code, err, out, recording};
+
+const FILE: &str = "/etc/tidegate/policy.toml";
+
+/// A workspace whose settings allow everything, and whose model writes a file.
+fn place() -> Place {
+    let place = Place::new();
+    let arguments = serde_json::json!({"path": "made.txt", "content": "x"}).to_string();
+    let answers: [&[Say<'_>]; 2] = [&[Say::Call("write_file", &arguments)], &[Say::Text("Done.")]];
+    place.write("answers.jsonl", &recording(&answers));
+    let provider = "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n";
+    place.write("tidegate.toml", &format!("{provider}[tools.permission]\n\"*\" = \"allow\"\n"));
+    place.write(
+        "other/tidegate.toml",
+        &format!("{}[tools.permission]\nwrite_file = \"allow\"\n", provider.replace("answers", "../answers")),
+    );
+    place
+}
+
+fn run(place: &Place, policy: &str, arguments: &[&str]) -> Output {
+    let mut command = under(policy, &place.command(arguments));
+    // Variables of the user name other places for other files, and none for this one.
+    command.env("TIDEGATE_POLICY", "none").env("HOME", place.path("home")).env("XDG_CONFIG_DIRS", place.path("home"));
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn nothing_that_the_user_or_a_workspace_says_permits_more() {
+    let ways: [&[&str]; 6] = [
+        &["run", "Go."],
+        &["run", "Go.", "--permission", "write_file=allow"],
+        &["run", "Go.", "--permission", "*=allow", "--permission", "write_file(**)=allow"],
+        &["--config", "other/tidegate.toml", "run", "Go."],
+        &["run", "Go.", "--output", "stream-json"],
+        &["run", "Go.", "--no-transcript"],
+    ];
+    for arguments in ways {
+        let place = place();
+        let ran = run(&place, "[tools.permission]\nwrite_file = \"deny\"\n", arguments);
+        let said = format!("{}{}", out(&ran), err(&ran));
+        assert!(!place.path("made.txt").exists(), "{arguments:?}: {said}");
+        assert!(
+            said.contains("policy of this machine") && said.contains(&format!("{FILE}:2")),
+            "{arguments:?}: {said}"
+        );
+    }
+    // Without an entry about the tool it is the operator's decision.
+    let place = place();
+    let ran = run(&place, "[tools.permission]\nshell = \"deny\"\n", ways[0]);
+    assert!(code(&ran) == 0 && place.path("made.txt").exists(), "{}", err(&ran));
+}
+
+#[test]
+fn flags_for_addresses_and_keys_are_under_the_policy_and_doctor_says_so() {
+    let place = place();
+    place.write("tidegate.toml", "");
+    let policy = "addresses = [\"https://api.anthropic.com\"]\nkey_env = [\"ANTHROPIC_API_KEY\"]\n";
+    let to = |url: &'static str, key: &'static str| {
+        ["--provider", "openai-chat", "--model", "m", "--base-url", url, "--api-key-env", key]
+    };
+    for (flags, refused) in [
+        (to("http://127.0.0.1:9", ""), "http://127.0.0.1:9 for the provider"),
+        (to("https://api.anthropic.com", "HOME"), "the variable HOME for `api_key_env`"),
+    ] {
+        for command in [&["run", "Go."][..], &["doctor"]] {
+            let ran = run(&place, policy, &[command, &flags].concat());
+            let said = format!("{}{}", out(&ran), err(&ran));
+            assert!(code(&ran) != 0 && said.contains(refused) && said.contains(FILE), "{command:?} {flags:?}: {said}");
+        }
+    }
+    let checked = run(&place, policy, &["doctor"]);
+    let line = format!("policy: {FILE}: addresses: https://api.anthropic.com; variables of keys: ANTHROPIC_API_KEY");
+    assert!(out(&checked).contains(&line), "{}", out(&checked));
+}
+
+#[test]
+fn nothing_runs_under_a_policy_that_is_wrong() {
+    let place = place();
+    let commands: [&[&str]; 5] =
+        [&["run", "Go."], &["doctor"], &["plugin", "list"], &["rules", "list"], &["explain", "--prompt", "Go."]];
+    for arguments in commands {
+        let ran = run(&place, "[permission]\nwrite_file = \"deny\"\n", arguments);
+        let said = format!("{}{}", out(&ran), err(&ran));
+        assert!(
+            code(&ran) != 0 && said.contains("unknown key `permission`") && said.contains(FILE),
+            "{arguments:?}: {said}"
+        );
+        assert!(!place.path("made.txt").exists(), "{arguments:?}");
+    }
+}
