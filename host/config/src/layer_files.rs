@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::{Code, Diagnostic, Diagnostics, SourceFile, presence};
 
 /// The folder of a workspace with the files of Tidegate.
 const PROJECT_FOLDER: &str = ".tidegate";
@@ -37,7 +37,7 @@ pub(crate) fn project_file(workspace: &Path, names: &[&str]) -> Result<Option<Pa
 pub(crate) fn file_in(workspace: &Path, folder: &str, names: &[&str]) -> Result<Option<PathBuf>, Diagnostics> {
     let Some(file) = find(&workspace.join(folder), names)? else { return Ok(None) };
     let is_inside = file.canonicalize().and_then(|file| Ok(file.starts_with(workspace.canonicalize()?)));
-    if is_inside.unwrap_or_default() {
+    if is_inside.map_err(|error| unreadable(&file, &error))? {
         return Ok(Some(file));
     }
     let message = format!("cannot read `{}`: it leads out of the workspace", file.display());
@@ -53,13 +53,26 @@ pub(crate) fn read(user: Option<&Path>, workspace: &Path, names: &[&str]) -> Res
     files.into_iter().flatten().map(|file| crate::read(&file, "check who is allowed to read it")).collect()
 }
 
+/// The file that is there, whatever it is; only what is absent is not.
 fn find(folder: &Path, names: &[&str]) -> Result<Option<PathBuf>, Diagnostics> {
-    let there = |name: &&&str| folder.join(name).symlink_metadata().is_ok();
-    match names.iter().filter(there).collect::<Vec<_>>().as_slice() {
+    let mut found = Vec::new();
+    for name in names {
+        let file = folder.join(name);
+        if presence::is_there(&file).map_err(|error| unreadable(&file, &error))? {
+            found.push(*name);
+        }
+    }
+    match found.as_slice() {
         [one, other, ..] => {
             let message = format!("`{}` contains both `{one}` and `{other}`", folder.display());
             Err(Diagnostic::error(Code::ConfigDuplicate, message).help("remove one of them").into())
         }
         found => Ok(found.first().map(|name| folder.join(name))),
     }
+}
+
+/// The error about a file that is there, or of which that cannot be found out.
+pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Diagnostics {
+    let message = format!("cannot read `{}`: {error}", file.display());
+    Diagnostic::error(Code::ConfigUnreadable, message).help("make it readable, or remove it").into()
 }

@@ -74,6 +74,8 @@ pub use operator_files::{FoundFiles, OperatorFiles};
 pub use operator_layers::{Layer, LayerKind};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};
+pub use policy::Policy;
+pub use presence::is_there;
 pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FileStamp, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles,

@@ -93,7 +93,7 @@ impl FoundFiles {
         file: PathBuf,
         read: impl Fn(&Path) -> Result<Arc<SourceFile>, Diagnostics>,
     ) -> Result<(), Diagnostics> {
-        let is_there = presence::is_there(&file).map_err(|error| unreadable(&file, &error))?;
+        let is_there = presence::is_there(&file).map_err(|error| layer_files::unreadable(&file, &error))?;
         if is_there {
             self.layers.push(Layer { kind, source: read(&file)? });
         } else {
@@ -121,11 +121,6 @@ fn of_workspace(workspace: &Path, file: &Path) -> Result<Arc<SourceFile>, Diagno
             let help = "replace the link by the file itself, or name the file with `--config`";
             Err(Diagnostic::error(Code::ConfigUnreadable, message).help(help).into())
         }
-        Err(error) => Err(unreadable(file, &error)),
+        Err(error) => Err(layer_files::unreadable(file, &error)),
     }
-}
-
-fn unreadable(file: &Path, error: &std::io::Error) -> Diagnostics {
-    let message = format!("cannot read `{}`: {error}", file.display());
-    Diagnostic::error(Code::ConfigUnreadable, message).help("make it readable, or remove it").into()
 }

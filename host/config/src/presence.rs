@@ -7,7 +7,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It cannot be found out, or a folder above is a link that leads nowhere.
-pub(crate) fn is_there(path: &Path) -> Result<bool> {
+pub fn is_there(path: &Path) -> Result<bool> {
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => dangling(path).map_or(Ok(false), Err),

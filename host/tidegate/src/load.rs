@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use config::agents::Agents;
 use config::rule_sources::{self, Sources};
 use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
-use flow::{Diagnostic, Permission, PluginId, ToolSpec};
+use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
 use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
@@ -348,7 +348,18 @@ pub(crate) fn component(
 /// A missing component is the first error that an author meets: the error states how to build it.
 fn missing_component(plugin: &ConfiguredPlugin) -> Result<(), HostError> {
     let manifest = &plugin.manifest;
-    let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };
+    let Some(component) = &manifest.component else { return Ok(()) };
+    if config::is_there(component).unwrap_or(true) {
+        let cause = match component.metadata() {
+            Ok(about) if about.is_file() => return Ok(()),
+            // Reading a pipe waits for somebody who writes.
+            Ok(_) => "it is not a file".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let message = format!("cannot read the component `{}`: {cause}", component.display());
+        let error = Diagnostic::error(Code::ConfigUnreadable, message).about_plugin(&manifest.id);
+        return Err(Diagnostics(vec![error.help("make it readable, or build it again")]).into());
+    }
     Err(HostError::ComponentMissing {
         plugin: manifest.id.clone(),
         component: component.clone(),

@@ -1,28 +1,27 @@
 //! A folder of agent files.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::{Agent, AgentLayer, Agents, MAX_AGENT_BYTES, MAX_AGENTS};
-use crate::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::{Code, Diagnostic, Diagnostics, SourceFile, presence};
 
 /// Reads the agents of a folder, which need not exist. `fence`: the files must be in this folder once links are resolved, so that a project
 /// cannot have files of this machine sent to a model.
 pub(super) fn read(folder: &Path, fence: Option<&Path>, layer: AgentLayer) -> Agents {
     let mut agents = Agents::default();
-    let names = match names(folder) {
-        Ok(names) => names,
-        Err(error) if error.kind() == ErrorKind::NotFound => return agents,
-        Err(error) => {
-            let message = format!("cannot read the folder of agents `{}`: {error}", folder.display());
-            agents
-                .found
-                .push(Diagnostic::error(Code::ConfigUnreadable, message).help("make it readable, or remove it"));
-            return agents;
-        }
-    };
+    let names =
+        match presence::is_there(folder).and_then(|is_there| if is_there { names(folder) } else { Ok(Vec::new()) }) {
+            Ok(names) => names,
+            Err(error) => {
+                let message = format!("cannot read the folder of agents `{}`: {error}", folder.display());
+                agents
+                    .found
+                    .push(Diagnostic::error(Code::ConfigUnreadable, message).help("make it readable, or remove it"));
+                return agents;
+            }
+        };
     if names.len() > MAX_AGENTS {
         let message = format!(
             "the folder `{}` has {} agent files, more than the limit of {MAX_AGENTS}",
@@ -67,15 +66,13 @@ fn names(folder: &Path) -> std::io::Result<Vec<OsString>> {
 }
 
 fn text(path: &Path, fence: Option<&Path>) -> Result<Arc<SourceFile>, Diagnostics> {
-    let is_inside = fence.is_none_or(|fence| {
-        let inside = path.canonicalize().and_then(|file| Ok(file.starts_with(fence.canonicalize()?)));
-        inside.unwrap_or_default()
-    });
     let refuse = |cause: String, help: &str| {
         let message = format!("cannot read the agent file `{}`: {cause}", path.display());
         Diagnostics::from(Diagnostic::error(Code::ConfigUnreadable, message).help(help))
     };
-    if !is_inside {
+    let is_inside = |fence: &Path| Ok(path.canonicalize()?.starts_with(fence.canonicalize()?));
+    let is_inside = fence.map_or(Ok(true), is_inside);
+    if !is_inside.map_err(|error: std::io::Error| refuse(error.to_string(), "make it readable, or remove it"))? {
         return Err(refuse("it leads out of the workspace".to_owned(), "replace the link by the file itself"));
     }
     if path.metadata().is_ok_and(|found| found.len() > MAX_AGENT_BYTES) {

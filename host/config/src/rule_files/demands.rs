@@ -27,11 +27,18 @@ impl Demands {
     }
 }
 
-/// Whether the operator or a file itself demands that it gives its rule as written.
-pub(super) fn is_demanded(folder: &RuleFolder, demands: &Demands, read: &RuleFile, text: Option<&str>) -> bool {
-    let asks = match &read.rule {
-        Some(rule) => is_required(rule),
-        None => text.is_some_and(rules::asks_to_be_required),
+/// Whether the operator or a file itself demands that it gives its rule as written. What cannot be read can be a rule that is required;
+/// what leads out of the workspace is none, whatever it says.
+pub(super) fn is_demanded(
+    folder: &RuleFolder,
+    demands: &Demands,
+    read: &RuleFile,
+    text: Result<&str, &Diagnostic>,
+) -> bool {
+    let asks = match (&read.rule, text) {
+        (Some(rule), _) => is_required(rule),
+        (None, Ok(text)) => rules::asks_to_be_required(text),
+        (None, Err(why)) => why.code != Code::RuleFileOutside,
     };
     folder.required || demands.all || asks
 }
@@ -68,12 +75,14 @@ impl Entry {
 impl Known {
     /// Why the host must not run, as far as this folder is concerned.
     pub(super) fn unmet(&self) -> impl Iterator<Item = Diagnostic> {
-        let of_folder = if self.folder.required { self.unmet_folder() } else { Vec::new() };
+        // A folder that cannot be read can have rules that are required.
+        let is_unread = self.state == FolderState::Unreadable;
+        let of_folder = if self.folder.required || is_unread { self.unmet_folder() } else { Vec::new() };
         let broken = self.files.values().filter(|entry| entry.demanded && entry.is_broken());
         of_folder.into_iter().chain(broken.flat_map(Entry::errors).cloned()).chain(self.lost.values().cloned())
     }
 
-    /// A required folder that cannot be read was read before: its rules are still in force.
+    /// Of a folder that was read before and cannot be read now, the rules are still in force.
     fn unmet_folder(&self) -> Vec<Diagnostic> {
         let about = self.about_folder().filter(|one| one.is_error()).cloned();
         match self.state {

@@ -13,7 +13,7 @@ use super::demands::{self, Demands};
 use super::file::{RuleFile, is_about_rules, text_of};
 use super::listing::Listing;
 use super::stamp::FileStamp;
-use crate::{Code, Diagnostic, Location, SourceFile};
+use crate::{Code, Diagnostic, Location, SourceFile, presence};
 
 /// A folder with rule files.
 #[derive(Clone, Debug)]
@@ -163,7 +163,11 @@ impl Known {
                 }
                 Err(error) => self.fail(error, "make it readable"),
             },
-            Err(error) if error.kind() == ErrorKind::NotFound => self.leave(FolderState::Absent),
+            Err(error) if error.kind() == ErrorKind::NotFound => match presence::is_there(&self.at) {
+                Ok(false) => self.leave(FolderState::Absent),
+                Ok(true) => self.fail("it is a link that leads nowhere", "correct the link, or remove it"),
+                Err(error) => self.fail(error, "correct the link, or remove it"),
+            },
             Err(error) => self.fail(error, "make it readable"),
         }
         // A folder that cannot be read keeps its rules: that it broke is not what the operator decided.
@@ -317,7 +321,7 @@ fn entry(
     if let Some(rule) = read.rule.as_mut().filter(|_| folder.required) {
         rule.required = if folder.by_policy { Requirement::Policy } else { Requirement::Operator };
     }
-    let demanded = demands::is_demanded(folder, demands, &read, text.as_deref().ok());
+    let demanded = demands::is_demanded(folder, demands, &read, text.as_deref().map_err(|one| &**one));
     let kept = good.filter(|good| match &read.rule {
         None => true,
         // Of a rule that is required no part is lost by an edit.

@@ -108,11 +108,8 @@ impl TrustStore {
     /// The record cannot be removed.
     pub fn revoke(&self, workspace: &Path) -> Result<bool, TrustError> {
         let (_, file) = self.file(workspace)?;
-        match fs::remove_file(&file) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(cause) => Err(TrustError::Record { path: file, cause }),
-        }
+        let remove = || if config::is_there(&file)? { fs::remove_file(&file).map(|()| true) } else { Ok(false) };
+        remove().map_err(|cause| TrustError::Record { path: file.clone(), cause })
     }
 
     /// All decisions, sorted by workspace, and what cannot be read.
@@ -121,11 +118,11 @@ impl TrustStore {
     /// The folder cannot be read.
     pub fn list(&self) -> Result<(Vec<TrustRecord>, Vec<TrustError>), TrustError> {
         let folder = self.folder.as_ref().ok_or(TrustError::NoFolder)?;
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
-            Err(cause) => return Err(TrustError::Record { path: folder.clone(), cause }),
-        };
+        let wrong = |cause| TrustError::Record { path: folder.clone(), cause };
+        if !config::is_there(folder).map_err(wrong)? {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let entries = fs::read_dir(folder).map_err(wrong)?;
         let (mut records, mut problems) = (Vec::new(), Vec::new());
         for entry in entries {
             let read = match entry {
@@ -178,11 +175,10 @@ fn would_be(folder: &Path) -> PathBuf {
 /// Reads a record; `None`: there is none. A link is not followed: this program writes none.
 fn read(file: &Path) -> Result<Option<TrustRecord>, TrustError> {
     let wrong = |cause| TrustError::Record { path: file.to_owned(), cause };
-    let about = match file.symlink_metadata() {
-        Ok(about) => about,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(wrong(cause)),
-    };
+    if !config::is_there(file).map_err(wrong)? {
+        return Ok(None);
+    }
+    let about = file.symlink_metadata().map_err(wrong)?;
     if !about.is_file() {
         return Err(wrong(io::Error::other("it is not a file")));
     }
