@@ -1,6 +1,7 @@
-//! Keeps secrets off the screen: keys, tokens and passwords in what the model writes, its reasoning included.
+//! Keeps secrets off the screen: keys, tokens and passwords in what the model writes, its reasoning included, in its calls of tools, in
+//! their results, and in the questions about them.
 //!
-//! What a secret looks like is known to `tidegate-secrets`, the one list that the host has too. The unit is the line, so that the answer
+//! What a secret looks like is known to `tidegate-secrets`, the one list that the host has too. The unit of the answer is the line, so that it
 //! still streams; for what spans lines (a private key, a table with a column of passwords, a name whose value is on the next line) the
 //! plugin keeps, in state, what the lines before have told.
 
@@ -12,6 +13,8 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use tidegate_sdk::prelude::*;
 use tidegate_secrets::{Found, Lines, PRIVATE_KEY};
+
+mod tools;
 
 /// State: how many secrets of each kind were redacted in this session.
 const COUNTS: &str = "counts";
@@ -121,28 +124,29 @@ impl OnPlainText for RedactSecrets {
             TextStream::Thinking => self.thinking.take(LINES_THINKING, text, place)?,
             _ => self.answer.take(LINES, text, place)?,
         };
-        self.redact(text, found)
+        let mut kinds = Vec::new();
+        let redacted = self.redacted(text, found, &mut kinds);
+        count(&kinds)?;
+        Ok(redacted.map_or(TextAnswer::Pass, TextAnswer::Replace))
     }
 }
 
 impl RedactSecrets {
-    fn redact(&self, text: &str, found: Vec<Found>) -> Result<TextAnswer> {
+    /// The line with markers in the place of these secrets and of what the operator's patterns find; `None` where there is nothing. Adds their
+    /// kinds.
+    fn redacted(&self, text: &str, found: Vec<Found>, kinds: &mut Vec<&'static str>) -> Option<String> {
         let spans = self.spans(text, found);
-        if spans.is_empty() {
-            return Ok(TextAnswer::Pass);
-        }
-        let mut shown = String::with_capacity(text.len());
-        let mut end = 0;
+        let (mut shown, mut end) = (String::with_capacity(text.len()), 0);
         for span in &spans {
             shown.push_str(&text[end..span.start]);
             if !span.continues {
-                shown.push_str(&self.shown(span.kind));
+                shown.push_str(&self.marker(span.kind));
+                kinds.push(span.kind);
             }
             end = span.end;
         }
         shown.push_str(&text[end..]);
-        count(spans.iter().filter(|span| !span.continues).map(|span| span.kind))?;
-        Ok(TextAnswer::Replace(shown))
+        (!spans.is_empty()).then_some(shown)
     }
 
     /// The secrets of a line, in order, none within or across another.
@@ -173,27 +177,26 @@ impl RedactSecrets {
         apart
     }
 
-    fn shown(&self, kind: &str) -> String {
+    fn marker(&self, kind: &str) -> String {
         self.replacement.replace("{kind}", kind)
     }
 }
 
 /// Adds to the session's counts, and tells the operator which kinds; never the secrets.
-fn count(kinds: impl Iterator<Item = &'static str>) -> Result<()> {
-    let kinds: Vec<&str> = kinds.collect();
+fn count(kinds: &[&'static str]) -> Result<()> {
     if kinds.is_empty() {
         return Ok(());
     }
     let mut counts: BTreeMap<String, u64> = state::get(COUNTS)?.unwrap_or_default();
-    for kind in &kinds {
+    for kind in kinds {
         *counts.entry((*kind).to_owned()).or_default() += 1;
     }
     state::set_with(COUNTS, &counts, state::Keep::Session)?;
-    log::info(format_args!("redacted: {}", kinds.join(", ")));
+    log::debug(format_args!("redacted: {}", kinds.join(", ")));
     Ok(())
 }
 
-tidegate_sdk::export!(RedactSecrets: OnPlainText);
+tidegate_sdk::export!(RedactSecrets: OnPlainText, OnToolCall, OnToolResult);
 
 #[cfg(test)]
 mod tests;

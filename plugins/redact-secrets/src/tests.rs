@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+use tidegate_sdk::Content;
 use tidegate_sdk::testing::{Answer, Harness};
 
 use super::*;
@@ -267,4 +269,89 @@ fn a_secret_that_a_tag_cuts_is_redacted_on_both_sides() {
         "key [redacted GitHub token]|| and more\n"
     );
     assert_eq!(shown(&["**Password:** ", "hunter2", " it is\n"]), "**Password:** |[redacted password]| it is\n");
+}
+
+#[test]
+fn a_call_with_a_secret_does_not_run_and_is_shown_without_it() {
+    let key = format!("ghp_{}", letters(36));
+    let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", letters(64));
+    for (arguments, shown) in [
+        (
+            json!({"command": format!("curl -H 'X: {key}' x")}),
+            json!({"command": "curl -H 'X: [redacted GitHub token]' x"}),
+        ),
+        (
+            json!({"command": "curl -u bob:hunter2 https://example.org"}),
+            json!({"command": "curl -u bob:[redacted password] https://example.org"}),
+        ),
+        // What the name of a member tells, and what is in a member of a member.
+        (json!({"path": "a", "password": "hunter2"}), json!({"path": "a", "password": "[redacted password]"})),
+        (
+            json!({"edits": [{"new": "API_KEY=a1B2c3D4e5F6g7\nx\n"}]}),
+            json!({"edits": [{"new": "API_KEY=[redacted key]\nx\n"}]}),
+        ),
+        (json!({"content": format!("Here:\n{pem}end\n")}), json!({"content": "Here:\n[redacted private key]\nend\n"})),
+        (json!({ key.as_str(): 1 }), json!({"[redacted GitHub token]": 1})),
+        (json!({"pin": 1, "password": 12345678}), json!({"pin": 1, "password": "[redacted password]"})),
+        (json!({"args": ["--password", "hunter2x"]}), json!({"args": ["--password", "[redacted password]"]})),
+    ] {
+        let answer = plugin().tool_call(&AskedCall::new("shell", &arguments)).expect("searched");
+        let CallAnswer::Deny { reason, shown: Some(own) } = answer else { panic!("{arguments}: {answer:?}") };
+        assert_eq!(serde_json::from_str::<Value>(&own).expect("JSON"), shown, "{arguments}");
+        assert!(reason.starts_with("the arguments contain a secret (") && !reason.contains("hunter2"), "{reason}");
+    }
+    for arguments in [
+        json!({"command": "cargo test --workspace"}),
+        json!({"path": "src/login.rs", "old_text": "password: String", "new_text": "password: Password"}),
+        json!({"pattern": "api_key|token", "path": "."}),
+        json!({"command": "curl -u \"$USER:$PASSWORD\" https://example.org"}),
+    ] {
+        let answer = plugin().tool_call(&AskedCall::new("shell", &arguments)).expect("searched");
+        assert_eq!(answer, CallAnswer::Pass, "{arguments}");
+    }
+}
+
+#[test]
+fn a_marker_that_is_no_json_takes_the_place_of_the_value() {
+    let mut harness = plugin().with_setting("replacement", "\"{kind}\"");
+    for (arguments, shown) in [
+        (json!({"a": {"password": "hunter2"}}), json!({"a": {"password": "\"password\""}})),
+        (json!({"a": ["--password", "hunter2x"]}), json!({"a": ["\"password\""]})),
+    ] {
+        let answer = harness.tool_call(&AskedCall::new("shell", &arguments)).expect("searched");
+        let CallAnswer::Deny { shown: Some(own), .. } = answer else { panic!("{answer:?}") };
+        assert_eq!(own, shown.to_string());
+    }
+}
+
+#[test]
+fn results_and_what_a_person_is_shown_have_no_secret() {
+    let mut harness = plugin();
+    let mut result = GivenResult::new("read_file", "1\tuser = bob\n2\tpassword = \"hunter2\"\n");
+    result.diff = Some("@@ -1 +1 @@\n-password = \"hunter2\"\n+password = \"Tr0ub4dor\"\n".into());
+    for stage in [ResultStage::Preview, ResultStage::Done] {
+        let is_done = stage == ResultStage::Done;
+        result.stage = stage;
+        let new = harness.tool_result(&result).expect("searched").replace.expect("redacted");
+        assert_eq!(new.content, [Content::Text("1\tuser = bob\n2\tpassword = \"[redacted password]\"\n".into())]);
+        let diff = "@@ -1 +1 @@\n-password = \"[redacted password]\"\n+password = \"[redacted password]\"\n";
+        assert_eq!(new.diff.as_deref(), Some(diff));
+        // What a person is asked about is not counted: it is in the result.
+        let counts: Option<BTreeMap<String, u64>> = harness.state(COUNTS);
+        assert_eq!(counts.and_then(|counts| counts.get("password").copied()), is_done.then_some(3));
+    }
+    let clean = GivenResult::new("shell", "test result: ok. 12 passed; token: none\n");
+    assert_eq!(plugin().tool_result(&clean).expect("searched"), ResultAnswer::pass());
+}
+
+#[test]
+fn the_corpus_is_redacted_in_results() {
+    let mut counts = corpus::Counts::default();
+    for case in corpus::cases(&folder()) {
+        let answer = plugin().tool_result(&GivenResult::new("shell", case.text.as_str())).expect("searched");
+        let new = answer.replace.map_or_else(Vec::new, |new| new.content);
+        let [Content::Text(shown)] = &new[..] else { panic!("{}: {new:?}", case.name) };
+        counts.add(&case, &unmarked(shown));
+    }
+    counts.check();
 }

@@ -94,7 +94,16 @@ fn what_is_random_and_no_secret_is_left_alone() {
     assert!(hits * 100_000 <= text.len(), "{hits} in {} bytes", text.len());
 }
 
-/// The files of this repository, and its pages alone, which are prose. Samples of secrets in tests count too.
+/// What has samples because it is about secrets: they are hits, and not false ones.
+const ABOUT_SECRETS: [&str; 5] = [
+    "host/providers/tests/masking.rs",
+    "plugins/redact-secrets/src/tests.rs",
+    "rules/builtin/secret-in-file.md",
+    "sdk/secrets/",
+    "tests/corpus/shell/variables.toml",
+];
+
+/// The files of this repository, and its pages alone, which are prose. Samples of secrets in other tests count too.
 #[test]
 fn this_repository_has_hardly_any() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -114,6 +123,9 @@ fn this_repository_has_hardly_any() {
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             let found = shown(&text).matches('§').count().saturating_sub(text.matches('§').count());
             let name = path.strip_prefix(&root).unwrap().display().to_string();
+            if ABOUT_SECRETS.iter().any(|about| name.starts_with(about)) {
+                continue;
+            }
             // The examples of rules, and the pages that tests compare with, have samples.
             if name.ends_with(".md") && !name.starts_with("rules/") && !name.starts_with("tests/corpus/") {
                 pages.add(&name, text.len(), found);
