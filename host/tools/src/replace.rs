@@ -63,7 +63,7 @@ fn moved(path: &Path, before: Option<&fs::Metadata>, content: &str) -> Result<()
             None => Trouble::Write(error),
         }
     };
-    let mut out = fs::File::create_new(&temporary).map_err(differs("its folder takes no other file"))?;
+    let mut out = create(&temporary, before.is_some()).map_err(differs("its folder takes no other file"))?;
     let written = (|| {
         out.write_all(content.as_bytes()).map_err(Trouble::Write)?;
         if let Some(before) = before {
@@ -76,6 +76,20 @@ fn moved(path: &Path, before: Option<&fs::Metadata>, content: &str) -> Result<()
         // The first failure is what matters; the leftover may not even exist.
         let _ = fs::remove_file(&temporary);
     })
+}
+
+/// Creates a file. One that replaces another can be read by nobody else until it has the permissions of that one, not even after this process
+/// was killed.
+fn create(path: &Path, is_private: bool) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if is_private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    options.open(path)
 }
 
 /// Gives a new file the owner and the attributes of the one that it replaces.

@@ -150,3 +150,30 @@ async fn a_file_that_cannot_be_written_whole_is_as_it_was() {
     }
     assert_eq!(fs::read_dir(world.path(".")).unwrap().count(), 3, "a temporary file was left");
 }
+
+/// A limit on the size of files ends the process while it writes.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_left_of_a_file_is_not_for_others() {
+    const TEST: &str = "what_is_left_of_a_file_is_not_for_others";
+    if let Some(tools) = prepared() {
+        let write = json!({"path": "one.txt", "content": long("new, and longer")});
+        let output = tools.prepare(&call("write_file", write)).run(&|_| {}).await;
+        panic!("not ended: {}", output.content);
+    }
+    let world = World::new();
+    world.file("one.txt", long("old"));
+    fs::set_permissions(world.path("one.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+    let command = format!("umask 022; ulimit -c 0; ulimit -f 60; exec \"$0\" --exact {TEST}");
+    let mut process = Command::new("env");
+    process.args(["--default-signal=XFSZ", "sh", "-c", &command]).arg(std::env::current_exe().unwrap());
+    let output = process.env("TIDEGATE_TEST_AGAIN", world.path("")).output().unwrap();
+    assert!(output.status.code().is_none(), "not ended by the signal: {output:?}");
+    let left: Vec<_> = fs::read_dir(world.path("")).unwrap().map(|entry| entry.unwrap()).collect();
+    let left: Vec<_> = left.iter().filter(|entry| entry.file_name() != "one.txt").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let about = left[0].metadata().unwrap();
+    assert!(about.len() > 0, "nothing was written");
+    assert_eq!(about.mode() & 0o777, 0o600);
+    assert_eq!(world.read("one.txt"), long("old"));
+}
