@@ -250,30 +250,6 @@ async fn a_folder_that_cannot_be_read_is_told() {
     std::fs::set_permissions(world.path("closed"), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The last file is one too many.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_search_ends_after_a_number_of_files_and_says_so() {
-    let world = World::new();
-    for folder in 0..5 {
-        world.file(&format!("{folder}/first"), "");
-        // Names of one file take no time to make; a file has a limited number of them.
-        for name in 1..40_000 {
-            std::fs::hard_link(world.path(&format!("{folder}/first")), world.path(&format!("{folder}/{name}")))
-                .unwrap();
-        }
-    }
-    let both = async || {
-        let grep = world.fine("grep", json!({"pattern": "needle"})).await;
-        (grep, world.fine("find", json!({"pattern": "z.txt"})).await)
-    };
-    let none = ("[no line matches `needle`]".to_owned(), "[no file matches `z.txt`]".to_owned());
-    assert_eq!(both().await, none, "all of 200,000 files");
-    world.file("z.txt", "needle\n");
-    let stopped = "[stopped after 200000 files; narrow the path]";
-    assert_eq!(both().await, (format!("{}\n{stopped}", none.0), format!("{}\n{stopped}", none.1)));
-}
-
 /// A number only where it is true: a search knows its files, and reports every tenth of many.
 #[tokio::test]
 async fn a_search_through_many_files_reports_how_much_is_done() {

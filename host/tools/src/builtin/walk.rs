@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::blocking::Access;
 
 /// The maximum number of places that one walk visits.
-pub(crate) const MAX_FILES: usize = 200_000;
+pub(crate) const MAX_FILES: usize = if cfg!(test) { 200 } else { 200_000 };
 
 /// What a walk comes to, other than folders.
 pub(crate) enum Place {
@@ -90,5 +90,38 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
         ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
         ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use flow::{CallId, ToolCall};
+    use serde_json::{Value, json};
+    use turn::ports::Tools;
+
+    use super::MAX_FILES;
+    use crate::{BuiltinTools, ToolSettings};
+
+    /// The last file is one too many.
+    #[tokio::test]
+    async fn a_search_ends_after_a_number_of_files_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let tools = BuiltinTools::new(folder.path(), ToolSettings::default()).unwrap();
+        let said = async |name: &str, arguments: Value| {
+            let call = ToolCall { id: CallId::new("1"), name: name.to_owned(), arguments: arguments.to_string() };
+            tools.prepare(&call).run(&|_| {}).await.content
+        };
+        let both = async || {
+            [said("grep", json!({"pattern": "needle"})).await, said("find", json!({"pattern": "z.txt"})).await]
+        };
+        for name in 0..MAX_FILES {
+            std::fs::write(folder.path().join(format!("{name:03}")), "").unwrap();
+        }
+        let none = ["[no line matches `needle`]", "[no file matches `z.txt`]"];
+        assert_eq!(both().await, none, "all of {MAX_FILES} files");
+        std::fs::write(folder.path().join("z.txt"), "needle\n").unwrap();
+        let stopped = format!("[stopped after {MAX_FILES} files; narrow the path]");
+        assert_eq!(both().await, none.map(|none| format!("{none}\n{stopped}")));
     }
 }
