@@ -9,7 +9,7 @@
 //! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
 //! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against each command of the line (`command`):
 //! - `ask` and `deny` match when one of the commands matches, also one that another runs. Where that depends on what is only known when the
-//!   command runs, the call asks;
+//!   command runs, the call asks, or is denied where `shell` is and no `allow` covers it;
 //! - `allow` has to cover every command, and the line must not do anything else, such as write to a file.
 
 use flow::{Permission, PermissionMode, ToolCall};
@@ -181,15 +181,19 @@ impl Policy {
         if let Some(rule) = strictest(Match::Yes) {
             return of_rule(Builtin::Shell, rule);
         }
-        if let Some(rule) = strictest(Match::Maybe).filter(|_| !matches!(general, Permission::Deny { .. })) {
+        let allowed = entries.iter().filter(|(rule, _)| rule.mode == PermissionMode::Allow);
+        let allowed: Vec<&Pattern> = allowed.flat_map(|(_, patterns)| *patterns).collect();
+        let is_covered = line.is_covered(&allowed);
+        if matches!(general, Permission::Deny { .. }) && !is_covered {
+            return general;
+        }
+        if let Some(rule) = strictest(Match::Maybe) {
             let (set, doubt) = (set_by(rule), line.doubt());
             return Permission::Ask {
                 reason: format!("whether {set} is about this command cannot be decided: {doubt}"),
             };
         }
-        let allowed = entries.iter().filter(|(rule, _)| rule.mode == PermissionMode::Allow);
-        let allowed: Vec<&Pattern> = allowed.flat_map(|(_, patterns)| *patterns).collect();
-        if line.is_covered(&allowed) { Permission::Allow } else { general }
+        if is_covered { Permission::Allow } else { general }
     }
 
     /// The entries with a glob for commands.

@@ -74,7 +74,7 @@ fn a_spelling_does_not_change_what_is_permitted() {
     }
     println!("{counts:?}, {} of them wrong", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(counts["deny"] >= 300 && counts["ask"] >= 210 && counts["allow"] >= 120, "{counts:?}");
+    assert!(counts["deny"] >= 330 && counts["ask"] >= 240 && counts["allow"] >= 140, "{counts:?}");
 }
 
 /// The spellings are real: a shell runs each of them, and the file is gone.
@@ -173,7 +173,7 @@ fn hostile_lines_ask() {
         ("eval eval ", ""),
         ("x|", ""),
     ] {
-        for times in [20, 400, 3000] {
+        for times in [20, 400, 1500] {
             let line = nested(open, close, times);
             assert_ne!(decided(&world, &line).0, "allow", "{open} {times}");
         }

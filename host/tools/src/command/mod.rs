@@ -7,6 +7,7 @@ mod assignment;
 mod expansion;
 mod options;
 mod pattern;
+mod shell;
 mod simple;
 mod walk;
 mod word;

@@ -16,7 +16,7 @@ pub(super) struct Options {
     pub(super) long_flags: Vec<String>,
     pub(super) long_values: Vec<String>,
     /// Options, short or long, whose value is a script.
-    scripts: Vec<String>,
+    pub(super) scripts: Vec<String>,
     /// Operands before the command.
     operands: usize,
     /// `NAME=value` can be before the command.
@@ -29,6 +29,8 @@ pub(super) struct Options {
     pub(super) appends: bool,
     /// Short options whose value is the place in the command where such arguments go; `{}` is one without them.
     places: String,
+    /// The value of an option that begins with `|` or `!` is a command.
+    pub(super) pipes: bool,
     /// It adds the arguments after a script to the script.
     pub(super) appends_to_script: bool,
     /// What follows are arguments of a shell.
@@ -81,7 +83,7 @@ impl Options {
                 head.is_certain = false;
                 return Some(true);
             }
-            if start == "--" {
+            if start == "--" && word.exact().is_some() {
                 head.length += 1;
                 return Some(true);
             }
@@ -121,9 +123,12 @@ impl Options {
         };
         if let Some(long) = text.strip_prefix("--") {
             let (name, has_value) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            // Many programs take the beginning of a name for the name.
+            let begins = |list: &[String]| list.iter().any(|one| one.len() > 1 && one.starts_with(name));
+            let is_listed = has(&self.long_values, name) || has(&self.long_flags, name);
             return match has_value {
-                _ if has(&self.scripts, name) => script_of(word.after('=')),
-                true => Some(false),
+                _ if !is_listed && begins(&self.scripts) => script_of(word.after('=')),
+                true => (begins(&self.long_values) || begins(&self.long_flags)).then_some(false),
                 false if word.exact().is_none() => None,
                 false if has(&self.long_values, name) => Some(true),
                 false => has(&self.long_flags, name).then_some(false),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::options::{Head, Options};
+use super::shell::shell;
 use super::walk::Walk;
 use super::word::Word;
 
@@ -15,6 +16,7 @@ struct Listed {
     run: Vec<Options>,
     shell: Vec<Options>,
     joined: Vec<Options>,
+    option: Vec<Options>,
     operand: Vec<Names>,
     assigned: Vec<Names>,
     after: Vec<After>,
@@ -64,6 +66,8 @@ pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
         shell(walk, options, arguments, &name);
     } else if let Some(options) = listed.joined.iter().find(|one| has(&one.names)) {
         joined(walk, options, arguments, &name);
+    } else if let Some(options) = listed.option.iter().find(|one| has(&one.names)) {
+        of_options(walk, options, arguments, &name);
     } else if is(&listed.operand) {
         let operand = arguments.iter().find(|word| !word.start().starts_with('-'));
         operand.iter().for_each(|word| script(walk, word, &name));
@@ -84,7 +88,7 @@ pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
 }
 
 /// Walks through a script that is an argument of `name`. What is only known of it when it runs can be commands as well.
-fn script(walk: &mut Walk<'_>, word: &Word, name: &str) {
+pub(super) fn script(walk: &mut Walk<'_>, word: &Word, name: &str) {
     if word.exact().is_none() {
         walk.undecided(format!("`{name}` runs a script that is not written out"));
     }
@@ -103,6 +107,9 @@ fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): P
     let name = words.first().and_then(Word::exact).unwrap_or_default();
     let Some(Head { length, is_certain, scripts }) = options.head(arguments) else { return };
     let (head, rest) = arguments.split_at(length.min(arguments.len()));
+    if options.pipes && head.iter().any(|word| word.as_script().contains(['|', '!'])) {
+        walk.undecided(format!("`{name}` has an option whose value can be a command"));
+    }
     let rest = options.filled(head, rest);
     for text in &scripts {
         // What follows is appended to the script by some, and given to it as arguments by others.
@@ -112,6 +119,9 @@ fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): P
             walk.undecided(format!("`{name}` splits a text into words that a shell would take for operators"));
         }
         script(walk, &if options.appends_to_script { with_rest() } else { text.clone() }, &name);
+    }
+    if !is_certain && (options.to_shell || !scripts.is_empty()) {
+        walk.undecided(format!("`{name}` has options that are not known"));
     }
     if !scripts.is_empty() {
         return;
@@ -128,6 +138,28 @@ fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): P
         for start in 1..rest.len() {
             command(walk, rest.get(start..).unwrap_or_default(), false, (root, at + start));
         }
+        values(walk, arguments, head, (root, offset + 1));
+    }
+}
+
+/// What can be a command or a script where options are not known: the value in an option, and any text with blanks.
+fn values(walk: &mut Walk<'_>, arguments: &[Word], head: &[Word], (root, offset): Place) {
+    for (at, value) in head.iter().enumerate().filter_map(|(at, word)| Some((at, word.after('=')?))) {
+        command(walk, &[value], false, (root, offset + at));
+    }
+    if arguments.iter().any(|word| word.as_script().contains(char::is_whitespace)) {
+        walk.undecided("it has options that are not known, and a text that can be a script");
+    }
+}
+
+/// Scripts that are the values of options, with arguments that are added when they run.
+fn of_options(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
+    let Some(head) = options.head(arguments) else { return };
+    for text in &head.scripts {
+        script(walk, &Word::joined([text, &Word::unknown()]), name);
+    }
+    if !head.is_certain || arguments.iter().any(Word::has_quoted_command) {
+        walk.undecided(format!("`{name}` has options that are not known, or a command in a text that it reads"));
     }
 }
 
@@ -150,39 +182,6 @@ fn joined(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str
     script(walk, &text, name);
 }
 
-fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
-    let (mut at, mut takes_script) = (0, false);
-    while let Some(word) = arguments.get(at) {
-        let start = word.start();
-        if !start.starts_with(['-', '+']) {
-            break;
-        }
-        let Some(text) = word.exact() else {
-            return walk.undecided(format!("`{name}` has options that are not written out"));
-        };
-        at += 1;
-        if matches!(text.as_str(), "-" | "--") {
-            break;
-        }
-        // Some take their long options with one dash, too.
-        let is_long = |text: &&str| options.long_flags.iter().chain(&options.long_values).any(|one| one == text);
-        match text.strip_prefix("--").or_else(|| text.strip_prefix('-').filter(is_long)) {
-            Some("help" | "version") => return,
-            Some(long) => at += usize::from(options.long_values.iter().any(|one| one == long)),
-            None => {
-                takes_script |= text.contains('c');
-                at += text.chars().filter(|c| options.values.contains(*c)).count();
-            }
-        }
-    }
-    match arguments.get(at) {
-        Some(word) if takes_script => script(walk, word, name),
-        // A script in a file is a program like any other.
-        Some(word) if word.exact().is_some_and(|file| !is_input(&file)) => {}
-        _ => walk.undecided(format!("`{name}` takes commands from its input")),
-    }
-}
-
 impl After {
     fn commands(&self, walk: &mut Walk<'_>, words: &[Word], (root, offset): Place) {
         let is_mark = |word: &Word| word.exact().is_some_and(|text| self.marks.contains(&text));
@@ -203,11 +202,6 @@ impl After {
     }
 }
 
-/// Whether a file is what the shell has as its input anyway.
-fn is_input(file: &str) -> bool {
-    file == "-" || file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::LISTED;
@@ -215,7 +209,8 @@ mod tests {
     #[test]
     fn the_list_can_be_used_and_names_nothing_twice() {
         let listed = LISTED.as_ref().unwrap_or_else(|error| panic!("wrappers.toml: {error}"));
-        let runners = listed.run.iter().chain(&listed.shell).chain(&listed.joined).map(|one| &one.names);
+        let runners =
+            listed.run.iter().chain(&listed.shell).chain(&listed.joined).chain(&listed.option).map(|one| &one.names);
         let others = listed
             .operand
             .iter()
