@@ -182,11 +182,29 @@ fn joined(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str
     script(walk, &text, name);
 }
 
+/// What the word of a mark has of the command: `-xrm` and `--exec=rm` its name, `-Hx` nothing. `None`: it is none.
+fn within_mark(word: &Word) -> Option<Vec<Word>> {
+    let start = word.start();
+    if start.starts_with("--") {
+        return word.after('=').filter(|_| start.starts_with("--exec")).map(|name| vec![name]);
+    }
+    let mark = start.find(['x', 'X']).filter(|_| start.starts_with('-'))?;
+    let is_assigned = start.get(mark + 1..).is_some_and(|rest| rest.starts_with('='));
+    Some(word.from(mark + 1 + usize::from(is_assigned)).into_iter().collect())
+}
+
 impl After {
     fn commands(&self, walk: &mut Walk<'_>, words: &[Word], (root, offset): Place) {
-        let is_mark = |word: &Word| word.exact().is_some_and(|text| self.marks.contains(&text));
-        for (at, _) in words.iter().enumerate().filter(|(_, word)| is_mark(word)) {
-            let rest = words.get(at + 1..).unwrap_or_default();
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let is_mark = word.exact().is_some_and(|text| self.marks.contains(&text));
+            // It can be one, or have the beginning of the command in it.
+            let can_be = word.exact().is_none() && (word.start().is_empty() || word.start().starts_with('-'));
+            let within = if self.appends && !is_mark { within_mark(word) } else { None };
+            if !is_mark && !can_be && within.is_none() {
+                continue;
+            }
+            let after = words.get(at + 1..).unwrap_or_default();
+            let rest: Vec<Word> = within.into_iter().flatten().chain(after.iter().cloned()).collect();
             let is_end = |word: &Word| matches!(word.exact().as_deref(), Some(";" | "+"));
             let end = rest.iter().position(is_end).unwrap_or(rest.len());
             let filled = |word: &Word| word.with_places(&[]);
@@ -194,7 +212,7 @@ impl After {
             if self.appends && !run.is_empty() && run.iter().all(|word| word.exact().is_some()) {
                 run.push(Word::unknown());
             }
-            command(walk, &run, true, (root, offset + at + 1));
+            command(walk, &run, is_mark, (root, offset + at + 1));
         }
         if words.iter().any(|word| word.is_elastic) {
             walk.undecided("its arguments are not written out");
