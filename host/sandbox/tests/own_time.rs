@@ -99,15 +99,21 @@ async fn a_guest_that_yields_to_a_neighbour_is_not_charged_for_it() {
     // Over the bound up to which a call keeps the thread: it yields at every tick, and each yield costs 25 ms.
     let mut source = source("worker", worker(20_000_000).component());
     source.limits.text_time = Duration::from_millis(100);
-    source.limits.turn_time = Duration::from_secs(2);
+    source.limits.turn_time = Duration::from_secs(60);
     let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
     let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     let _neighbour = Neighbour::start();
-    let start = Instant::now();
-    for _ in 0..10 {
+    let waited = async || {
+        let start = Instant::now();
         assert_eq!(say(&extensions, "~work").await, Ok(replaced("~work")));
+        start.elapsed() > Duration::from_millis(100)
+    };
+    // A call that took longer than it may is what this is about; how many calls that takes depends on the machine.
+    let mut calls = 0;
+    while !waited().await {
+        calls += 1;
+        assert!(calls < 200, "it never waited");
     }
-    assert!(start.elapsed() > Duration::from_millis(10 * 100), "it never waited: {:?}", start.elapsed());
 }
 
 #[tokio::test]

@@ -6,21 +6,27 @@ use std::process::{Command, Stdio};
 /// Puts the file there, and becomes the program.
 const SCRIPT: &str = "mount -t tmpfs none /etc && mkdir /etc/tidegate && printf %s \"$1\" > /etc/tidegate/policy.toml && shift && exec \"$@\"";
 
-/// The same command on a machine with this policy.
+/// What gives this user a namespace: root needs no other user.
 ///
 /// # Panics
-/// Where the system gives no namespaces to this user: a test that did nothing would prove nothing.
-pub(crate) fn under(policy: &str, command: &Command) -> Command {
-    let namespaces = ["--user", "--map-root-user", "--mount"];
-    let probe = Command::new("unshare").args(namespaces).arg("true").stderr(Stdio::piped()).output();
-    let refused = match &probe {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
-        Err(error) => Some(error.to_string()),
-    };
-    if let Some(why) = refused {
-        panic!("user namespaces are needed (`unshare` of util-linux, allowed for this user): {why}");
+/// Where the system gives none to this user: a test that did nothing would prove nothing.
+fn namespaces() -> &'static [&'static str] {
+    let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
+    let mut why = String::new();
+    for way in ways {
+        let mount = ["sh", "-c", "mount -t tmpfs none /etc"];
+        match Command::new("unshare").args(way).args(mount).stderr(Stdio::piped()).output() {
+            Ok(output) if output.status.success() => return way,
+            Ok(output) => why.push_str(&String::from_utf8_lossy(&output.stderr)),
+            Err(error) => why.push_str(&error.to_string()),
+        }
     }
+    panic!("namespaces are needed (`unshare` of util-linux, allowed for this user): {why}");
+}
+
+/// The same command on a machine with this policy.
+pub(crate) fn under(policy: &str, command: &Command) -> Command {
+    let namespaces = namespaces();
     let mut inside = Command::new("unshare");
     inside
         .args(namespaces)
