@@ -237,10 +237,10 @@ fn several_lines_are_pasted_and_invisible_characters_are_written_out() {
 
 #[test]
 fn every_command_answers() {
-    let (place, model, terminal) = open("[compaction]\ncontext_tokens = 1000\n", &[("an-ai", AN_AI)], &[]);
+    let (place, model, terminal) = open("[compaction]\ncontext_tokens = 4500\n", &[("an-ai", AN_AI)], &[]);
     terminal.enter("Hello");
     model.request().say("Good morning.").end();
-    terminal.shows("context 4 %");
+    terminal.shows("context 1 %");
     for (command, shown) in [
         ("/help", "begins another line"),
         ("/model", "▌scripted (anthropic)"),
@@ -250,7 +250,7 @@ fn every_command_answers() {
         ("/why", "turn 1"),
         ("/queue", "no message waits"),
         ("/resume", "FIRST INPUT"),
-        ("/cost", "▌context  45 of 1000 tokens, 4 %"),
+        ("/cost", "▌context  45 of 4500 tokens, 1 %"),
         ("/export out.html", "▌the session is in out.html"),
         ("/export out.html", "`out.html` is there already"),
         ("/export out.txt", "cannot export to `out.txt`: `.txt` is no format; end the name with `.md`"),

@@ -242,6 +242,14 @@ pub struct CompactionSettings {
     pub keep_turns: u32,
 }
 
+/// A call that is made once repeats nothing.
+fn check_repeats(document: &mut Document<'_>, typed: &TurnFile) {
+    if typed.max_repeats == 1 {
+        let help = "write 0 for any number of times, or 2 and more";
+        document.error(Code::ConfigOutOfRange, &steps!["turn", "max_repeats"], "`max_repeats` must not be 1", help);
+    }
+}
+
 impl TurnSettings {
     fn of(typed: &TurnFile) -> Self {
         let TurnFile { max_steps, max_repeats, max_retries } = *typed;
@@ -321,6 +329,7 @@ impl Operator {
     fn of_document(document: &mut Document<'_>, typed: OperatorFile) -> Result<Self, Diagnostics> {
         check_provider(document, &typed.provider);
         check_state(document, &typed);
+        check_repeats(document, &typed.turn);
         let system = system_prompt(document, &typed.prompt);
         let permissions = permissions(document, &typed.tools.permission);
         check_shell(document, &typed.tools.shell.env);

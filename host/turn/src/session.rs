@@ -313,9 +313,9 @@ impl Session {
             self.budget.restore(resumed.spent, &resumed.raised);
             self.inputs.restore(&resumed);
             resumed.rules.records.iter().for_each(|record| self.injected.keep(record));
-            let (counted, learnt) = (resumed.context_tokens, resumed.learnt_context);
+            let counted = resumed.context_tokens;
             self.thread = Thread::resumed(resumed);
-            self.resume_gauge(counted, learnt);
+            self.resume_gauge(counted);
         }
         self.hub.record(Arc::clone(&journal));
         self.journal = Some(journal);

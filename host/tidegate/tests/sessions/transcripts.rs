@@ -142,7 +142,7 @@ async fn a_compacted_conversation_continues_from_its_summary() {
     let folder = TempDir::new().unwrap();
     let long = "A long answer. ".repeat(900).leak();
     let model =
-        Scripted::new([Answer::Text(long), Answer::Text("One."), Answer::Text("It was long."), Answer::Text("Two.")]);
+        Scripted::new([Answer::Text(long), Answer::Text("It was long."), Answer::Text("One."), Answer::Text("Two.")]);
     let toml = format!(
         "[transcript]\nenabled = true\nfolder = {:?}\n[compaction]\ncontext_tokens = 16_000\nat_percent = 20\n",
         folder.path().join("sessions").display().to_string()
@@ -155,7 +155,7 @@ async fn a_compacted_conversation_continues_from_its_summary() {
     let history = texts(&session.history());
     assert!(history[0].ends_with("\n\nIt was long."), "{history:?}");
     assert_eq!(history[1..], ["second", "One.", "third", "Two."]);
-    assert!(model.requests()[2][0].contains("Assistant: A long answer."), "what is summarised is one message");
+    assert!(model.requests()[1][0].contains("Assistant: A long answer."), "what is summarised is one message");
     session.close();
     session.closed().await;
     let again = builder(&toml).open().await.unwrap().session(options(&folder, &model)).await.unwrap();

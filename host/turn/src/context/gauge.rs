@@ -61,6 +61,8 @@ pub(crate) struct Refusal {
     pub(crate) answer: Option<u64>,
     /// Tokens that the model takes, as far as the host knows.
     pub(crate) known: Option<u64>,
+    /// Tokens of the system prompt and the tools: a model that takes hardly more could not be used at all.
+    pub(crate) frame: u64,
 }
 
 /// What a request was sent with, and what the provider has counted of it.
@@ -106,19 +108,19 @@ impl Gauge {
         is_compared && (count.prompt as f64) < self.scaled(count.prompt_estimate) as f64 * CUT
     }
 
-    /// What an earlier process has counted, so many tokens for what is estimated so, and what it has learnt of the context.
-    pub(crate) fn resumed(counted: Option<(u64, Estimate)>, learnt: Option<u64>) -> Self {
+    /// What an earlier process has counted: so many tokens for what is estimated so.
+    pub(crate) fn resumed(counted: Option<(u64, Estimate)>) -> Self {
         let ratio = counted.map(|(tokens, estimate)| tokens as f64 / estimate.tokens().max(1) as f64);
         Self {
             last: counted.map(|(tokens, estimate)| Counted { tokens, estimate }),
             ratio: ratio.filter(|ratio| CREDIBLE.contains(ratio)),
-            learnt,
+            learnt: None,
         }
     }
 
     /// Takes up that a request was refused because of its size.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
-        let Refusal { sent, sizes, answer, known } = refusal;
+        let Refusal { sent, sizes, answer, known, frame } = refusal;
         let limit = sizes.limit.filter(|limit| *limit >= COMPARED);
         // A prompt that is larger than the limit without its answer, or with it, is what was refused.
         if let Some(tokens) = sizes.tokens.filter(|tokens| *tokens >= COMPARED) {
@@ -138,7 +140,10 @@ impl Gauge {
                 }
             }
             // Either the context is smaller than what it was taken for, or the estimate is too low: in both cases it takes less of this.
-            None => self.learnt = Some(self.context(known).unwrap_or(took).min(took) / 10 * 8),
+            None => {
+                let less = self.context(known).unwrap_or(took).min(took) / 10 * 8;
+                self.learnt = Some(less.max(frame.saturating_add(LEAST_ANSWER)));
+            }
         }
     }
 
@@ -236,7 +241,7 @@ mod tests {
         let refused = |known, limit, tokens, times: usize| {
             let mut gauge = Gauge::default();
             let sizes = NamedSizes { limit, tokens };
-            let refusal = Refusal { sent: text(100_000), sizes, answer: Some(8_192), known };
+            let refusal = Refusal { sent: text(100_000), sizes, answer: Some(8_192), known, frame: 2_000 };
             (0..times).for_each(|_| gauge.refuse(refusal));
             (gauge.context(known), gauge.tokens(text(100_000)))
         };
@@ -251,6 +256,7 @@ mod tests {
         assert_eq!(refused(Some(200_000), None, None, 1).0, Some(80_000));
         assert_eq!(refused(None, None, None, 1).0, Some(80_000));
         assert_eq!(refused(None, None, None, 3).0, Some(51_200));
+        assert_eq!(refused(None, None, None, 99).0, Some(3_024), "never so little that nothing fits");
         // Numbers that cannot be.
         assert_eq!(refused(None, Some(3), Some(5), 1).0, Some(80_000));
     }

@@ -134,8 +134,13 @@ impl Turn<'_> {
     /// Takes up what a refusal says about the context of the model.
     fn learn(&mut self, sizes: NamedSizes, (part, of): (u64, u64)) -> Option<Need> {
         let settings = self.session.parts.settings.compaction?;
-        let refusal =
-            Refusal { sent: self.sent, sizes, answer: self.session.answer_tokens(), known: settings.context_tokens };
+        let refusal = Refusal {
+            sent: self.sent,
+            sizes,
+            answer: self.session.answer_tokens(),
+            known: settings.context_tokens,
+            frame: self.session.frame_tokens(),
+        };
         self.session.thread.gauge.refuse(refusal);
         let room: Room = self.session.room()?;
         let sent = self.session.thread.gauge.tokens(self.sent);

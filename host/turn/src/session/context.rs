@@ -81,11 +81,12 @@ impl Session {
         }
     }
 
-    /// Takes up what an earlier process has counted, of the conversation up to the last answer, and has learnt.
-    pub(super) fn resume_gauge(&mut self, counted: Option<u64>, learnt: Option<u64>) {
+    /// Takes up what an earlier process has counted, of the conversation up to the last answer. What a refusal taught it can be about another
+    /// model or server, and is learnt again.
+    pub(super) fn resume_gauge(&mut self, counted: Option<u64>) {
         let messages = self.history.messages();
         let end = messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
         let whole = self.estimate(&messages[..end]);
-        self.thread.gauge = Gauge::resumed(counted.map(|tokens| (tokens, whole)), learnt);
+        self.thread.gauge = Gauge::resumed(counted.map(|tokens| (tokens, whole)));
     }
 }

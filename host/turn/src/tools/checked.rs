@@ -1,12 +1,14 @@
 //! Stage: the calls of an accepted answer go through `on_tool_call`, before anything else is decided about them.
 
 use flow::{
-    AskedCall, CallAnswer, CallFailure, CallbackKind, KeptText, NoAnswer, PluginId, ToolCall, plain_arguments, withheld,
+    AskedCall, CallAnswer, CallFailure, CallbackKind, EventKind, KeptText, NoAnswer, PluginId, ToolCall,
+    plain_arguments, withheld,
 };
 use serde_json::json;
 
 use super::refusal::{Refusal, not_an_object, repeated};
 use crate::chain::{Asked, Caller};
+use crate::ports::EventSink as _;
 
 /// A call that extensions have had.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub(crate) async fn check(caller: &Caller, call: &ToolCall, edited: bool) -> Res
                 caller.skip(rest, CallbackKind::ToolCall, plugin, "denied the call");
                 let hides = |plugin: &&usize| caller.keeps_shown(**plugin, CallbackKind::ToolCall);
                 let unseen = rest.iter().find(hides).map(|guard| marker(&caller.id(*guard)));
+                let shown = shown.map(|text| caller.object_or_marker(&id, text));
                 let shown = shown.or(unseen).unwrap_or_else(|| checked.shown.clone());
                 let reason = format!("not run: the extension `{id}` denied this call: {reason}");
                 return Ok(checked.refused(Refusal::denied(reason), shown));
@@ -95,21 +98,28 @@ fn unreadable(call: &ToolCall) -> Refusal {
     })
 }
 
-/// What replaces the arguments, or is shown of them, must be what it says.
+/// What replaces the arguments must be what it says.
 fn usable(answer: CallAnswer) -> CallAnswer {
     let is_object = |text: &String| plain_arguments(text).is_some();
     match &answer {
         CallAnswer::Replace(text) if !is_object(text) => {
             CallAnswer::Ignored("what replaces the arguments is no JSON object that repeats no key".to_owned())
         }
-        CallAnswer::Deny { shown: Some(text), .. } if !is_object(text) => {
-            CallAnswer::Ignored("what is shown of the arguments is no JSON object that repeats no key".to_owned())
-        }
         _ => answer,
     }
 }
 
 impl Caller {
+    /// What an extension that denies a call has shown of the arguments; where that is no JSON object, a marker: the call is denied all the same.
+    fn object_or_marker(&self, id: &PluginId, text: String) -> String {
+        if plain_arguments(&text).is_some() {
+            return text;
+        }
+        let what = "what it wants to be shown of the arguments is no JSON object that repeats no key";
+        self.hub.emit(EventKind::Notice { message: format!("the extension `{id}` has denied a call, and {what}") });
+        marker(id)
+    }
+
     /// Whether what was shown is kept of what this callback changes.
     fn keeps_shown(&self, plugin: usize, callback: CallbackKind) -> bool {
         let mut callbacks = self.registrations[plugin].callbacks.iter();

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flow::{CompactionCause, InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
+use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
 use super::inputs::{self, Delivering};
 use super::message::{MessageRecord, role};
@@ -36,8 +36,6 @@ pub struct Resumed {
     pub ends_partial: bool,
     /// Tokens of the context that it fills, if they were counted.
     pub context_tokens: Option<u64>,
-    /// Tokens that the model takes, as the refusal of a request has shown.
-    pub learnt_context: Option<u64>,
     /// The number of the next event.
     pub next_event: u64,
     /// Turns that began, however they ended.
@@ -165,9 +163,6 @@ impl Rebuild {
                 self.push(Message { hidden: custom.hidden, ..message });
             }
             Body::HistoryReplaced(replaced) => self.replace(replaced).map_err(wrong)?,
-            Body::ContextCompactionStart(start) if start.triggered_by == CompactionCause::Overflow.as_str() => {
-                self.resumed.learnt_context = start.context_tokens;
-            }
             Body::ContextCompactionEnd(end) => self.make_smaller(end).map_err(wrong)?,
             Body::CognitionReasoning(reasoning) => self.thinking = (reasoning.text.clone(), reasoning.retained),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),

@@ -112,12 +112,27 @@ async fn of_a_denied_call_is_shown_what_the_extension_says() {
     assert_eq!(block["arguments"], ARGUMENTS);
 }
 
+/// What is wrong with the rest of a denial does not undo it.
+#[tokio::test]
+async fn a_denial_that_shows_nonsense_is_a_denial() {
+    for closed in [true, false] {
+        let one = Plugin { closed, ..answers("guard", Ok(deny("why", Some("no JSON")))) };
+        let mut scene = scene(one_call(), vec![one]);
+        let (_, events) = scene.turn("go").await;
+        assert_eq!(started(&events), [""; 0]);
+        let block = &records(&events, "cognition_out")[0]["blocks"][0];
+        assert_eq!(block["shown"], r#"{"withheld":"[withheld: guard did not check this]"}"#);
+        let notice = records(&events, "notice")[0]["message"].to_string();
+        assert!(notice.contains("`guard` has denied a call"), "{notice}");
+        assert!(result(&scene).contains("the extension `guard` denied this call: why"));
+    }
+}
+
 /// Whatever the cause: what was not checked does not run.
 #[tokio::test]
 async fn a_call_that_a_closed_extension_did_not_check_does_not_run() {
     let unusable = ["[1]", "{", r#"{"a":1,"\u0061":2}"#, ""].map(|text| Ok(CallAnswer::Replace(text.into())));
-    let ignored =
-        [Ok(CallAnswer::Ignored("nonsense".into())), Ok(deny("why", Some("no JSON"))), Err("broken".to_owned())];
+    let ignored = [Ok(CallAnswer::Ignored("nonsense".into())), Err("broken".to_owned())];
     for answer in unusable.into_iter().chain(ignored) {
         let at = format!("{answer:?}");
         for closed in [true, false] {

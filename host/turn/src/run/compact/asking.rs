@@ -128,6 +128,7 @@ impl Answer {
         match self.stop {
             Some(StopReason::EndTurn | StopReason::StopSequence) if !self.text.trim().is_empty() => Ok(self.text),
             None => Err("the summary is not complete".to_owned()),
+            Some(StopReason::EndTurn | StopReason::StopSequence) => Err("the summary is empty".to_owned()),
             Some(stop) => Err(format!("the summary ended with {}", stop.as_str())),
         }
     }
