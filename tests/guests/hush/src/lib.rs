@@ -114,7 +114,9 @@ impl OnToolCall for Hush {
         match (failed, quiet) {
             (Some(error), _) => Err(error),
             (None, None) => Ok(CallAnswer::Pass),
-            (None, Some(quiet)) if call.call.arguments.contains("stop") => CallAnswer::deny_showing("say it in public", quiet),
+            (None, Some(quiet)) if call.call.arguments.contains("stop") => {
+                CallAnswer::deny_showing("say it in public", quiet)
+            }
             (None, Some(quiet)) => CallAnswer::replace(quiet),
         }
     }
