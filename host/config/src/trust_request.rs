@@ -218,7 +218,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 26] = [
+const MEANINGS: [(&[&str], &str); 27] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -232,6 +232,7 @@ const MEANINGS: [(&[&str], &str); 26] = [
     (&["provider", "recording"], "answers come from this file"),
     (&["provider", "headers", "*"], "is sent with every request"),
     (&["tools", "permission", "*"], "whether such calls run: `allow` runs them without a question"),
+    (&["tools", "shell", "env"], "commands that the model runs get these variables of your environment"),
     (&["tools", "question", "on_timeout"], "what becomes of a call when nobody answers its question"),
     (
         &["plugin", "*", "path"],

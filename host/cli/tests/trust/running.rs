@@ -62,6 +62,21 @@ fn a_file_that_appears_or_changes_in_mid_session_does_not_count() {
     }
 }
 
+/// What was trusted stays in use: a plugin, here, whose entry a command of the model removes.
+#[test]
+fn a_trusted_file_that_is_emptied_in_mid_session_ends_nothing() {
+    for command in
+        [": > tidegate.toml", "printf '[tools.permission]\nshell = \"deny\"\n' > tidegate.toml", "rm tidegate.toml"]
+    {
+        let place = with_command(Some("[[plugin]]\npath = \"evil\"\n"), command);
+        assert_eq!(code(&place.run(&["trust"])), 0);
+        let (registered, notices) = two_turns(&place, &[]);
+        assert_eq!(registered, ["evil"], "{command}");
+        let said = ["does not ask for what was trusted any more", "is not there"].map(|said| notices.contains(said));
+        assert!(said.contains(&true) && !notices.contains("unregister"), "{command}: {notices}");
+    }
+}
+
 #[test]
 fn a_named_file_in_the_workspace_is_used_as_it_was_when_the_program_began() {
     let place = with_command(Some(""), "printf '[[plugin]]\\npath = \"evil\"\\n' >> own.toml");

@@ -97,6 +97,11 @@ impl Agent {
             self.open(place.clone(), settings).await
         };
         match opened.await {
+            // It was closed while the user was asked.
+            Ok(open) if !self.state().waiting.contains_key(id.as_str()) => {
+                self.state().sessions.remove(id.as_str());
+                open.close().await;
+            }
             Ok(open) => self.begin_waiting(&open, mcp_servers),
             Err(reason) => self.refuse_waiting(id, &reason),
         }

@@ -205,13 +205,18 @@ impl WorkspaceSettings {
             return Ok(now.judged.without);
         }
         let used = self.judged.request.as_ref().filter(|_| matches!(self.state, State::Counts));
-        match now.request() {
-            Some(request) if used.is_none_or(|used| used.digest != request.digest) => {
+        match (used, now.request()) {
+            (used, Some(request)) if used.is_none_or(|used| used.digest != request.digest) => {
                 let file = request.file.display();
                 Err(format!(
                     "{file} asks for something that is not trusted: `tidegate trust` shows what it is, and trusts it"
                 ))
             }
+            // What was trusted is gone from the file: nobody decided that either.
+            (Some(used), None) if now.judged.request.is_none() => Err(format!(
+                "{} does not ask for what was trusted any more: that counts when the program is restarted",
+                used.file.display()
+            )),
             _ => Ok(now.judged.with),
         }
     }
