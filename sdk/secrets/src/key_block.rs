@@ -97,12 +97,12 @@ impl KeyBlock {
 pub(crate) fn begin_marker(line: &str) -> Option<(usize, usize)> {
     // The format of PuTTY has no dashes.
     if let Some(at) = line.find("Private-Lines: ") {
-        let end = line[at..].find(char::is_numeric).map_or(line.len(), |number| at + number + 1);
+        let end = line[at..].find(|c: char| c.is_ascii_digit()).map_or(line.len(), |number| at + number + 1);
         return Some((at, end));
     }
     for (start, _) in line.match_indices("BEGIN ") {
         let dashes = line[..start].bytes().rev().take_while(|byte| matches!(byte, b'-' | b' ')).count();
-        let label = &line[start..line.len().min(start + 120)];
+        let label = &line[start..line.floor_char_boundary(start + 120)];
         let Some(end) = label.find("--") else { continue };
         let is_private = label[..end].contains("PRIVATE KEY");
         if dashes >= 4 && is_private {

@@ -66,13 +66,15 @@ impl<'a> Text<'a> {
         (at..).zip(with).all(|(at, byte)| self.at(at).is_some_and(|found| found.to_ascii_lowercase() == *byte))
     }
 
-    /// Where the run of such bytes ends that begins here.
+    /// Where the run of such bytes ends that begins here: with a character, also where it has more than the most bytes.
     pub(crate) fn run(&self, from: usize, most: usize, part: impl Fn(u8) -> bool) -> usize {
         let mut at = from;
         while at - from < most && self.at(at).is_some_and(&part) {
             at += 1;
         }
-        at
+        let is_inside = |at: usize| self.bytes.get(at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
+        // A character has at most four bytes.
+        (at.saturating_sub(3).max(from)..=at).rev().find(|at| !is_inside(*at)).unwrap_or(at)
     }
 
     /// The byte before a position.
@@ -114,7 +116,7 @@ pub(crate) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Any byte of a character that is not white space. A run of such bytes ends where a character does.
+/// Any byte of a character that is not white space.
 pub(crate) fn is_visible(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f
 }
