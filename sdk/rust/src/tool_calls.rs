@@ -69,15 +69,16 @@ impl AskedCall {
     /// in their places. `None` where it returned nothing.
     ///
     /// # Errors
-    /// The arguments are not JSON, which hosts do not pass.
+    /// Two keys of an object would be the same, so that one of the members would be lost. Or the arguments are not JSON, which hosts do not
+    /// pass.
     pub fn map_strings(&self, mut map: impl FnMut(&str) -> Option<String>) -> Result<Option<Value>> {
         let mut arguments: Value = self.read()?;
-        Ok(changed(&mut arguments, &mut map).then_some(arguments))
+        Ok(changed(&mut arguments, &mut map)?.then_some(arguments))
     }
 }
 
-fn changed(value: &mut Value, map: &mut impl FnMut(&str) -> Option<String>) -> bool {
-    match value {
+fn changed(value: &mut Value, map: &mut impl FnMut(&str) -> Option<String>) -> Result<bool> {
+    Ok(match value {
         Value::String(text) => match map(text) {
             Some(new) => {
                 *text = new;
@@ -88,22 +89,24 @@ fn changed(value: &mut Value, map: &mut impl FnMut(&str) -> Option<String>) -> b
         Value::Array(items) => {
             let mut any = false;
             for item in items {
-                any |= changed(item, map);
+                any |= changed(item, map)?;
             }
             any
         }
         Value::Object(members) => {
             let mut any = false;
             for (key, mut member) in std::mem::take(members) {
-                any |= changed(&mut member, map);
+                any |= changed(&mut member, map)?;
                 let new = map(&key);
                 any |= new.is_some();
-                members.insert(new.unwrap_or(key), member);
+                if members.insert(new.unwrap_or(key), member).is_some() {
+                    crate::bail!("two keys of an object in the arguments would be the same");
+                }
             }
             any
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+    })
 }
 
 /// Answer to `on_tool_call`.
