@@ -94,7 +94,7 @@ fn an_extension_may_have_every_callback_and_every_power() {
 #[test]
 fn our_plugins_import_the_powers_that_their_manifests_ask_for() {
     let plugins = [
-        ("redact-secrets", &["on-plain-text"][..]),
+        ("redact-secrets", &["on-plain-text", "on-tool-call", "on-tool-result"][..]),
         ("session-notes", &["on-input-messages", "on-tag", "tool-provider"]),
         ("team-guard", &["on-llm-output", "ttsr-triggered"]),
     ];
