@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 26] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 27] = [
     "limits.state_mib_more-than-a-session",
     "plugin.grants_twice",
     "plugin.limits_state-more-than-a-session",
@@ -38,6 +38,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 26] = [
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
     "tools.shell.env_an-assignment",
+    "turn.max_repeats_once",
 ];
 const BEYOND_POLICY_SCHEMA: [&str; 10] = [
     "addresses_a-path",

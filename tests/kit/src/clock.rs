@@ -45,7 +45,7 @@ impl Clock for Still {
     }
 }
 
-/// A clock that stays where it is put. No wait ends.
+/// A clock that stays where it is put. Waits take their time.
 #[derive(Debug, Default)]
 pub struct Frozen(pub AtomicU64);
 
@@ -54,8 +54,8 @@ impl Clock for Frozen {
         self.0.load(Ordering::SeqCst)
     }
 
-    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::pending())
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
     }
 }
 
