@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -67,10 +68,16 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         How { output: args.output, summarize: args.summary, recorded: host.transcripts().is_some(), calls, ending };
     let ended = turns(&session, prompts, how).await;
     // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
-    if let Err(error) = host.remove_expired_sessions().await {
-        say::note(format_args!("warning: expired sessions and state cannot be removed: {error}"));
-    }
+    remove_expired(&host, &common.workspace).await;
     measured.finish(ended)
+}
+
+/// Removes sessions that are too old, and says so.
+pub(crate) async fn remove_expired(host: &Host, workspace: &Path) {
+    match host.remove_expired_sessions(&[workspace.to_owned()]).await {
+        Ok(lines) => lines.iter().for_each(|line| say::note(format_args!("note: {line}"))),
+        Err(error) => say::note(format_args!("warning: expired sessions and state cannot be removed: {error}")),
+    }
 }
 
 fn settings(common: &Common, args: &Run, operator: Operator) -> Result<Operator, Failure> {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tidegate::{
     Host, Operator, PluginId, PluginSummary, SessionId, SessionSummary, ShownSession, StateAdmin, StateEntry,
-    StateLifetime, StatePlace,
+    StateLifetime, StatePlace, swept_state,
 };
 
 use crate::args::{Common, StateCommand};
@@ -64,6 +64,9 @@ async fn list(admin: &dyn StateAdmin, json: bool) -> Result<Exit, Failure> {
     // Expired sessions are invisible; this frees what they occupy.
     let swept = admin.remove_expired().await;
     let list = admin.sessions().await.map_err(Failure::late)?;
+    if let Some(line) = swept.as_ref().ok().and_then(|swept| swept_state(*swept)) {
+        say::note(format_args!("note: {line}"));
+    }
     let problems: Vec<String> = list.problems.iter().chain(swept.as_ref().err()).map(ToString::to_string).collect();
     if json {
         let sessions: Vec<Value> = list.sessions.iter().map(summary).collect();

@@ -11,8 +11,11 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use flow::{PluginId, SessionId};
-use turn::ports::{BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore};
+use turn::ports::{
+    BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore, SweptState,
+};
 
+use crate::expiry::Expiry;
 use crate::lifetime::ExpiryCheck;
 use crate::lock::LockFile;
 use crate::memory::shown;
@@ -127,37 +130,35 @@ impl DiskStore {
         Ok(true)
     }
 
-    fn remove_expired_now(&self) -> Result<u64, StateError> {
-        let mut removed = 0;
-        for path in self.paths()? {
-            if self.is_fresh(&path) {
-                continue;
+    fn remove_expired_now(&self) -> Result<SweptState, StateError> {
+        let (now_ms, ttl_ms) = (self.clock.now_ms(), self.options.session_ttl_ms());
+        // The times of the last writes: most files need not be opened. A time after now says nothing: the clock is not that of the file
+        // system, or somebody has set the time.
+        let used: Vec<(u64, PathBuf)> = self.paths()?.into_iter().map(|path| (written_ms(&path), path)).collect();
+        let is_due = |written: u64| written > now_ms || written.saturating_add(ttl_ms) <= now_ms;
+        let due = used.iter().filter(|(written, _)| is_due(*written)).cloned().collect();
+        match Expiry::decide(used.iter().map(|(written, _)| *written), due, now_ms) {
+            Expiry::Remove { sessions, left } => {
+                let removed = sessions.iter().filter(|path| self.remove_if_expired(path)).count();
+                Ok(SweptState { removed: removed as u64, left: left as u64, pause_days: None })
             }
-            let expired = |path: &Path| -> Result<bool, StateError> {
-                let Some(snapshot) = self.snapshot(path)? else { return Ok(false) };
-                let check = self.check(&snapshot);
-                // Opening deletes what has expired, unless its owner was faster.
-                Ok(check.session_end() <= check.at_ms && self.open_now(&snapshot.session).is_ok() && !path.exists())
-            };
-            match expired(&path) {
-                Ok(expired) => removed += u64::from(expired),
-                Err(error) => tracing::warn!(%error, "an expired session cannot be looked for"),
+            Expiry::Distrust { due, pause_days } => {
+                Ok(SweptState { removed: 0, left: due as u64, pause_days: Some(pause_days) })
             }
         }
-        Ok(removed)
     }
 
-    /// Whether the session cannot have expired, by the time of its file's last write: most files need not be opened then. A time after now says
-    /// nothing: the clock is not that of the file system, or somebody has set the time.
-    fn is_fresh(&self, path: &Path) -> bool {
-        let written = fs::metadata(path).and_then(|about| about.modified());
-        let Ok(written) =
-            written.map(|time| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
-        else {
-            return false;
+    fn remove_if_expired(&self, path: &Path) -> bool {
+        let expired = || -> Result<bool, StateError> {
+            let Some(snapshot) = self.snapshot(path)? else { return Ok(false) };
+            let check = self.check(&snapshot);
+            // Opening deletes what has expired, unless its owner was faster.
+            Ok(check.session_end() <= check.at_ms && self.open_now(&snapshot.session).is_ok() && !path.exists())
         };
-        let now = self.clock.now_ms();
-        written <= now && written.saturating_add(self.options.session_ttl_ms()) > now
+        expired().unwrap_or_else(|error| {
+            tracing::warn!(%error, "an expired session cannot be looked for");
+            false
+        })
     }
 
     fn open_now(&self, session: &SessionId) -> Result<session::OpenedDisk, StateError> {
@@ -218,10 +219,17 @@ impl StateAdmin for DiskStore {
         })
     }
 
-    fn remove_expired(&self) -> BoxFuture<'_, Result<u64, StateError>> {
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>> {
         let store = self.clone();
         Box::pin(on_thread(self.folder.clone(), move || store.remove_expired_now()))
     }
+}
+
+/// When a file was written last; 0 where that is not known.
+fn written_ms(path: &Path) -> u64 {
+    let written = fs::metadata(path).and_then(|about| about.modified()).ok();
+    let since = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Runs work on a thread for blocking work. A panic there is what a damaged file causes.

@@ -49,6 +49,7 @@ mod backend;
 mod changes;
 mod disk;
 pub mod emission;
+mod expiry;
 mod lifetime;
 mod lock;
 mod memory;
@@ -61,6 +62,7 @@ mod session;
 mod transcript;
 
 pub use disk::DiskStore;
+pub use expiry::{Expiry, MAX_PAUSE_DAYS, MAX_REMOVED};
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
 #[cfg(feature = "redis")]

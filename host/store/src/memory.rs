@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flow::{PluginId, SessionId};
 use turn::ports::{
     BoxFuture, Clock, PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateEntry,
-    StateError, StateStore, StoredState,
+    StateError, StateStore, StoredState, SweptState,
 };
 
 use crate::activity::Recorded;
@@ -116,14 +116,14 @@ impl StateAdmin for MemoryStore {
         Box::pin(async move { self.clear_now(session, plugin) })
     }
 
-    fn remove_expired(&self) -> BoxFuture<'_, Result<u64, StateError>> {
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>> {
         Box::pin(async {
             let now_ms = self.clock.now_ms();
             let mut sessions = lock(&self.sessions);
             let before = sessions.len();
             let keep = |kept: &Kept| kept.owner.is_some() || now_ms < kept.check(now_ms, &self.options).session_end();
             sessions.retain(|_, kept| keep(kept));
-            Ok((before - sessions.len()) as u64)
+            Ok(SweptState { removed: (before - sessions.len()) as u64, ..SweptState::default() })
         })
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use flow::{PluginId, SessionId};
 use turn::ports::{
     BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore, StoredState,
+    SweptState,
 };
 
 use crate::lifetime::ExpiryCheck;
@@ -209,8 +210,8 @@ impl StateAdmin for RedisStore {
         Box::pin(self.clear_session(session, plugin))
     }
 
-    fn remove_expired(&self) -> BoxFuture<'_, Result<u64, StateError>> {
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>> {
         // The server does it.
-        Box::pin(std::future::ready(Ok(0)))
+        Box::pin(std::future::ready(Ok(SweptState::default())))
     }
 }

@@ -171,7 +171,7 @@ async fn a_damaged_file_does_not_hide_other_sessions() {
     assert!(
         matches!(&list.problems[..], [StateError::Unreadable { place, .. }] if *place == path.display().to_string())
     );
-    assert_eq!(store.remove_expired().await.unwrap(), 0);
+    assert_eq!(store.remove_expired().await.unwrap().removed, 0);
     // The operator can delete it.
     assert!(store.clear(&session("a"), None).await.unwrap());
     assert!(store.sessions().await.unwrap().problems.is_empty());
@@ -255,9 +255,18 @@ async fn only_files_that_were_not_written_for_long_are_looked_at_for_expired_ses
     // By the clock of its writer its session was active long ago.
     let (folder, _, path) = saved().await;
     let store = DiskStore::new(folder.path(), StoreOptions::default(), Arc::new(SystemClock)).unwrap();
-    assert_eq!(store.remove_expired().await.unwrap(), 0, "the file was just written");
-    let file = fs::File::options().write(true).open(&path).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(31 * 24 * 60 * 60)).unwrap();
-    assert_eq!(store.remove_expired().await.unwrap(), 1);
+    assert_eq!(store.remove_expired().await.unwrap().removed, 0, "the file was just written");
+    let written = |path: &Path, days: u64| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+    };
+    written(&path, 31);
+    let swept = store.remove_expired().await.unwrap();
+    assert_eq!((swept.removed, swept.left, swept.pause_days), (0, 1, Some(31)), "the clock may be wrong");
+    assert!(path.exists());
+    let other = folder.path().join("other.state");
+    fs::write(&other, "").unwrap();
+    written(&other, 2);
+    assert_eq!(store.remove_expired().await.unwrap().removed, 1);
     assert!(!path.exists());
 }

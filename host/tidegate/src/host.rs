@@ -33,7 +33,7 @@ pub struct Host {
     /// The embedder gave the model: it is not the provider's.
     has_given_model: bool,
     confirm: Arc<dyn Confirm>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Where its sessions are recorded; `None`: nowhere.
     pub(crate) transcripts: Option<TranscriptStore>,
 }

@@ -58,6 +58,7 @@ mod doctor;
 mod engine;
 mod error;
 mod event_size;
+mod expiry;
 mod fired_rules;
 mod fork;
 mod front_end;
@@ -120,6 +121,7 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use engine::Engine;
 pub use error::HostError;
+pub use expiry::swept as swept_state;
 pub use fired_rules::{FiredRule, FiredRules};
 pub use flow::text::normal_path;
 pub use flow::{
@@ -179,8 +181,8 @@ pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
     KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, ProgressLine, Question, RuleRecords,
     SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
-    StateError, StateLifetime, StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools,
-    TtsrEvent,
+    StateError, StateLifetime, StateStore, StoredState, SweptState, TerminalCommand, TerminalEnd, TerminalExit,
+    Terminals, Tools, TtsrEvent,
 };
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,

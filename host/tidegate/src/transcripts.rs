@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use chat::records::Line;
 use chat::{ChatSession, SavedChat};
@@ -160,53 +159,10 @@ fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError 
     JournalError::Invalid { path: entry.path.display().to_string(), line: entry.line, reason: reason.to_string() }
 }
 
-/// Removes the transcripts of sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.
-///
-/// # Errors
-/// The folder cannot be read.
-fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
-    let Some(keep) = settings.keep else { return Ok(()) };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let oldest = u64::try_from(now.saturating_sub(keep).as_millis()).unwrap_or(u64::MAX);
-    for session in store.list()?.sessions {
-        let last = session.last.as_ref().map_or(session.header.created_ms, |last| last.at_ms);
-        if last >= oldest || session.owner.is_some() {
-            continue;
-        }
-        match store.remove(&session.id) {
-            Ok(()) => {
-                tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`");
-            }
-            Err(TranscriptError::Forked { .. }) => {}
-            Err(error) => {
-                tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}");
-            }
-        }
-    }
-    Ok(())
-}
-
 impl Host {
     /// The transcripts of its sessions; `None`: they are not recorded.
     pub fn transcripts(&self) -> Option<&TranscriptStore> {
         self.transcripts.as_ref()
-    }
-
-    /// Removes what has expired: transcripts without a new record for as long as `keep_days` under `[transcript]` says, and the state of
-    /// plugins in sessions without a turn for as long as `session_ttl_h` under `[state]` says. Nothing does that on its own: a front end calls it,
-    /// as `tidegate run` does after its turns. A session that is open, or that a fork continues, stays.
-    ///
-    /// # Errors
-    /// The folder of transcripts or the store of the state cannot be read; the other one was looked at nevertheless.
-    pub async fn remove_expired_sessions(&self) -> Result<(), HostError> {
-        let settings = self.live.shared().operator.transcript.clone();
-        let store = self.transcripts.clone();
-        let expired =
-            blocking(move || store.map_or(Ok(()), |store| expire(&store, &settings)).map_err(HostError::from));
-        let (transcripts, state) = (expired.await, self.state_admin().remove_expired().await);
-        transcripts?;
-        state?;
-        Ok(())
     }
 
     /// Removes a session: its transcript, and what plugins keep for it in the store of this host. Returns whether plugins

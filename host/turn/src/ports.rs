@@ -31,7 +31,7 @@ pub use journal::{Durability, Journal, JournalError, JournalProgress};
 pub use source::{AbsentState, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, KnownPlugins};
 pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
-    StateEntry, StateError, StateLifetime, StateStore, StoredState,
+    StateEntry, StateError, StateLifetime, StateStore, StoredState, SweptState,
 };
 pub use terminals::{TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 

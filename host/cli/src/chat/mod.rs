@@ -101,9 +101,7 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     if host.transcripts().is_some() {
         say::note(format_args!("continue with `tidegate chat --resume {}`", flat(id.as_str())));
     }
-    if let Err(error) = host.remove_expired_sessions().await {
-        say::note(format_args!("warning: expired sessions and state cannot be removed: {error}"));
-    }
+    run::remove_expired(&host, &common.workspace).await;
     Ok(exit)
 }
 

@@ -378,7 +378,7 @@ pub(crate) struct TranscriptFile {
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
     /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run`,
-    /// `chat` and `acp` remove older ones when they end.
+    /// `chat` and `acp` remove older ones when they end, 100 at most. In a workspace's file, it is for sessions of the workspace.
     #[schemars(range(max = 36_500))]
     pub(crate) keep_days: u32,
 }

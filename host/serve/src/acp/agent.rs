@@ -1,6 +1,6 @@
 //! The methods of the agent, except for prompts: sessions and their settings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -406,13 +406,21 @@ impl Agent {
     pub(super) async fn close_all(&self) {
         self.state().waiting.clear();
         let sessions = std::mem::take(&mut self.state().sessions);
+        let mut workspaces = BTreeSet::new();
         for open in sessions.into_values() {
+            workspaces.insert(open.workspace.canonicalize().unwrap_or_default());
             open.leave().await;
         }
+        let hosts = self.hosts.by_workspace().await;
+        let has_host = |folder: &PathBuf| hosts.iter().any(|(own, _)| own.as_ref() == Some(folder));
+        let others: Vec<PathBuf> = workspaces.into_iter().filter(|folder| !has_host(folder)).collect();
         // Last: none that was open is old.
-        for host in self.hosts.all().await {
-            if let Err(error) = host.remove_expired_sessions().await {
-                tracing::warn!("expired sessions and state cannot be removed: {error}");
+        for (own, host) in hosts {
+            let workspaces = own.map_or_else(|| others.clone(), |own| vec![own]);
+            match host.remove_expired_sessions(&workspaces).await {
+                // Nobody is connected any more, and by default only errors reach standard error.
+                Ok(lines) => lines.iter().for_each(|line| tracing::error!("{line}")),
+                Err(error) => tracing::error!("expired sessions and state cannot be removed: {error}"),
             }
         }
     }

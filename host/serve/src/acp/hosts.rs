@@ -103,6 +103,12 @@ impl Hosts {
     pub(super) async fn all(&self) -> Vec<Host> {
         self.open.lock().await.hosts.values().cloned().collect()
     }
+
+    /// The same, each with the workspace whose file counts; `None`: no workspace's file does.
+    pub(super) async fn by_workspace(&self) -> Vec<(Option<PathBuf>, Host)> {
+        let open = self.open.lock().await;
+        open.hosts.iter().map(|(of, host)| (of.as_ref().map(|(folder, _)| folder.clone()), host.clone())).collect()
+    }
 }
 
 /// An error for the client, whose users see the message.

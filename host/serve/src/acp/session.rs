@@ -27,7 +27,7 @@ pub(super) struct Open {
     pub(super) settings: Settings,
     /// The model that the client has chosen.
     pub(super) model: Option<Arc<dyn Model>>,
-    workspace: PathBuf,
+    pub(super) workspace: PathBuf,
     /// The last turn of which all updates were sent.
     sent: watch::Receiver<u32>,
     /// Asks for the history.

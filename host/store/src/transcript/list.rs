@@ -201,8 +201,8 @@ impl TranscriptList {
 }
 
 impl TranscriptSummary {
-    /// The time of the last record, or of the creation.
-    fn latest_ms(&self) -> u64 {
+    /// The time of the last record, or of the creation, in milliseconds since 1970-01-01 UTC.
+    pub fn latest_ms(&self) -> u64 {
         self.last.as_ref().map_or(self.header.created_ms, |last| last.at_ms)
     }
 }

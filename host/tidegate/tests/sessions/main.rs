@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod custom_events;
+mod expiry;
 mod handles;
 mod inputs;
 mod parts;

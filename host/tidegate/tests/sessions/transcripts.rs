@@ -104,7 +104,8 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
         format!("{record}\n")
     });
     std::fs::write(&file, lines.collect::<String>()).unwrap();
-    host(&folder).await.remove_expired_sessions().await.unwrap();
+    let lines = host(&folder).await.remove_expired_sessions(&[folder.path().to_owned()]).await.unwrap();
+    assert!(lines.is_empty(), "{lines:?}");
     assert!(file.exists(), "30 days are the default");
     let toml = format!(
         "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n[state]\nbackend = \"disk\"\nfolder = {:?}\n",
@@ -121,7 +122,11 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
     }
     let host = builder(&toml).open().await.unwrap();
     assert!(file.exists(), "nothing is removed on its own");
-    host.remove_expired_sessions().await.unwrap();
+    assert!(host.remove_expired_sessions(&[]).await.unwrap().is_empty());
+    assert!(file.exists(), "the setting is not for sessions of other folders");
+    let lines = host.remove_expired_sessions(&[folder.path().to_owned()]).await.unwrap();
+    let expected = "removed 1 session of this workspace without a record for more than 1 day (`keep_days` under `[transcript]`; 0 keeps all)";
+    assert_eq!(lines, [expected]);
     assert!(!file.exists());
     let states = async || {
         let sessions = host.state_admin().sessions().await.unwrap().sessions;

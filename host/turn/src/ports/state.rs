@@ -12,7 +12,7 @@ use std::time::Duration;
 use flow::{PluginId, SessionId};
 
 use super::BoxFuture;
-pub use admin::{PluginSummary, SessionList, SessionSummary, ShownSession, StateAdmin};
+pub use admin::{PluginSummary, SessionList, SessionSummary, ShownSession, StateAdmin, SweptState};
 pub use error::StateError;
 
 /// Where the state of sessions is kept.

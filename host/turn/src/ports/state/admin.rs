@@ -29,12 +29,23 @@ pub trait StateAdmin: Send + Sync {
         plugin: Option<&'a PluginId>,
     ) -> BoxFuture<'a, Result<bool, StateError>>;
 
-    /// Deletes the sessions that have expired, and returns how many; open ones are left alone. They are invisible before too: this
-    /// frees memory or files. A backend that forgets by itself returns 0.
+    /// Deletes sessions that have expired; open ones are left alone. They are invisible before too: this frees memory or files. A backend
+    /// on the disk deletes a bounded number, and none where the clock can be wrong. One that forgets by itself deletes none.
     ///
     /// # Errors
     /// The backend cannot be asked at all. A session that cannot be read is left as it is.
-    fn remove_expired(&self) -> BoxFuture<'_, Result<u64, StateError>>;
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>>;
+}
+
+/// What became of sessions that have expired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweptState {
+    /// How many were deleted.
+    pub removed: u64,
+    /// How many can have expired and are left to a later call.
+    pub left: u64,
+    /// None was deleted because the clock can be wrong: the days since the last use before the last 24 hours.
+    pub pause_days: Option<u64>,
 }
 
 /// The stored sessions.
