@@ -8,7 +8,7 @@ mod run_order;
 
 use std::cmp::Reverse;
 
-use flow::text::nearest;
+use flow::text::{differs_by_one_letter, nearest};
 use flow::{BlockOrigin, PluginId, SystemBlock, ToolCall, ToolSpec};
 
 use crate::{Code, ConfiguredPlugin, Diagnostic, ToolGuidance};
@@ -44,20 +44,21 @@ struct Merge<'p> {
 
 impl Guidance {
     /// Collects what plugins say, who are given in order of registration. A tool that is not among `tools` can be one that an
-    /// embedder gives to other sessions: it is left out. The warnings are about such tools, and about disagreements.
-    pub fn collect(plugins: &[ConfiguredPlugin], tools: &[ToolSpec]) -> (Self, Vec<Diagnostic>) {
+    /// embedder gives to other sessions: it is left out. The warnings are about such tools, and about disagreements. A name that can
+    /// only be meant as one of `builtin` is an error.
+    pub fn collect(plugins: &[ConfiguredPlugin], tools: &[ToolSpec], builtin: &[&str]) -> (Self, Vec<Diagnostic>) {
         let said = plugins
             .iter()
             .map(|ConfiguredPlugin { manifest, .. }| Said { plugin: &manifest.id, guidance: &manifest.guidance });
-        Self::merge(said.collect(), tools)
+        Self::merge(said.collect(), tools, builtin)
     }
 
-    fn merge(mut all: Vec<Said<'_>>, tools: &[ToolSpec]) -> (Self, Vec<Diagnostic>) {
+    fn merge(mut all: Vec<Said<'_>>, tools: &[ToolSpec], builtin: &[&str]) -> (Self, Vec<Diagnostic>) {
         let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
         let mut merge = Merge::default();
         for Said { plugin, guidance } in &all {
             let unknown = guidance.names().filter(|name| !is_known(name));
-            merge.found.extend(unknown.map(|name| about_unknown(plugin, name, tools)));
+            merge.found.extend(unknown.map(|name| about_unknown(plugin, name, tools, builtin)));
         }
         // Stable: equal priorities stay in order of registration.
         all.sort_by_key(|said| Reverse(said.guidance.priority));
@@ -178,7 +179,13 @@ fn contradiction(said: Said<'_>, what: &str, other: Said<'_>, opposite: &str) ->
     Diagnostic::warning(Code::PluginGuidanceConflict, message).about_plugin(said.plugin).help(help)
 }
 
-fn about_unknown(plugin: &PluginId, name: &str, tools: &[ToolSpec]) -> Diagnostic {
+fn about_unknown(plugin: &PluginId, name: &str, tools: &[ToolSpec], builtin: &[&str]) -> Diagnostic {
+    if let Some(meant) = misspelt(name, builtin) {
+        let message = format!("gives guidance on `{name}`, which is not a tool");
+        let help =
+            format!("did you mean the built-in tool `{meant}`? Correct the name under `[tools]` of its plugin.toml");
+        return Diagnostic::error(Code::PluginUnknownTool, message).about_plugin(plugin).help(help);
+    }
     let known = || tools.iter().map(|tool| tool.name.as_str());
     let help = match nearest(name, known()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -186,6 +193,16 @@ fn about_unknown(plugin: &PluginId, name: &str, tools: &[ToolSpec]) -> Diagnosti
     };
     let message = format!("gives guidance on `{name}`, which is not a tool of this session");
     Diagnostic::warning(Code::PluginUnknownTool, message).about_plugin(plugin).help(help)
+}
+
+/// The built-in tool that a name can only mean: it differs in letter case, in separators and in one letter at most, or names a part of the
+/// tool, as in `shell.run`.
+fn misspelt<'b>(name: &str, builtin: &[&'b str]) -> Option<&'b str> {
+    if builtin.contains(&name) {
+        return None;
+    }
+    let first = name.split(['.', '/', ':']).next().unwrap_or_default();
+    builtin.iter().copied().find(|tool| *tool == first || differs_by_one_letter(name, tool))
 }
 
 #[cfg(test)]

@@ -10,6 +10,13 @@ pub fn nearest<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     scored.filter(|(score, _)| *score >= SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
+/// Whether two names differ in one letter at most (added, left out, another one, or two that changed places), apart from letter case and
+/// the separators `_`, `-`, `.` and space.
+pub fn differs_by_one_letter(one: &str, other: &str) -> bool {
+    let letters = |name: &str| name.to_lowercase().replace(['_', '-', '.', ' '], "");
+    strsim::osa_distance(&letters(one), &letters(other)) <= 1
+}
+
 /// The path without `.`, `..` and doubled separators, as far as its text tells: never above the root, and a relative path
 /// that leads up keeps its leading `..`. Empty for a path that leads nowhere, such as `.`.
 pub fn normal_path(path: &str) -> String {

@@ -142,7 +142,12 @@ pub(crate) fn workspace(
     let specs = toolbox.specs();
     // The rulebook comes and goes with the rules; a plugin is allowed to name it in any case.
     let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
-    let (guidance, found) = Guidance::collect(&plugins, &known);
+    let builtin_names: Vec<&str> = tools::builtin_names().chain([rules::READ_RULE]).collect();
+    let (guidance, found) = Guidance::collect(&plugins, &known, &builtin_names);
+    let (wrong, found): (Vec<_>, Vec<_>) = found.into_iter().partition(Diagnostic::is_error);
+    if !wrong.is_empty() {
+        faults.take("guidance on tools", Diagnostics(wrong))?;
+    }
     warnings.extend(found);
     let user = basis.user_rules.as_deref();
     // The user's other files are next to the folder of rules.

@@ -38,18 +38,48 @@ fn merged(plugins: &[Plugin<'_>]) -> (Guidance, Vec<String>) {
     };
     let all: Vec<(PluginId, ToolGuidance)> = plugins.iter().map(said).collect();
     let said = all.iter().map(|(plugin, guidance)| Said { plugin, guidance }).collect();
-    let (guidance, found) = Guidance::merge(said, &specs(&TOOLS));
+    let (guidance, found) = Guidance::merge(said, &specs(&TOOLS), &["read_file", "edit_file", "grep", "find", "shell"]);
     (guidance, found.iter().map(ToString::to_string).collect())
 }
 
 #[test]
 fn guidance_on_an_unknown_tool_is_left_out_with_a_warning() {
-    let (guidance, found) = merged(&[("a", 50, &["grep"], &[], &["grap", "grep"])]);
+    let (guidance, found) = merged(&[("a", 50, &["grep"], &[], &["grepping", "grep"])]);
     assert_eq!((guidance.preferred, guidance.order), (strings(&["grep"]), strings(&["grep"])));
     let expected =
-        "warning[plugin-unknown-tool]: plugin `a`: gives guidance on `grap`, which is not a tool of this session";
+        "warning[plugin-unknown-tool]: plugin `a`: gives guidance on `grepping`, which is not a tool of this session";
     let [warning] = found.as_slice() else { panic!("{found:?}") };
     assert!(warning.starts_with(expected) && warning.ends_with("; did you mean `grep`?"), "{warning}");
+}
+
+/// One row per case: the name, and the built-in tool that it can only mean. `find` is a built-in tool that this session does not have.
+#[test]
+fn a_misspelt_built_in_tool_is_an_error() {
+    for (name, meant) in [
+        ("grap", Some("grep")),
+        ("gerp", Some("grep")),
+        ("Grep", Some("grep")),
+        ("readfile", Some("read_file")),
+        ("read-file", Some("read_file")),
+        ("ReadFile", Some("read_file")),
+        ("edit_files", Some("edit_file")),
+        ("shel", Some("shell")),
+        ("shell.run", Some("shell")),
+        ("grep:pattern", Some("grep")),
+        ("find", None),
+        ("read_page", None),
+        ("edit_cells", None),
+        ("search", None),
+        ("bash", None),
+    ] {
+        let (guidance, found) = merged(&[("a", 50, &[name], &[], &[])]);
+        assert!(guidance.preferred.is_empty(), "{name}");
+        let [found] = found.as_slice() else { panic!("{name}: {found:?}") };
+        assert_eq!(found.starts_with("error[plugin-unknown-tool]: plugin `a`:"), meant.is_some(), "{found}");
+        if let Some(meant) = meant {
+            assert!(found.contains(&format!("did you mean the built-in tool `{meant}`?")), "{found}");
+        }
+    }
 }
 
 #[test]

@@ -181,7 +181,7 @@ codes! {
     PluginSettingMissing "plugin-setting-missing"
         "The plugin declares a setting without a default, and the operator does not set it."
     PluginUnknownTool "plugin-unknown-tool"
-        "The plugin's guidance names a tool that the session does not have; it is left out."
+        "The plugin's guidance names a tool that the session does not have; it is left out. An error where it is a misspelt built-in tool."
     PluginGuidanceConflict "plugin-guidance-conflict"
         "The guidance of two plugins on a tool contradicts each other; that of the higher priority is used."
     PluginComponentMissing "plugin-component-missing"

@@ -113,6 +113,24 @@ async fn a_permission_of_a_tool_that_a_session_does_not_have_is_a_warning_and_a_
 }
 
 #[tokio::test]
+async fn guidance_on_a_misspelt_built_in_tool_is_an_error_and_on_another_tool_a_warning() {
+    let folder = TempDir::new().unwrap();
+    let manifest = "id = \"habits\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Habits.\"\n[tools]\n";
+    let options = || SessionOptions::new(folder.path()).model(Scripted::new([]));
+    let toml = format!("[[plugin]]\npath = {:?}\n", folder.path().display().to_string());
+    let open = async |name: &str| {
+        let text = format!("{manifest}preferred_tools = [{name:?}]\n");
+        std::fs::write(folder.path().join("plugin.toml"), text).unwrap();
+        builder(&toml).open().await.unwrap().session(options()).await
+    };
+    let warnings = open("mine").await.unwrap().loaded().warnings();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.to_string().starts_with("warning[plugin-unknown-tool]: plugin `habits`:"), "{warning}");
+    let error = open("readfile").await.unwrap_err().to_string();
+    assert!(error.contains("error[plugin-unknown-tool]") && error.contains("`read_file`"), "{error}");
+}
+
+#[tokio::test]
 async fn a_session_goes_on_from_a_conversation_that_was_given_to_it() {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Text("third")]);
