@@ -35,6 +35,7 @@ mod layers;
 mod manifest;
 mod mask;
 mod merge;
+mod misplaced;
 mod operator;
 mod operator_files;
 mod operator_layers;
@@ -66,6 +67,7 @@ pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
+pub use misplaced::misplaced;
 pub use operator::{
     CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, TurnSettings,
     operator_file,

@@ -165,6 +165,7 @@ pub(crate) fn workspace(
         None => thread_limits::of_sources(&[])?,
     };
     warnings.extend(limits.left_out.iter().cloned());
+    warnings.extend(config::misplaced(user_folder, &workspace));
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),

@@ -55,6 +55,8 @@ codes! {
         "The workspace is not a folder, or cannot be read."
     ConfigUnreadable "config-unreadable"
         "A file cannot be read, or is larger than the limit."
+    ConfigNotRead "config-not-read"
+        "A file has the name of a configuration file, and nothing reads it at its place."
     ConfigUntrusted "config-untrusted"
         "The `tidegate.toml` of the workspace asks for more than a project decides, and the user has not trusted it as it is now."
     ConfigPolicy "config-policy"

@@ -131,6 +131,17 @@ async fn guidance_on_a_misspelt_built_in_tool_is_an_error_and_on_another_tool_a_
 }
 
 #[tokio::test]
+async fn a_configuration_file_that_nothing_reads_is_a_warning_of_the_session() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("thread_events.toml"), "").unwrap();
+    let host = builder("").open().await.unwrap();
+    let session = host.session(SessionOptions::new(folder.path()).model(Scripted::new([]))).await.unwrap();
+    let warnings = session.loaded().warnings();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.to_string().starts_with("warning[config-not-read]: "), "{warning}");
+}
+
+#[tokio::test]
 async fn a_session_goes_on_from_a_conversation_that_was_given_to_it() {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Text("third")]);
