@@ -111,8 +111,8 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
-        Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(common, &id, true),
-        Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(common, &id, false),
+        Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(common, &id, true).await,
+        Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(common, &id, false).await,
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(common, &folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(common, &folder),
         Command::Explain(explain) => match &explain.prompt {

@@ -6,20 +6,25 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use tidegate::{LayerKind, PluginId, SourceFile, SwitchError, WorkspaceSettings, switch_plugin};
+use tidegate::{
+    FoundFiles, Host, HostError, LayerKind, Manifest, Operator, PluginId, SourceFile, StatePlace, SwitchError,
+    WorkspaceSettings, switch_plugin,
+};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::{open, print, say, screen};
 
 /// Changes the file that names the plugin, and prints the result: that of the workspace or of `--config`, else the user's.
-pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Result<Exit, Failure> {
+pub(crate) async fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Result<Exit, Failure> {
     let settings = open::reader(common).read(&common.workspace)?;
     let found = settings.files();
     let mut unknown = Vec::new();
-    for layer in found.layers.iter().rev() {
+    for (at, layer) in found.layers.iter().enumerate().rev() {
         let file = &layer.source.path;
-        match in_file(file, plugin, enabled)? {
+        let is_trusted = layer.kind != LayerKind::Workspace || settings.request().is_none();
+        let check = Check { found, at, is_trusted };
+        match in_file(file, plugin, enabled, check).await? {
             Ok(changed) => {
                 told(file, plugin, enabled, &changed)?;
                 if layer.kind == LayerKind::Workspace && changed.is_new {
@@ -51,7 +56,43 @@ struct Changed {
     is_required: bool,
 }
 
-fn in_file(file: &Path, plugin: &PluginId, enabled: bool) -> Result<Result<Changed, SwitchError>, Failure> {
+/// Whether a plugin can be loaded once a file is changed.
+struct Check<'f> {
+    found: &'f FoundFiles,
+    /// The index of the file's layer.
+    at: usize,
+    /// Code that the file names is run.
+    is_trusted: bool,
+}
+
+impl Check<'_> {
+    /// Loads the plugin as a host would with this text of the file. Where the file is not trusted, only its manifest is read.
+    async fn loads(&self, text: &str, plugin: &PluginId) -> Result<(), HostError> {
+        let mut layers = self.found.layers.clone();
+        if let Some(layer) = layers.get_mut(self.at) {
+            layer.source = SourceFile::new(&layer.source.path, text);
+        }
+        let mut operator = Operator::of_layers(&layers)?;
+        // No session is opened.
+        operator.state.place = StatePlace::Memory;
+        operator.plugins.retain(|entry| match Manifest::load(&entry.folder) {
+            Ok(manifest) => manifest.id == *plugin,
+            Err(_) => entry.folder.file_name().is_some_and(|name| name == plugin.as_str()),
+        });
+        if self.is_trusted {
+            return Host::builder(operator).max_instances(1).check_plugins().await;
+        }
+        operator.load_plugins()?;
+        Ok(())
+    }
+}
+
+async fn in_file(
+    file: &Path,
+    plugin: &PluginId,
+    enabled: bool,
+    check: Check<'_>,
+) -> Result<Result<Changed, SwitchError>, Failure> {
     let failed = |doing, error: io::Error| Failure::setup(format_args!("cannot {doing} {}: {error}", shown(file)));
     // Two programs that change the file at once do it one after the other.
     let target = file.canonicalize().map_err(|error| failed("read", error))?;
@@ -63,6 +104,14 @@ fn in_file(file: &Path, plugin: &PluginId, enabled: bool) -> Result<Result<Chang
         Err(error) => return Ok(Err(error)),
     };
     let is_new = switched.text != source.text;
+    if is_new && enabled {
+        check.loads(&switched.text, plugin).await.map_err(|error| {
+            let (file, reason) = (shown(file), error.with_hint());
+            Failure::setup(format_args!(
+                "{file}: plugin {plugin} stays disabled, because it cannot be loaded: {reason}"
+            ))
+        })?;
+    }
     if is_new {
         replace(file, &source.text, &switched.text).map_err(|error| failed("write", error))?;
     }

@@ -49,6 +49,36 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     assert!(err(&missing).contains("there is no tidegate.toml"), "{}", err(&missing));
 }
 
+/// One row per case: the manifest, `None`: there is none; the entry's other lines; and a part of the reason.
+#[test]
+fn a_plugin_that_cannot_be_loaded_is_not_enabled() {
+    let manifest = "id = \"habits\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Habits.\"\n";
+    let with = |more: &str| Some(format!("{manifest}{more}"));
+    let cases = [
+        (None, "", "plugin.toml"),
+        (Some("id = \"habits\"\nversion = \n".to_owned()), "", "plugin.toml:2"),
+        (with("component = \"gone.wasm\"\n"), "", "gone.wasm"),
+        (with("component = \"plugin.toml\"\n"), "", "habits"),
+        (with("[tools]\navoided_tools = [\"grep\"]\n"), "settings.tone = \"dry\"\n", "tone"),
+        (with("[tools]\navoided_tools = [\"grep\"]\n"), "grants = [\"state\"]\n", "state"),
+    ];
+    for (manifest, more, reason) in cases {
+        let place = Place::new();
+        if let Some(manifest) = &manifest {
+            place.write("habits/plugin.toml", manifest);
+        }
+        let file = format!("[[plugin]]\npath = \"habits\"\nenabled = false\n{more}");
+        place.write("tidegate.toml", &file);
+        let refused = place.run(&["plugin", "enable", "habits"]);
+        let said = err(&refused);
+        assert_eq!((code(&refused), out(&refused).as_str()), (2, ""), "{manifest:?}: {said}");
+        assert!(said.contains("plugin habits stays disabled, because it cannot be loaded: "), "{said}");
+        assert!(said.contains(reason), "{reason}: {said}");
+        assert_eq!(std::fs::read_to_string(place.path("tidegate.toml")).unwrap(), file, "the file is as it was");
+        assert_eq!(code(&place.run(&["plugin", "disable", "habits"])), 0);
+    }
+}
+
 #[test]
 fn a_plugin_of_the_users_file_is_disabled_there() {
     let place = Place::new();

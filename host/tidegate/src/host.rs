@@ -239,6 +239,14 @@ impl HostBuilder {
         .await
     }
 
+    /// Loads the plugins alone, as a host does that opens.
+    ///
+    /// # Errors
+    /// A plugin cannot be loaded, or the policy cannot be read.
+    pub async fn check_plugins(self) -> Result<(), HostError> {
+        blocking(move || load::shared(self.under_policy()?, &mut Faults::Refuse).map(drop)).await
+    }
+
     pub(crate) fn provider(&self) -> Result<ProviderConfig, HostError> {
         let config = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())?;
         self.check_provider(&config)?;
