@@ -132,12 +132,14 @@ impl Place {
         Self { folder, clock: Arc::new(Frozen(1_000_000_000_000.into())) }
     }
 
-    /// Continues the session with these further lines in `tidegate.toml`.
+    /// Continues the session with these further lines of `[state]`, or behind it, in `tidegate.toml`.
     async fn turn(&self, toml: &str, answer: &str) -> Seen {
-        let sessions = self.folder.path().join("sessions");
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
         let toml = format!(
-            "[rules]\nbuiltin_rules = false\n[transcript]\nenabled = true\nfolder = {:?}\n{toml}",
-            sessions.display().to_string()
+            "[rules]\nbuiltin_rules = false\n[transcript]\nenabled = true\nfolder = {:?}\n\
+             [state]\nbackend = \"disk\"\nfolder = {:?}\n{toml}",
+            path("sessions"),
+            path("state")
         );
         let operator =
             Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -204,7 +206,7 @@ async fn the_state_of_a_plugin_that_is_not_configured_any_more_is_deleted_after_
     // Its version is gone as well: it begins anew.
     assert_eq!(place.turn(&place.plugin(""), "!state-set-session k v").await, nothing(1));
     // Somebody wants no time at all.
-    let at_once = place.turn("[state]\nabsent_days = 0\n", "nine").await;
+    let at_once = place.turn("absent_days = 0\n", "nine").await;
     assert_eq!((at_once.unregistered.as_slice(), at_once.keys), (["conformance".to_owned()].as_slice(), 0));
 }
 
@@ -213,7 +215,7 @@ async fn the_state_of_a_plugin_that_is_not_configured_any_more_is_deleted_after_
 async fn nothing_is_deleted_where_a_disabled_plugin_cannot_be_read() {
     let place = Place::new();
     assert_eq!(place.turn(&place.plugin(""), "!state-set-session k v").await.keys, 1);
-    let toml = format!("[state]\nabsent_days = 0\n{}", place.plugin("enabled = false\n"));
+    let toml = format!("absent_days = 0\n{}", place.plugin("enabled = false\n"));
     let manifest = place.folder.path().join("plugin/plugin.toml");
     let moved = place.folder.path().join("plugin/moved.toml");
     std::fs::rename(&manifest, &moved).unwrap();
