@@ -391,7 +391,7 @@ pub trait SessionView: Send + Sync {
     /// Whether an extension can emit an event of a declared type, as [`EventTypes::admit`]. By default, no type is declared.
     ///
     /// # Errors
-    /// It cannot.
+    /// The type is not declared for this emitter, or the payload does not conform to its schema or is too large.
     fn admit_event(&self, plugin: &PluginId, event_type: &str, payload: &Value) -> Result<String, EmitError> {
         let _ = (plugin, payload);
         Err(EmitError::Unknown { event_type: event_type.to_owned(), known: Vec::new() })

@@ -1,4 +1,4 @@
-//! What the counts of the provider say about the estimates, and how much room a request has.
+//! What the counts of the provider say about the estimates, and how many tokens a request can have.
 
 use flow::NamedSizes;
 
@@ -158,7 +158,7 @@ impl Gauge {
 
 /// How many tokens a prompt can have in a context of a size, and when the conversation is to become smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     /// Tokens that the model takes, prompt and answer together.
     pub(crate) context: u64,
     /// The most tokens of a prompt that leaves its answer what it needs.
@@ -169,18 +169,18 @@ pub(crate) struct Room {
     pub(crate) aim: u64,
 }
 
-impl Room {
+impl Capacity {
     /// `at`: the share of the context, from 0 to 1, at which the conversation becomes smaller. `answer`: the most tokens of an answer, as
     /// the request says it.
     pub(crate) fn new(context: u64, at: f64, answer: Option<u64>) -> Self {
-        // A limit of answers that leaves no room for a prompt is lowered in the request.
+        // A limit of answers that leaves nothing for a prompt is lowered in the request.
         let answer = answer.unwrap_or_else(|| ANSWER.min(context / ANSWER_SHARE)).min(context / RESERVED);
         let prompt = context.saturating_sub(answer).saturating_sub(context / SLACK_SHARE);
         let trigger = ((context as f64 * at) as u64).min(prompt);
         Self { context, prompt, trigger, aim: trigger / 10 * 7 }
     }
 
-    /// The most tokens of a prompt that leaves room for an answer of any use.
+    /// The most tokens of a prompt that leaves enough for an answer of any use.
     pub(crate) fn most(self) -> u64 {
         let least = LEAST_ANSWER.min(self.context / ANSWER_SHARE);
         self.context.saturating_sub(least).saturating_sub(self.context / SLACK_SHARE).max(self.prompt)
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn the_answer_is_reserved_and_a_share_contradicts_nothing() {
         let of = |context, at, answer| {
-            let room = Room::new(context, at, answer);
-            (room.prompt, room.trigger)
+            let capacity = Capacity::new(context, at, answer);
+            (capacity.prompt, capacity.trigger)
         };
         assert_eq!(of(200_000, 0.8, Some(8_192)), (188_683, 160_000));
         assert_eq!(of(200_000, 0.8, Some(64_000)), (132_875, 132_875));
@@ -273,9 +273,9 @@ mod tests {
         assert_eq!(of(8_000, 0.8, None), (6_875, 6_400));
         // An answer that is as long as the context is not what anybody waits for.
         assert_eq!(of(200_000, 0.8, Some(200_000)), (96_875, 96_875));
-        let room = Room::new(200_000, 0.8, Some(64_000));
-        assert_eq!(room.answer(100_000, Some(64_000)), None);
-        assert_eq!(room.answer(150_000, Some(64_000)), Some(46_875));
-        assert_eq!(room.answer(150_000, None), None);
+        let capacity = Capacity::new(200_000, 0.8, Some(64_000));
+        assert_eq!(capacity.answer(100_000, Some(64_000)), None);
+        assert_eq!(capacity.answer(150_000, Some(64_000)), Some(46_875));
+        assert_eq!(capacity.answer(150_000, None), None);
     }
 }

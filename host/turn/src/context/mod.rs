@@ -10,6 +10,6 @@ mod reduce;
 
 pub use self::estimate::estimated_tokens;
 pub(crate) use self::estimate::{Estimate, of_frame, of_message};
-pub(crate) use self::gauge::{Count, Gauge, Refusal, Room};
+pub(crate) use self::gauge::{Capacity, Count, Gauge, Refusal};
 pub(crate) use self::leave_out::leave_out;
 pub(crate) use self::reduce::{Conversation, Reduction};

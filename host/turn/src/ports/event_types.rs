@@ -9,7 +9,7 @@ pub trait EventTypes: Send + Sync {
     /// a plugin's own type begins with the plugin's id.
     ///
     /// # Errors
-    /// It cannot.
+    /// The type is not declared for this emitter, or the payload does not conform to its schema or is too large.
     fn admit(&self, plugin: Option<&PluginId>, event_type: &str, payload: &Value) -> Result<String, EmitError>;
 }
 

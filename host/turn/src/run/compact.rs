@@ -15,14 +15,14 @@ use flow::{CompactionCause, CompactionMethod, ErrorClass, EventKind, LeftOut, Mo
 pub(super) use self::summary::Summary;
 pub(crate) use self::summary::{is_summary, summary_message};
 use super::{Stop, Turn};
-use crate::context::{Conversation, Estimate, Reduction, Room};
+use crate::context::{Capacity, Conversation, Estimate, Reduction};
 use crate::ports::EventSink;
 
 /// Why the conversation becomes smaller, and how small.
 #[derive(Clone, Copy)]
 pub(super) struct Need {
     pub(super) cause: CompactionCause,
-    pub(super) room: Room,
+    pub(super) capacity: Capacity,
     /// How many tokens the next prompt is to have at most.
     pub(super) aim: u64,
 }
@@ -34,17 +34,17 @@ impl Turn<'_> {
     /// # Errors
     /// The transcript cannot be written, a limit would be exceeded, or the next request cannot fit.
     pub(super) async fn compact(&mut self) -> Result<(), Stop> {
-        let Some(room) = self.session.room() else { return Ok(()) };
+        let Some(capacity) = self.session.capacity() else { return Ok(()) };
         let used = self.session.next_prompt();
         // What did not help is tried again when there is noticeably more.
         let is_stuck = self.session.thread.compaction_failed.is_some_and(|failed| used < failed + failed / 20);
-        if used < room.trigger || (is_stuck && used <= room.prompt) {
+        if used < capacity.trigger || (is_stuck && used <= capacity.prompt) {
             return Ok(());
         }
-        let need = Need { cause: CompactionCause::Context, room, aim: room.aim };
+        let need = Need { cause: CompactionCause::Context, capacity, aim: capacity.aim };
         self.make_smaller(need).await?;
-        if self.halted.is_none() && self.session.next_prompt() > room.most() {
-            return Err(Stop::Model(self.too_large(room)));
+        if self.halted.is_none() && self.session.next_prompt() > capacity.most() {
+            return Err(Stop::Model(self.too_large(capacity)));
         }
         Ok(())
     }
@@ -58,26 +58,26 @@ impl Turn<'_> {
                 return Ok(());
             }
         }
-        let most = if need.cause == CompactionCause::Overflow { need.aim } else { need.room.prompt };
+        let most = if need.cause == CompactionCause::Overflow { need.aim } else { need.capacity.prompt };
         if self.session.next_prompt() > most {
             self.reduce(CompactionMethod::Drop, need, |conversation, enough| conversation.drop_oldest(true, enough));
         }
-        if self.session.next_prompt() > need.room.prompt {
+        if self.session.next_prompt() > need.capacity.prompt {
             self.reduce(CompactionMethod::Shorten, need, |conversation, enough| conversation.shorten_all(enough));
         }
-        if self.session.next_prompt() > need.room.prompt {
+        if self.session.next_prompt() > need.capacity.prompt {
             self.reduce(CompactionMethod::Drop, need, |conversation, enough| conversation.drop_oldest(false, enough));
         }
         let used = self.session.next_prompt();
-        self.session.thread.compaction_failed = Some(used).filter(|used| *used >= need.room.trigger);
+        self.session.thread.compaction_failed = Some(used).filter(|used| *used >= need.capacity.trigger);
         Ok(())
     }
 
     /// Leaves out the middle of results that the model has read, and of those it has not read where they can never fit.
     fn shorten_results(&mut self, need: Need) {
         self.reduce(CompactionMethod::Shorten, need, |conversation, enough| conversation.shorten_old(enough));
-        // What the model reads next has at most half of the room: a summary is of no use where it has more.
-        let half = Need { aim: need.room.prompt / 2, ..need };
+        // What the model reads next has at most half of the capacity: a summary is of no use where it has more.
+        let half = Need { aim: need.capacity.prompt / 2, ..need };
         let unread = |turn: &Self| turn.session.next_prompt().saturating_sub(turn.session.read_prompt());
         if self.session.next_prompt() > need.aim && unread(self) > half.aim {
             let read = self.session.read_prompt();
@@ -114,7 +114,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn emit_start(&self, method: CompactionMethod, need: Need, used_tokens: u64) {
-        let context_tokens = need.room.context;
+        let context_tokens = need.capacity.context;
         let ratio = used_tokens as f64 / context_tokens.max(1) as f64;
         let cause = need.cause;
         self.session.hub.emit(EventKind::ContextCompactionStart { cause, method, used_tokens, ratio, context_tokens });
@@ -135,7 +135,7 @@ impl Turn<'_> {
     }
 
     /// The error of a turn whose next request cannot fit, whatever is left out of the conversation.
-    pub(super) fn too_large(&self, room: Room) -> ModelError {
+    pub(super) fn too_large(&self, capacity: Capacity) -> ModelError {
         let (used, frame) = (self.session.next_prompt(), self.session.frame_tokens());
         let message = format!(
             "the next request does not fit the context of the model, and there is nothing more to leave out of the conversation: it has about {} \
@@ -143,7 +143,7 @@ impl Turn<'_> {
              with a larger context",
             grouped(used),
             grouped(frame),
-            grouped(room.context),
+            grouped(capacity.context),
         );
         ModelError::new(ErrorClass::ContextOverflow, message)
     }

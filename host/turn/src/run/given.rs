@@ -55,17 +55,17 @@ impl Turn<'_> {
     /// # Errors
     /// Its size, and what the model takes.
     pub(super) fn refuse_too_large(&self, messages: &[Message]) -> Result<(), ModelError> {
-        let Some(room) = self.session.room() else { return Ok(()) };
+        let Some(capacity) = self.session.capacity() else { return Ok(()) };
         let (frame, input) = (self.session.frame_tokens(), self.session.message_tokens(messages));
-        if frame.saturating_add(input) <= room.most() {
+        if frame.saturating_add(input) <= capacity.most() {
             return Ok(());
         }
         let bytes: u64 = messages.iter().map(bytes).sum();
         let images =
             messages.iter().flat_map(|message| &message.parts).filter(|part| matches!(part, Part::Image(_))).count();
         let images = if images == 0 { String::new() } else { format!(", images: {images}") };
-        let (most, context) = (grouped(room.most().saturating_sub(frame)), grouped(room.context));
-        let message = if frame > room.most() / 4 * 3 {
+        let (most, context) = (grouped(capacity.most().saturating_sub(frame)), grouped(capacity.context));
+        let message = if frame > capacity.most() / 4 * 3 {
             format!(
                 "the system prompt and the definitions of the tools have about {} tokens; the model takes {context} with the conversation and \
                  the answer. Switch off plugins, MCP servers or tools, shorten the system prompt and the rules that always apply, or use a model with a larger context",

@@ -7,7 +7,7 @@
 use flow::{CompactionCause, ErrorClass, EventKind, ModelError, NamedSizes, Retained};
 
 use super::{Phase, Stop, Turn};
-use crate::context::{Gauge, Refusal, Room};
+use crate::context::{Capacity, Gauge, Refusal};
 use crate::ports::EventSink;
 use crate::retry::Retry;
 use crate::run::compact::Need;
@@ -22,7 +22,7 @@ const MAX_GUESSES: u32 = 2;
 const SAID: (u64, u64) = (4, 5);
 const GUESSED: (u64, u64) = (3, 5);
 
-/// The share of the room for a prompt that such a request has at least, and its tokens where the context is not known.
+/// The share of the capacity for a prompt that such a request has at least, and its tokens where the context is not known.
 const LARGE_SHARE: u64 = 4;
 const LARGE: u64 = 2_000;
 
@@ -55,7 +55,7 @@ impl Turn<'_> {
             classified.class == ErrorClass::Permanent && classified.pattern.is_none() && error.status == Some(400);
         let sent = self.session.thread.gauge.tokens(self.sent);
         let has_grown = self.session.thread.accepted.is_none_or(|accepted| sent > accepted);
-        let is_large = sent >= self.session.room().map_or(LARGE, |room| room.prompt / LARGE_SHARE);
+        let is_large = sent >= self.session.capacity().map_or(LARGE, |capacity| capacity.prompt / LARGE_SHARE);
         (is_unsaid && has_grown && is_large && refusals.guesses < MAX_GUESSES).then_some(TooLarge::Guessed)
     }
 
@@ -122,7 +122,10 @@ impl Turn<'_> {
             self.session.thread.gauge = gauge;
             return Err(self.classified(error, retry));
         }
-        Err(Stop::Model(ModelError { message: format!("{} ({error})", self.too_large(need.room).message), ..error }))
+        Err(Stop::Model(ModelError {
+            message: format!("{} ({error})", self.too_large(need.capacity).message),
+            ..error
+        }))
     }
 
     /// The end of a turn for an error that no retry helps against.
@@ -142,9 +145,9 @@ impl Turn<'_> {
             frame: self.session.frame_tokens(),
         };
         self.session.thread.gauge.refuse(refusal);
-        let room: Room = self.session.room()?;
+        let capacity: Capacity = self.session.capacity()?;
         let sent = self.session.thread.gauge.tokens(self.sent);
-        Some(Need { cause: CompactionCause::Overflow, room, aim: room.aim.min(sent / of * part) })
+        Some(Need { cause: CompactionCause::Overflow, capacity, aim: capacity.aim.min(sent / of * part) })
     }
 
     /// Nothing of a refused attempt remains.

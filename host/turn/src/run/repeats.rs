@@ -39,7 +39,7 @@ struct Seen {
     result: u64,
     /// How often it had this result since something else has happened.
     times: u32,
-    /// The step in which the model was told.
+    /// The step in which the repetition was reported to the model.
     told: Option<u32>,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_with_the_same_result_is_told_and_then_ends_the_turn() {
+    fn the_same_call_with_the_same_result_is_reported_and_then_ends_the_turn() {
         let same = |call: &'static str, times| std::iter::repeat_n(call, times);
         assert_eq!(run(8, same("read {}=a", 7)), (None, None));
         assert_eq!(run(8, same("read {}=a", 8)), (Some(8), None));

@@ -3,7 +3,7 @@
 use flow::{EventKind, Message, Role, Usage};
 
 use super::Session;
-use crate::context::{Conversation, Count, Estimate, Gauge, Room, of_frame, of_message};
+use crate::context::{Capacity, Conversation, Count, Estimate, Gauge, of_frame, of_message};
 use crate::ports::EventSink;
 
 impl Session {
@@ -42,11 +42,11 @@ impl Session {
         self.thread.gauge.tokens(self.request_estimate())
     }
 
-    /// The room of a prompt in the context of the model; `None` where its size is not known, or does not matter.
-    pub(crate) fn room(&self) -> Option<Room> {
+    /// The capacity of a prompt in the context of the model; `None` where its size is not known, or does not matter.
+    pub(crate) fn capacity(&self) -> Option<Capacity> {
         let settings = self.parts.settings.compaction?;
         let context = self.thread.gauge.context(settings.context_tokens)?;
-        Some(Room::new(context, settings.at, self.answer_tokens()))
+        Some(Capacity::new(context, settings.at, self.answer_tokens()))
     }
 
     /// The most tokens of an answer, as requests say it.
@@ -56,7 +56,7 @@ impl Session {
 
     /// The most tokens of the answer to a request that would not leave it what it asks for; `None`: the request can ask for all of it.
     pub(crate) fn lowered_answer(&self, request: Estimate) -> Option<u32> {
-        let left = self.room()?.answer(self.thread.gauge.tokens(request), self.answer_tokens())?;
+        let left = self.capacity()?.answer(self.thread.gauge.tokens(request), self.answer_tokens())?;
         Some(u32::try_from(left).unwrap_or(u32::MAX).max(1))
     }
 

@@ -100,7 +100,7 @@ impl Turn<'_> {
         let messages = self.session.history.messages();
         let Some(cut) = self.cut(&messages, need) else { return Ok(()) };
         let (old, left) = messages.split_at(cut);
-        let most = asking::summary_tokens(need.room.context);
+        let most = asking::summary_tokens(need.capacity.context);
         let prompt = self.summary_prompt(old, need, most);
         self.permit(self.summary_size(&prompt)).await?;
         if self.halted.is_some() {
@@ -155,7 +155,7 @@ impl Turn<'_> {
             [from(keep_turns), from(1), in_turn(KEPT_IN_TURN), in_turn(2)].into_iter().flatten().collect();
         cuts.sort_unstable();
         // With the summary, what stays must not be as much as before at once.
-        let most = need.aim + need.room.trigger.saturating_sub(need.aim) / 2;
+        let most = need.aim + need.capacity.trigger.saturating_sub(need.aim) / 2;
         let first =
             cuts.iter().find(|cut| self.session.thread.gauge.tokens(self.session.estimate(&messages[**cut..])) <= most);
         first.or(cuts.last()).copied()
@@ -163,8 +163,8 @@ impl Turn<'_> {
 
     /// The request for a summary, so small that it fits.
     fn summary_prompt(&self, old: &[Arc<Message>], need: Need, most: u32) -> Prompt {
-        let room = need.room.context.saturating_sub(u64::from(most) + need.room.context / 16);
-        asking::prompt(old, most, &|prompt| self.summary_size(prompt) <= room)
+        let capacity = need.capacity.context.saturating_sub(u64::from(most) + need.capacity.context / 16);
+        asking::prompt(old, most, &|prompt| self.summary_size(prompt) <= capacity)
     }
 
     /// Tokens of a request for a summary.
@@ -217,7 +217,7 @@ impl Turn<'_> {
             if error.class == Some(ErrorClass::ContextOverflow) && smaller < MAX_SMALLER {
                 smaller += 1;
                 let most = self.summary.prompt / 2;
-                prompt = asking::prompt(old, asking::summary_tokens(need.room.context), &|prompt| {
+                prompt = asking::prompt(old, asking::summary_tokens(need.capacity.context), &|prompt| {
                     self.summary_size(prompt) <= most
                 });
                 self.summary.prompt = self.summary_size(&prompt);
