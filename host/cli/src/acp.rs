@@ -31,10 +31,10 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let server = Server::new(reader, build);
     let ending = Ending::watch();
     ending.begin_work();
-    let told = async {
-        ending.told().await;
+    let requested = async {
+        ending.requested().await;
     };
-    server.stdio(told).await.map_err(Failure::late)?;
+    server.stdio(requested).await.map_err(Failure::late)?;
     Ok(Exit::Completed)
 }
 

@@ -1,4 +1,4 @@
-//! The end of the program: what tells it to end, and that it ends then, whatever it is doing.
+//! The end of the program: what asks for it, and the guarantee that it comes, whatever the program is doing.
 //!
 //! The first signal, or the end of the program that reads standard output, asks for an end in order: turns are cancelled, and what they did is
 //! saved. Whatever is not settled after [`GRACE`] is left, such as a store or a reader that does not answer. A second signal ends the program
@@ -20,9 +20,9 @@ use crate::{say, screen};
 /// How long an end in order takes at most. It is counted in steps: a busy machine, which is late for each of them, has more time.
 const GRACE: (u32, Duration) = (20, Duration::from_millis(45));
 
-/// What tells the program to end.
+/// Why the program is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum EndReason {
     /// A signal, which Ctrl+C sends, too; or the terminal is gone.
     Signal,
     /// Nobody reads standard output any more.
@@ -31,8 +31,8 @@ pub(crate) enum Told {
     OutputFailed,
 }
 
-impl Told {
-    /// What an error of standard output tells.
+impl EndReason {
+    /// The reason that an error of standard output is.
     pub(crate) fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputGone,
@@ -53,25 +53,25 @@ impl Told {
     }
 }
 
-/// Whether and by what the program is told to end. A clone is the same one.
+/// Whether and by what the program is asked to end. A clone is the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    told: CancellationToken,
-    by: OnceLock<Told>,
+    requested: CancellationToken,
+    by: OnceLock<EndReason>,
     /// There is something that an end in order saves.
     has_work: AtomicBool,
 }
 
 impl Ending {
-    /// Watches from now on. Until [`Ending::begin_work`] the program ends at once when it is told to.
+    /// Watches from now on. Until [`Ending::begin_work`] the program ends at once when it is asked to.
     pub(crate) fn watch() -> Self {
         let ending = Self(Arc::default());
         watch_signals(&ending);
-        let told = ending.clone();
-        if let Err(error) = screen::when_unread(move || told.tell(Told::OutputGone)) {
+        let own = ending.clone();
+        if let Err(error) = screen::when_unread(move || own.request(EndReason::OutputGone)) {
             say::note(format_args!("warning: the end of what reads standard output is noticed late: {error}"));
         }
         ending
@@ -80,32 +80,32 @@ impl Ending {
     /// From now on there is work that an end in order settles.
     pub(crate) fn begin_work(&self) {
         self.0.has_work.store(true, Ordering::SeqCst);
-        // It was told before it could see that there is work.
-        if let Some(told) = self.by() {
-            leave(told.exit());
+        // It was asked before it could see that there is work.
+        if let Some(reason) = self.by() {
+            leave(reason.exit());
         }
     }
 
-    /// Waits until the program is told to end.
-    pub(crate) async fn told(&self) -> Told {
-        self.0.told.cancelled().await;
-        self.by().unwrap_or(Told::Signal)
+    /// Waits until the program is asked to end.
+    pub(crate) async fn requested(&self) -> EndReason {
+        self.0.requested.cancelled().await;
+        self.by().unwrap_or(EndReason::Signal)
     }
 
-    /// What has told the program to end, if something has.
-    pub(crate) fn by(&self) -> Option<Told> {
+    /// The reason for which the program was asked to end, if it was.
+    pub(crate) fn by(&self) -> Option<EndReason> {
         self.0.by.get().copied()
     }
 
-    /// Tells the program to end. Only the first time counts.
-    pub(crate) fn tell(&self, by: Told) {
+    /// Asks the program to end. Only the first time counts.
+    pub(crate) fn request(&self, by: EndReason) {
         if self.0.by.set(by).is_err() {
             return;
         }
         if !self.0.has_work.load(Ordering::SeqCst) {
             leave(by.exit());
         }
-        self.0.told.cancel();
+        self.0.requested.cancel();
         // On a thread of its own: those of the runtime may be what does not answer.
         let late = move || {
             (0..GRACE.0).for_each(|_| thread::sleep(GRACE.1));
@@ -147,7 +147,7 @@ async fn follow(mut signals: Signal, ending: Ending) {
         if ending.by().is_some() {
             leave(Exit::Cancelled);
         }
-        ending.tell(Told::Signal);
+        ending.request(EndReason::Signal);
     }
 }
 

@@ -21,7 +21,7 @@ impl Matches {
 
     /// Whether a match has a line. What stops or blocks has one each time. Matches that the model is only reminded of, and those that a rule
     /// lets through, have one for each rule in a turn, since a word can occur often.
-    pub(crate) fn tells(&mut self, found: &RuleMatch, action: Action, first: bool, again: bool) -> bool {
+    pub(crate) fn should_report(&mut self, found: &RuleMatch, action: Action, first: bool, again: bool) -> bool {
         match action {
             Action::Interrupt | Action::Stop | Action::Block => true,
             Action::Pass => self.is_let_through(found, action) && self.passed.insert(found.rule.clone()),

@@ -141,7 +141,7 @@ impl Printer {
                 }
             }
             EventKind::RuleFired { found, action, first, again }
-                if self.matches.tells(found, *action, *first, *again) =>
+                if self.matches.should_report(found, *action, *first, *again) =>
             {
                 for fired in self.fired.take(found, *action, *again) {
                     self.rule(&fired)?;

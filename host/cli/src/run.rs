@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
-use crate::ending::{Ending, Told};
+use crate::ending::{EndReason, Ending};
 use crate::exit::{Exit, Failure};
 use crate::metrics::Measured;
 use crate::print::Printer;
@@ -122,7 +122,7 @@ struct How {
     summarize: bool,
     /// The session is recorded.
     recorded: bool,
-    /// Told which tool calls are printed.
+    /// EndReason which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     ending: Ending,
 }
@@ -158,7 +158,7 @@ async fn turns(session: &Session, prompts: Vec<Option<String>>, how: How) -> Res
     let (summary, broken) =
         printing.await.map_err(|error| Failure::late(format_args!("printing was aborted: {error}")))?;
     session.closed().await;
-    if let Some(error) = broken.filter(|error| Told::of(error) == Told::OutputFailed) {
+    if let Some(error) = broken.filter(|error| EndReason::of(error) == EndReason::OutputFailed) {
         return Err(error.into());
     }
     let exit = unread(exit, ending.by());
@@ -170,9 +170,9 @@ async fn turns(session: &Session, prompts: Vec<Option<String>>, how: How) -> Res
 }
 
 /// How a run ends whose output nobody reads any more: that is no failure, but one of the turn is.
-fn unread(exit: Exit, told: Option<Told>) -> Exit {
-    match (exit, told) {
-        (Exit::Cancelled, Some(Told::OutputGone)) => {
+fn unread(exit: Exit, reason: Option<EndReason>) -> Exit {
+    match (exit, reason) {
+        (Exit::Cancelled, Some(EndReason::OutputGone)) => {
             say::note("note: the turn was cancelled because nobody reads standard output any more");
             Exit::Completed
         }
@@ -180,17 +180,17 @@ fn unread(exit: Exit, told: Option<Told>) -> Exit {
     }
 }
 
-/// Runs one turn, which is cancelled when the program is told to end.
+/// Runs one turn, which is cancelled when the program is asked to end.
 async fn turn(session: &Session, prompt: Option<String>, ending: &Ending) -> TurnReport {
     let turn = prompt.map_or_else(|| session.resume(), |prompt| session.prompt(prompt));
     let report = turn.report();
     tokio::pin!(report);
     tokio::select! {
         biased;
-        told = ending.told() => {
-            session.cancel_by(match told {
-                Told::Signal => "a signal",
-                Told::OutputGone | Told::OutputFailed => "the end of the output",
+        reason = ending.requested() => {
+            session.cancel_by(match reason {
+                EndReason::Signal => "a signal",
+                EndReason::OutputGone | EndReason::OutputFailed => "the end of the output",
             });
             report.await
         }
@@ -207,7 +207,7 @@ struct Show {
     recorded: bool,
     /// Input is repeated.
     echo: bool,
-    /// Told which tool calls are printed.
+    /// EndReason which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     ending: Ending,
     /// What became of each turn, once it has ended.
@@ -230,7 +230,7 @@ struct Ended {
 }
 
 impl Show {
-    /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the program is told to end, because
+    /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the program is asked to end, because
     /// the effects of a turn would be invisible, and the error is returned; what happens until the end counts nevertheless.
     async fn all(mut self, mut events: Subscription) -> (Summary, Option<std::io::Error>) {
         let mut printer =
@@ -249,7 +249,7 @@ impl Show {
                 printed => printed,
             };
             if let Err(error) = printed {
-                self.ending.tell(Told::of(&error));
+                self.ending.request(EndReason::of(&error));
                 broken = Some(error);
             }
         }

@@ -39,7 +39,7 @@ impl Summary {
             }
             // All of them, and not one for each rule: whoever reads the object decides about each.
             EventKind::RuleFired { found, action, first, again } => {
-                let _has_line = self.matches.tells(found, *action, *first, *again);
+                let _has_line = self.matches.should_report(found, *action, *first, *again);
                 let is_problem = self.matches.is_let_through(found, *action);
                 let what =
                     || format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text);

@@ -26,7 +26,7 @@ pub(crate) async fn plugin(common: &Common, plugin: &PluginId, enabled: bool) ->
         let check = Check { found, at, is_trusted };
         match in_file(file, plugin, enabled, check).await? {
             Ok(changed) => {
-                told(file, plugin, enabled, &changed)?;
+                report(file, plugin, enabled, &changed)?;
                 if layer.kind == LayerKind::Workspace && changed.is_new {
                     note_trust(&settings, &changed.text)?;
                 }
@@ -126,7 +126,7 @@ fn note_trust(settings: &WorkspaceSettings, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Result<(), Failure> {
+fn report(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Result<(), Failure> {
     let word = if enabled { "enabled" } else { "disabled" };
     let mut out = screen::out();
     let already = if changed.is_new { "" } else { "already " };

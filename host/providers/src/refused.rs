@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{Message, ModelError, Part, Prompt};
 
-/// What stands in the place of an image, for the model.
+/// The text that the model reads in place of an image.
 const NO_IMAGE: &str = "[An image was left out here, because the provider refused it.]";
 
 /// Words of a refusal that is about sealed reasoning.

@@ -216,7 +216,7 @@ impl Place<'_> {
                     }
                 }
                 () = until(wakes) => {}
-                _told = self.ending.told() => {
+                _reason = self.ending.requested() => {
                     stop(&app.session);
                     return Ok(Next::End(Exit::Cancelled));
                 }

@@ -108,7 +108,7 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
     }
     let is_whole = arguments.include_ignored || found.stopped.is_some() || found.matches > 0;
     let left_out = if is_whole { None } else { left_out(access, &place.absolute, looked)? };
-    Ok(said(told(found, arguments, left_out)))
+    Ok(said(rendered(found, arguments, left_out)))
 }
 
 /// The places that are searched, and how many were looked at: one more than the most where there are more.
@@ -204,7 +204,7 @@ fn searcher(context: usize) -> Searcher {
 }
 
 /// The answer, with what it does not contain.
-fn told(found: Found, arguments: &Arguments, left_out: Option<&str>) -> String {
+fn rendered(found: Found, arguments: &Arguments, left_out: Option<&str>) -> String {
     let Found { mut out, matches, most, stopped, skipped } = found;
     if matches == 0 {
         out = format!("[no line matches `{}`]\n", arguments.pattern);

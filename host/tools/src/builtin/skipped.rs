@@ -1,8 +1,8 @@
-//! What a search passed over: each reason is told, with the first names.
+//! The places that a search skipped: each reason is reported, with the first names.
 
 use crate::text::MAX_FILE_BYTES;
 
-/// How many names are told for each reason.
+/// How many names are reported for each reason.
 const MAX_NAMES: usize = 3;
 
 /// Why a place was passed over.
