@@ -132,13 +132,20 @@ impl Values {
                 Answer::Not => self.waiting.push(waiting),
                 Answer::Yes(path) => {
                     self.live[waiting.local as usize] = false;
-                    waiting.evidence.path = path.map(|path| relative_path(path, set.workspace()));
+                    waiting.evidence.path = path.map(|path| self.told_path(path, set));
                     let evidence = rule.told_evidence(waiting.evidence);
                     matches.push(RuleMatch { rule: rule.name.clone(), stream: stream.clone(), evidence });
                 }
             }
         }
         matches
+    }
+
+    /// A path as evidence has it: relative to the workspace, and not where a rule about secrets matches in it.
+    fn told_path(&self, path: &str, set: &RuleSet) -> String {
+        let patterns = self.group.automaton.patterns().iter().zip(&self.group.secrets);
+        let is_secret = patterns.filter(|(_, secret)| **secret).any(|(pattern, _)| pattern.is_in(path));
+        if is_secret { Evidence::HIDDEN.to_owned() } else { relative_path(path, set.workspace()) }
     }
 
     /// Whether a value names a file: what the tool declares, else by its key.

@@ -28,6 +28,8 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<u32>,
     /// Patterns that match before the first byte.
     pub(crate) at_once: Vec<u32>,
+    /// By pattern number: whether what it matches is a secret.
+    pub(crate) secrets: Vec<bool>,
 }
 
 /// All groups of a rule set. Streams that the same rules watch share one; the automata of all share one cache budget.
@@ -103,8 +105,11 @@ impl Group {
                 slots.push((local as u32, role));
             }
         }
+        let is_secret =
+            |(local, role): &(u32, Role)| *role != Role::Unless && rules[members[*local as usize] as usize].secret;
+        let secrets = slots.iter().map(is_secret).collect();
         let at_once = patterns.iter().zip(0..).filter(|(p, _)| p.matches_empty()).map(|(_, n)| n).collect();
-        Self { automaton: Automaton::with_budget(patterns, budget), slots, rules: members, at_once }
+        Self { automaton: Automaton::with_budget(patterns, budget), slots, rules: members, at_once, secrets }
     }
 }
 

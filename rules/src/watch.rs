@@ -243,9 +243,10 @@ impl Watch {
         let (before, window) = self.tail.window(hit.end);
         let found = pattern.start_of_match(window, before, next).unwrap_or(0);
         let start = hit.end - (window.len() - found) as u64;
+        let hides = self.is_in_secret(window);
         Evidence {
             pattern: pattern.as_str().to_owned(),
-            text: bounded_text(&window[found..]),
+            text: if hides { Evidence::HIDDEN.to_owned() } else { bounded_text(&window[found..]) },
             start,
             end: hit.end,
             line: self.tail.line(start),
@@ -253,6 +254,20 @@ impl Watch {
             path: None,
             unread: false,
         }
+    }
+
+    /// Whether a match of a rule about secrets is in progress at the end of these bytes of the stream: what another rule has matched there
+    /// can be the start of the secret.
+    #[cold]
+    fn is_in_secret(&self, window: &[u8]) -> bool {
+        let of_rule = self.group.secrets.iter().zip(&self.group.slots);
+        let secrets: Vec<bool> = of_rule.map(|(secret, (local, _))| *secret && self.live[*local as usize]).collect();
+        if !secrets.contains(&true) {
+            return false;
+        }
+        let mut cursor = Cursor::holding(&self.group.automaton, secrets);
+        cursor.feed(window, |_| true);
+        cursor.held_from() < window.len() as u64
     }
 }
 

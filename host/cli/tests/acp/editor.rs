@@ -51,8 +51,13 @@ pub(crate) fn no_answers() -> Answers {
 }
 
 impl Editor {
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    pub(crate) fn start(command: Command) -> Self {
+        Self::logging(command, Stdio::inherit())
+    }
+
+    /// An agent whose log lines go elsewhere.
+    pub(crate) fn logging(mut command: Command, log: Stdio) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         let reading: Arc<Mutex<()>> = Arc::default();

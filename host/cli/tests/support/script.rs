@@ -84,9 +84,25 @@ impl Request {
 
     /// Calls a tool.
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &Value) -> &mut Self {
+        self.call_cut(id, name, &[arguments.to_string()])
+    }
+
+    /// Writes reasoning, a part a delta.
+    pub(crate) fn think(&mut self, parts: &[String]) -> &mut Self {
+        self.close();
+        self.begin(&json!({"type": "thinking", "thinking": ""}));
+        parts.iter().for_each(|part| self.delta(&json!({"type": "thinking_delta", "thinking": part})));
+        self.delta(&json!({"type": "signature_delta", "signature": "c2lnbmVk"}));
+        self.open = true;
+        self.close();
+        self
+    }
+
+    /// Calls a tool, with a part of its arguments a delta.
+    pub(crate) fn call_cut(&mut self, id: &str, name: &str, arguments: &[String]) -> &mut Self {
         self.close();
         self.begin(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
-        self.delta(&json!({"type": "input_json_delta", "partial_json": arguments.to_string()}));
+        arguments.iter().for_each(|part| self.delta(&json!({"type": "input_json_delta", "partial_json": part})));
         self.open = true;
         self.close();
         self.stop = "tool_use";
