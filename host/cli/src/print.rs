@@ -348,7 +348,7 @@ pub(crate) fn result_lines(output: &str, diff: Option<&str>, is_error: bool) -> 
 
 /// What is not as it should be, on standard error.
 pub(crate) fn warnings(loaded: &Loaded) {
-    for warning in loaded.warnings() {
+    for warning in tidegate::findings_by_kind(loaded.warnings()) {
         screen::block(screen::diagnostic(&warning));
         screen::note("");
     }

@@ -23,6 +23,9 @@ pub fn render(diagnostic: &Diagnostic, colour: bool) -> String {
     renderer.render(&[group])
 }
 
+/// The most bytes that are marked: of a line that is longer than the screen the renderer shows what is near the mark.
+const MAX_MARKED: usize = 100;
+
 fn snippet(label: &Label, kind: AnnotationKind) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
     let words = Some(label.text.as_str()).filter(|words| !words.is_empty());
     let file = &label.location.file;
@@ -30,7 +33,8 @@ fn snippet(label: &Label, kind: AnnotationKind) -> Snippet<'_, annotate_snippets
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
     let shift = |at: usize| at.saturating_sub(file.text.len() - text.len());
     let span = &label.location.span;
-    let mark = kind.span(shift(span.start)..shift(span.end)).label(words);
+    let (start, end) = (shift(span.start), shift(span.end));
+    let mark = kind.span(start..end.min(text.floor_char_boundary(start + MAX_MARKED))).label(words);
     Snippet::source(text).path(file.shown()).annotation(mark)
 }
 

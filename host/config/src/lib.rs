@@ -30,6 +30,7 @@ mod duration;
 pub mod errors;
 pub mod events;
 mod guidance;
+mod kinds;
 mod layer_files;
 mod layers;
 mod manifest;
@@ -66,6 +67,7 @@ pub use diagnostic::{Diagnostics, in_one_line, render};
 pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
+pub use kinds::by_kind;
 pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use misplaced::misplaced;
 pub use operator::{

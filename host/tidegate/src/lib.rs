@@ -115,7 +115,8 @@ pub use config::{
     Layer, LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout,
     Operator, OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Policy, Provider, RequestedKey, RuleFolders,
     SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings,
-    TrustRequest, TrustedFiles, TurnSettings, file_digest, render as render_diagnostic, switch_plugin,
+    TrustRequest, TrustedFiles, TurnSettings, by_kind as findings_by_kind, file_digest, render as render_diagnostic,
+    switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -160,9 +161,9 @@ pub use rules::engine::{
     PatternError,
 };
 pub use rules::{
-    Bucket as RuleBucket, ContextMode, Example as RuleExample, Glob as RuleGlob, Hold, InterruptMode, OnBudget,
-    RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces, RuleSet, RuleSettings, RuleSpec, RuleState,
-    Scope as RuleScope, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
+    Bucket as RuleBucket, ContextMode, Example as RuleExample, Glob as RuleGlob, Hold,
+    InterruptMode, OnBudget, RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces,
+    RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};

@@ -112,8 +112,9 @@ impl LiveRules {
             Built { about_files, unmet, ..Built::clone(&before) }
         };
         let known = before.warnings();
-        let new = built.warnings().into_iter().filter(|one| !known.contains(one));
-        let news: Vec<String> = summary(&look.changes).into_iter().chain(new.map(|one| in_one_line(&one))).collect();
+        let new = built.warnings().into_iter().filter(|one| !known.contains(one)).collect();
+        let new = config::by_kind(new).into_iter().map(|one| in_one_line(&one));
+        let news: Vec<String> = summary(&look.changes).into_iter().chain(new).collect();
         let mut published = self.published();
         (published.built, published.folders) = (Arc::new(built), files.folders().collect());
         published.edition += 1;

@@ -55,7 +55,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList, hint: &str) -> Result
         short(&mut out, &entries, &catalogue.refused(), hint)?;
     }
     let warnings = catalogue.warnings();
-    warn(&warnings);
+    warn(&tidegate::findings_by_kind(warnings.clone()));
     let unmet = catalogue.unmet();
     warn(&unmet.iter().filter(|one| !warnings.contains(one)).cloned().collect::<Vec<_>>());
     if !unmet.is_empty() {

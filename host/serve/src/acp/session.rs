@@ -157,13 +157,16 @@ impl Open {
             tracing::warn!(session = %self.session.id(), "{title}");
         }
         let loaded = self.session.loaded();
-        let mut problems = loaded.rule_problem_lines();
-        let warnings = loaded.warnings().into_iter().map(|warning| Diagnostics(vec![warning]).in_one_line());
-        for warning in warnings {
-            if !problems.contains(&warning) {
-                problems.push(warning);
+        let mut findings = loaded.rule_problems();
+        for warning in loaded.warnings() {
+            if !findings.contains(&warning) {
+                findings.push(warning);
             }
         }
+        let problems: Vec<String> = tidegate::findings_by_kind(findings)
+            .into_iter()
+            .map(|finding| Diagnostics(vec![finding]).in_one_line())
+            .collect();
         problems.iter().for_each(|problem| self.client.notice(v1::NoticeSeverity::Warning, problem, None));
     }
 
