@@ -51,15 +51,27 @@ impl RuleSet {
 
     fn rulebook_block(&self, agent: &str) -> Option<SystemBlock> {
         let (mut block, mut names) = (String::new(), Vec::new());
+        let mut any_files = false;
         for rule in self.listed(agent) {
             let description = rule.description.as_deref().unwrap_or_default();
             let words: Vec<&str> = description.split_whitespace().collect();
-            let _ = write!(block, "\n- `{}`: {}", rule.name, words.join(" "));
+            let files: Vec<String> = rule.globs.iter().map(|glob| format!("`{}`", glob.as_str())).collect();
+            any_files |= !files.is_empty();
+            let _ = write!(block, "\n- `{}`", rule.name);
+            if !files.is_empty() {
+                let _ = write!(block, " (files {})", files.join(", "));
+            }
+            match (words.is_empty(), files.is_empty()) {
+                (false, _) => drop(write!(block, ": {}", words.join(" "))),
+                (true, true) => block.push_str(": for when the user names it"),
+                (true, false) => {}
+            }
             names.push(rule.name.clone());
         }
+        let files = if any_files { ", or work on a file that it names" } else { "" };
         let lead = format!(
-            "This project has a rulebook. Before you do something that an entry covers, call `{READ_RULE}` with the \
-             entry's name and follow what it says."
+            "This project has a rulebook. Before you do something that an entry covers{files}, call `{READ_RULE}` with \
+             the entry's name and follow what it says."
         );
         (!block.is_empty()).then(|| SystemBlock::new(BlockOrigin::Rules(names), lead + &block))
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use flow::{Evidence, RuleMatch, StreamKind};
 
 use crate::gate::RuleMode;
+use crate::glob::relative_path;
 use crate::group::Group;
 use crate::json::{JsonDecoder, JsonPath, Sink};
-use crate::scope::{relative_path, tool_key};
+use crate::scope::tool_key;
 use crate::unread::{self, Unread};
 use crate::watch::{Fired, Held, Verdict, Watch};
 use crate::{Rule, RuleSet, Scope};
@@ -193,7 +194,7 @@ enum Answer<'a> {
 
 /// Whether a match of `rule` on a call of `tool` about `paths` counts.
 fn file_for<'a>(rule: &Rule, tool: &str, paths: &[&'a str], workspace: &str) -> Answer<'a> {
-    let globs_fit = |path: &str| rule.globs.is_empty() || rule.globs.iter().any(|glob| glob.matches(path, workspace));
+    let globs_fit = |path: &str| rule.globs.matches(path, workspace);
     for scope in &rule.scopes {
         let Scope::Tool { name, glob } = scope else { continue };
         if name.as_deref().is_some_and(|name| tool_key(name) != tool_key(tool)) {

@@ -8,6 +8,7 @@ use flow::{DiagnosticCode as Code, Severity};
 
 use crate::dialect::{self, PatternError};
 use crate::engine::Pattern;
+use crate::reach;
 use crate::rule::Reader;
 use crate::spec::Strings;
 
@@ -79,7 +80,7 @@ impl Reader<'_> {
     ) -> bool {
         let Some((at, c)) = text.char_indices().find(|(_, c)| c.is_control() && !allowed(*c)) else { return false };
         let place = self.places.find(keys, text, at..at + c.len_utf8());
-        let message = format!("{what} `{}` contains the control character {}", visible(text), name_of(c));
+        let message = format!("{what} `{}` contains the control character {}", shown(text), name_of(c));
         self.report(Severity::Error, Code::RuleControlCharacter, message, Some(QUOTES_HELP.into()), place);
         true
     }
@@ -93,18 +94,36 @@ impl Reader<'_> {
                 continue;
             }
             match Pattern::new(text) {
-                Ok(pattern) => {
+                Ok(pattern) if reach::can_match(pattern.nfa()) => {
                     self.notes(written, &pattern);
                     out.push(Arc::new(pattern));
                 }
+                Ok(pattern) => {
+                    if self.never(written) {
+                        out.push(Arc::new(pattern));
+                    }
+                }
                 Err(PatternError { message, help, span }) => {
                     let place = self.place(written, span);
-                    let message = format!("condition `{}` is not valid: {message}", visible(text));
+                    let message = format!("condition `{}` is not valid: {message}", shown(text));
                     self.report(Severity::Error, Code::RuleInvalidCondition, message, help, place);
                 }
             }
         }
         out
+    }
+
+    /// Reports a condition that no text matches. Returns whether the rule can do with it: what never matches silences nothing.
+    fn never(&mut self, written: &Written) -> bool {
+        let text = written.text.as_str();
+        let (span, why, help) = blame(text);
+        let place = self.place(written, span);
+        let is_unless = written.keys == ["unless"];
+        let (severity, so) =
+            if is_unless { (Severity::Warning, ", so it silences nothing") } else { (Severity::Error, "") };
+        let message = format!("condition `{}` can never match: {why}{so}", shown(text));
+        self.report(severity, Code::RuleInvalidCondition, message, Some(help.into()), place);
+        is_unless
     }
 
     /// Warns of what a usable condition may match otherwise than intended.
@@ -166,7 +185,7 @@ impl Reader<'_> {
 
     fn warn(&mut self, code: Code, written: &Written, span: Range<usize>, message: &str, help: Option<String>) {
         let place = self.place(written, span);
-        let message = format!("condition `{}`{message}", visible(&written.text));
+        let message = format!("condition `{}`{message}", shown(&written.text));
         self.report(Severity::Warning, code, message, help, place);
     }
 
@@ -177,6 +196,52 @@ impl Reader<'_> {
             Some(whole) => self.places.find(written.keys, whole, 0..whole.len()),
             None => self.places.find(written.keys, &written.text, part),
         }
+    }
+}
+
+/// The part of a condition for which it never matches, why, and what to write.
+fn blame(text: &str) -> (Range<usize>, &'static str, &'static str) {
+    let assertions = [
+        (
+            "^",
+            "`^` is the beginning of the text",
+            "write `(?m)` in front, where `^` is to be the beginning of a line, or `\\^` for the character",
+        ),
+        (
+            "$",
+            "`$` is the end of the text",
+            "write `(?m)` in front, where `$` is to be the end of a line, or `\\$` for the character",
+        ),
+        ("\\A", "`\\A` is the beginning of the text", "remove it, or put it first"),
+        ("\\z", "`\\z` is the end of the text", "remove it, or put it last"),
+        ("\\Z", "`\\Z` is the end of the text", "remove it, or put it last"),
+        ("\\b", "`\\b` is between a letter, digit or `_` and something else", "remove it where there is no such place"),
+        (
+            "\\B",
+            "`\\B` is between two letters, digits or `_`, or between two others",
+            "remove it where there is no such place",
+        ),
+    ];
+    for (written, why, help) in assertions {
+        // `[^` begins a class.
+        for (at, _) in text.match_indices(written).filter(|(at, _)| !text[..*at].ends_with('[')) {
+            let without = format!("{}(?:){}", &text[..at], &text[at + written.len()..]);
+            if Pattern::new(&without).is_ok_and(|pattern| reach::can_match(pattern.nfa())) {
+                return (at..at + written.len(), why, help);
+            }
+        }
+    }
+    (0..text.len(), "there is no text that fulfils all of it", "check its classes and assertions")
+}
+
+/// The most characters of a condition in a message: the place in its file shows the rest.
+const MAX_SHOWN: usize = 120;
+
+/// `text` as a message contains it: visible, and not longer than a line or two.
+pub fn shown(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", visible(&text[..end])),
+        None => visible(text),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Rule files: Markdown with front matter. The front matter contains the keys of [`RuleSpec`], in TOML between lines of
-//! `+++`, or in YAML between lines of `---` as other hosts write it; the rest is the body.
+//! `+++`, or in YAML between lines of `---` as other hosts write it; the rest is the body. A file without front matter is a body.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,9 +8,11 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, RuleOrigin, Severity, S
 use serde::Deserialize;
 use toml::de::DeTable;
 
+use crate::hosts::{self, Attached};
 use crate::keys::{self, Takes};
 use crate::places::{Key, Places};
-use crate::yaml::{self, Entry, Scalar, Value};
+use crate::rule::GLOBS;
+use crate::yaml::{self, Entry, FlawKind, Scalar, Value};
 use crate::{Rule, RuleSpec, values};
 
 /// Reads the text of a rule file. `name` is the file's name without its extension. The diagnostics report what was refused;
@@ -71,6 +73,7 @@ impl File<'_> {
         let read = match parts.fence {
             Fence::Toml => self.toml(parts.front),
             Fence::Yaml => self.yaml(parts.front),
+            Fence::None => self.plain(),
         };
         let (mut spec, places) = read?;
         if spec.name.is_some() || spec.body.is_some() {
@@ -93,7 +96,11 @@ impl File<'_> {
         let table = match DeTable::parse(text) {
             Ok(table) => table.into_inner(),
             Err(error) => {
-                self.error(Code::RuleSyntax, error.message().to_owned(), None, error.span().map(place));
+                let span = error.span().map(place);
+                let line = span.as_ref().and_then(|span| file.text[..span.end].lines().next_back()).unwrap_or_default();
+                let has_quotes = line.contains(['\'', '"', '`', '“', '‘', '„']);
+                let help = has_quotes.then(|| QUOTES_HELP.to_owned());
+                self.error(Code::RuleSyntax, error.message().to_owned(), help, span);
                 return None;
             }
         };
@@ -147,18 +154,28 @@ impl File<'_> {
         }
         let mut table = toml::Table::new();
         let mut keys: Vec<Key> = Vec::new();
+        let (mut theirs, mut attached) = (false, None);
         for Entry { key, span, value } in entries {
-            let name = if key == "applyTo" { "globs" } else { key.as_str() };
+            theirs |= hosts::is_theirs(&key);
+            if let Some(read) = hosts::attached(&key, &value.text()) {
+                match read {
+                    Ok(read) => attached = Some((read, key, place(&span))),
+                    Err(wrong) => self.error(Code::RuleInvalidValue, wrong.message, wrong.help, Some(place(&span))),
+                }
+                continue;
+            }
+            let name = if GLOBS.contains(&key.as_str()) { "globs" } else { key.as_str() };
             let Some(info) = keys::find(name).filter(|info| info.takes != Takes::ManifestOnly) else {
                 let help = keys::of_other_hosts(&key).map(str::to_owned).or_else(|| suggestion(&key));
                 self.warn(Code::RuleUnknownKey, format!("unknown key `{key}` is ignored"), help, place(&span));
                 continue;
             };
-            let values = match &value {
-                Value::One(one) => vec![(one.text.clone(), place(&one.span))],
-                Value::Many(many) => many.iter().map(|one| (one.text.clone(), place(&one.span))).collect(),
-            };
+            let scalars = value.scalars();
+            let values = scalars.iter().map(|one| (one.text.clone(), place(&one.span))).collect::<Vec<_>>();
             self.note_class(info.name, &value, &values);
+            if info.takes == Takes::List {
+                scalars.iter().for_each(|one| self.refuse_quotes(info.name, one, front.start));
+            }
             let key = Key { name: name.to_owned(), span: place(&span), values };
             if let Some(before) =
                 keys.iter().position(|known| keys::find(&known.name).is_some_and(|known| known.name == info.name))
@@ -182,12 +199,85 @@ impl File<'_> {
             return None;
         }
         match RuleSpec::deserialize(table) {
-            Ok(spec) => Some((spec, Places::of_file(self.file, keys))),
+            Ok(mut spec) => {
+                spec.on_request = theirs;
+                if let Some((attached, key, span)) = attached {
+                    self.attach(&mut spec, attached, &key, span)?;
+                }
+                Some((spec, Places::of_file(self.file, keys)))
+            }
             Err(error) => {
                 self.error(Code::RuleInvalidValue, error.message().to_owned(), None, None);
                 None
             }
         }
+    }
+
+    /// A file without front matter is what other hosts always give to the model.
+    fn plain(&mut self) -> Option<(RuleSpec, Places)> {
+        let text = self.file.text.as_str();
+        let at = text.len() - text.trim_start_matches('\u{feff}').trim_start().len();
+        let line = text[at..].lines().next().unwrap_or_default();
+        let word = line.split([':', '=']).next().unwrap_or_default().trim();
+        let begins = line.contains([':', '=']) && keys::find(word).is_some_and(|info| info.takes != Takes::Text);
+        if begins || asks_to_be_required(text) {
+            let message = "the file has keys of a rule, but does not begin with a line `---` or `+++`".to_owned();
+            let help = "write a line `---` (YAML) or `+++` (TOML) before the keys and after them";
+            self.error(Code::RuleFrontMatter, message, Some(help.into()), Some(at..at + line.trim_end().len()));
+            return None;
+        }
+        Some((RuleSpec { always_apply: true, ..RuleSpec::default() }, Places::of_file(self.file, Vec::new())))
+    }
+
+    /// Does what a key of another host says about a rule without a condition.
+    fn attach(&mut self, spec: &mut RuleSpec, attached: Attached, key: &str, span: Range<usize>) -> Option<()> {
+        let conditions = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old, &spec.all];
+        if conditions.iter().any(|one| !one.is_empty()) {
+            let message = format!("`{key}` has no effect: the rule has a condition, which decides when it fires");
+            self.warn(Code::RuleKeyWithoutEffect, message, Some("remove the key".into()), span);
+            return Some(());
+        }
+        match attached {
+            Attached::Always => spec.always_apply = true,
+            Attached::Files if spec.globs.is_empty() => {
+                let message = format!("`{key}` asks for files, and no key names them");
+                let help = "add `globs`, such as `globs: \"src/**\"`";
+                self.error(Code::RuleNoCondition, message, Some(help.into()), Some(span));
+                return None;
+            }
+            Attached::Files | Attached::Description | Attached::Request => {}
+        }
+        Some(())
+    }
+
+    /// Quotes that do not quote would become a part of the value, which then matches nothing.
+    fn refuse_quotes(&mut self, name: &str, scalar: &Scalar, start: usize) {
+        let Some(flaw) = &scalar.flaw else { return };
+        // A glob or a scope has no quotes in it, so those around it are taken away.
+        let is_list_of_words = matches!(name, "scope" | "globs" | "agents");
+        let (message, help) = match flaw.kind {
+            FlawKind::Several | FlawKind::Closed if is_list_of_words => return,
+            FlawKind::Open => ("the quote does not close", "add a quote at the end of the value"),
+            FlawKind::Closed => (
+                "the quote closes before the value ends",
+                "put the whole value in single quotes and double each `'` in it: '…''…'",
+            ),
+            FlawKind::Several => (
+                "several values in quotes are no list",
+                "put the list in brackets, or one value on each line after `- `",
+            ),
+            FlawKind::NotStraight => (
+                "the value begins with a quote that is none in YAML",
+                "write straight quotes around the value; where this character is meant, put all of the value in '…'",
+            ),
+            FlawKind::List => (
+                "the list in brackets cannot be read: its quotes do not fit",
+                "put each value in single quotes and double each `'` in it; a class of characters needs quotes around it",
+            ),
+        };
+        let message = format!("`{name}`: {message}");
+        let span = start + flaw.span.start..start + flaw.span.end;
+        self.error(Code::RuleSyntax, message, Some(help.into()), Some(span));
     }
 
     /// `condition: [a-z]` is a list of one entry to YAML.
@@ -220,6 +310,9 @@ impl File<'_> {
     }
 }
 
+const QUOTES_HELP: &str =
+    "write the value in straight single quotes, '…', or in three of them, \'\'\'…\'\'\', where it contains one";
+
 /// The name that was probably meant.
 fn suggestion(key: &str) -> Option<String> {
     flow::text::nearest(key, keys::names()).map(|name| format!("did you mean `{name}`?"))
@@ -229,6 +322,7 @@ fn suggestion(key: &str) -> Option<String> {
 enum Fence {
     Toml,
     Yaml,
+    None,
 }
 
 struct Parts {
@@ -255,15 +349,13 @@ fn split(text: &str) -> Result<Parts, Broken> {
     let fence = match first.map(|(_, line)| line.trim_end()) {
         Some("+++") => Fence::Toml,
         Some("---") => Fence::Yaml,
-        _ => {
-            let help = "begin it with a line `+++`, the keys in TOML, and a line `+++`";
-            return Err(Broken { message: "the file has no front matter".into(), help, span: begin..begin });
-        }
+        _ => return Ok(Parts { fence: Fence::None, front: begin..begin, body: begin..text.len() }),
     };
     let (start, first) = first.unwrap_or((begin, ""));
     let ends = |line: &str| match fence {
         Fence::Toml => line.trim_end() == "+++",
         Fence::Yaml => matches!(line.trim_end(), "---" | "..."),
+        Fence::None => false,
     };
     let Some((end, last)) = lines.find(|(_, line)| ends(line)) else {
         let sign = first.trim_end();

@@ -73,7 +73,7 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
         let _ = write!(out, "<{element} reason=\"rule_violation\" rule=\"{}\"", escape(&rule.name));
         // A rule file under the workspace is shown relative to it; no other path of the machine is disclosed.
         let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
-        let path = crate::scope::relative_path(path, set.workspace());
+        let path = crate::glob::relative_path(path, set.workspace());
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
         let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, found), evidence(found));
         // The body is the user's own text; only what would close the element is made harmless.

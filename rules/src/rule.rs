@@ -7,17 +7,19 @@ use std::sync::Arc;
 use flow::{Diagnostic, DiagnosticCode as Code, Evidence, Location, RuleOrigin, Severity, SourceFile};
 use fnv::FnvHasher;
 
-use crate::conditions::CONDITION;
+use crate::conditions::{CONDITION, shown};
 use crate::dialect;
 use crate::effect::{self, Unused};
 use crate::engine::Pattern;
 use crate::example::{self, Example};
+use crate::glob;
 use crate::idiom;
 use crate::keys;
+use crate::never;
 use crate::places::Places;
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
-use crate::{ContextMode, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope};
+use crate::{ContextMode, Globs, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope};
 
 /// What a rule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,12 +69,12 @@ pub struct Rule {
     pub unless: Vec<Arc<Pattern>>,
     /// The streams it watches, never empty.
     pub scopes: Vec<Scope>,
-    /// The call must be about a file that matches one of these; empty = no matter.
-    pub globs: Vec<Glob>,
+    /// The call must be about a file that matches these; empty = no matter. Without a condition: the files that it is about.
+    pub globs: Globs,
     /// The tool arguments to match; empty = all.
     pub fields: Vec<String>,
     /// The agents it watches, as globs on their names; empty = all.
-    pub agents: Vec<Glob>,
+    pub agents: Globs,
     /// Overrides the setting.
     pub interrupt: Option<InterruptMode>,
     /// Overrides the setting.
@@ -93,6 +95,8 @@ pub struct Rule {
     pub secret: bool,
     /// A part of it was refused when it was read, such as one of several conditions.
     pub incomplete: bool,
+    /// Why it can never fire, where that is known. It was reported when the rule was read.
+    pub never: Option<String>,
     /// Where the rule is written; diagnostics point there.
     pub places: Places,
     /// The rule file's examples of what it fires on and what not. Not part of the body: the model never sees them.
@@ -187,7 +191,7 @@ impl Rule {
 
     /// Whether it watches the agent of this name.
     pub fn watches_agent(&self, agent: &str) -> bool {
-        self.agents.is_empty() || self.agents.iter().any(|glob| glob.matches(&agent.to_lowercase(), ""))
+        self.agents.matches(&agent.to_lowercase(), "")
     }
 }
 
@@ -211,7 +215,9 @@ impl Reader<'_> {
         let (written, refused) = written.map(|written| self.written(written, CONDITION)).unwrap_or_default();
         let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c.text.trim()));
         let globs: Vec<String> = globs.into_iter().map(|glob| glob.text.trim().to_owned()).collect();
-        let watched = !(globs.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
+        let (excluded, globs): (Vec<_>, Vec<_>) = globs.into_iter().partition(|glob| glob::exclusion(glob).is_some());
+        let files = FileConditions { globs, excluded };
+        let watched = !(files.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
         let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
         for (example, message) in examples.iter().filter_map(|one| Some((one, one.trouble()?))) {
             let (help, place) = (Some(example::FENCE_HELP.into()), self.places.fence(example));
@@ -226,9 +232,9 @@ impl Reader<'_> {
             all: Vec::new(),
             unless: Vec::new(),
             scopes: Vec::new(),
-            globs: Vec::new(),
+            globs: Globs::default(),
             fields: Vec::new(),
-            agents: Vec::new(),
+            agents: Globs::default(),
             interrupt: spec.interrupt,
             repeat: spec.repeat,
             gap: spec.gap,
@@ -239,6 +245,7 @@ impl Reader<'_> {
             required: if spec.required { Requirement::Rule } else { Requirement::None },
             secret: spec.secret,
             incomplete: false,
+            never: None,
             places: self.places.clone(),
             examples,
             reminder: self.reminder(spec),
@@ -249,15 +256,21 @@ impl Reader<'_> {
             self.error(Code::RuleNoBody, "the rule has no body, so there is nothing to send to the model", Some(help));
             return None;
         }
-        rule.globs = self.globs(&spec.globs, &["globs"])?;
-        let agents = Strings::from_iter(split_all(&spec.agents).iter().map(|agent| agent.to_lowercase()));
+        rule.globs = self.globs(&spec.globs, GLOBS)?;
+        let agents = Strings::from_iter(spec.agents.0.iter().map(|agent| agent.to_lowercase()));
         rule.agents = self.globs(&agents, &["agents"])?;
         if !watched {
-            return self.without_condition(rule, spec.always_apply);
+            return self.without_condition(rule, spec);
         }
         rule.fields = self.fields(&spec.field)?;
-        rule.scopes = self.scopes(spec, &globs)?;
-        self.note_globs(spec, &globs, regexes.is_empty());
+        rule.scopes = self.scopes(spec, &files, rule.globs.is_empty())?;
+        for glob in &files.excluded {
+            if let Err(invalid) = rule.globs.add(glob) {
+                self.invalid_glob(invalid, glob, CONDITION);
+                return None;
+            }
+        }
+        self.note_globs(spec, &files.globs, regexes.is_empty());
         let (mut all, lost_all) = self.written(&spec.all, &["all"]);
         let (mut unless, lost_unless) = self.written(&spec.unless, &["unless"]);
         // With several conditions, a requirement of one of them cannot become a requirement of the rule.
@@ -288,9 +301,21 @@ impl Reader<'_> {
         if rule.conditions.is_empty() && rule.all.is_empty() {
             rule.conditions = Pattern::new(".*").map(Arc::new).into_iter().collect();
         }
+        if !self.trusted {
+            rule.never = self.never_fires(&rule);
+        }
         self.unused(&rule);
         rule.imply();
         Some(rule)
+    }
+
+    /// Why no text and no file makes the rule fire, which is reported.
+    fn never_fires(&mut self, rule: &Rule) -> Option<String> {
+        let (why, help, keys) = never::reason(rule)?;
+        let message = format!("it can never fire: {why}");
+        let span = keys.iter().find_map(|key| self.places.key(&[*key]));
+        self.report(Severity::Error, Code::RuleUnreachable, message, Some(help.into()), span);
+        Some(why)
     }
 
     /// A glob as a condition matches files only; where the scope includes other streams, everything in them would
@@ -306,7 +331,7 @@ impl Reader<'_> {
                 continue;
             };
             let place = self.places.find(CONDITION, glob, 0..glob.len());
-            let message = format!("condition `{glob}` {message}");
+            let message = format!("condition `{}` {message}", shown(glob));
             self.report(Severity::Warning, Code::RuleGlobCondition, message, Some(help.into()), place);
         }
     }
@@ -336,8 +361,11 @@ impl Reader<'_> {
         }
     }
 
-    fn without_condition(&mut self, mut rule: Rule, always_apply: bool) -> Option<Rule> {
-        let lists = ["scope", "globs", "field", "unless"].into_iter().filter(|key| self.places.is_given(key));
+    fn without_condition(&mut self, mut rule: Rule, spec: &RuleSpec) -> Option<Rule> {
+        let always = spec.always_apply || rule.globs.is_universal();
+        let lists = ["scope", "field", "unless"].into_iter().filter(|key| self.places.is_given(key));
+        // A rule that always applies applies whatever files are worked on.
+        let lists = lists.chain(GLOBS.iter().copied().filter(|key| spec.always_apply && self.places.is_given(key)));
         let values = [
             ("interrupt", rule.interrupt.is_some()),
             ("repeat", rule.repeat.is_some()),
@@ -350,20 +378,24 @@ impl Reader<'_> {
         let unused: Vec<&str> = lists.chain(values).collect();
         if let Some(key) = unused.first() {
             let message = format!("`{}` has no effect: the rule has no `condition`", unused.join("`, `"));
-            let span = self.places.key(&keys::names_of(key));
+            let span = self.places.key(&[*key]).or_else(|| self.places.key(&keys::names_of(key)));
             self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(WITHOUT_HELP.into()), span);
         }
-        rule.bucket = match (always_apply, &rule.description) {
+        if glob::are_void(&rule.globs, &Globs::default()) {
+            let help = "remove the exclusion, or name other files";
+            let message = "the rule is about no file: its globs leave out all that they include".to_owned();
+            self.report(Severity::Error, Code::RuleNoValidGlob, message, Some(help.into()), self.places.key(GLOBS));
+            return None;
+        }
+        let listed = rule.description.is_some() || !rule.globs.is_empty() || spec.on_request;
+        rule.bucket = match (always, listed) {
             (true, _) => Bucket::AlwaysApply,
-            (false, Some(_)) => Bucket::Rulebook,
-            (false, None) => {
-                let help = "add a `condition`, `always_apply = true`, or a `description`, which lists the rule in the \
-                            rulebook";
-                self.error(
-                    Code::RuleNoCondition,
-                    "the rule has no condition, is not always applied and has no description",
-                    Some(help),
-                );
+            (false, true) => Bucket::Rulebook,
+            (false, false) => {
+                let help = "add a `condition`, `always_apply = true`, or a `description` or `globs`, which list the rule in \
+                            the rulebook";
+                let message = "the rule has no condition, is not always applied and has no description and no globs";
+                self.error(Code::RuleNoCondition, message, Some(help));
                 return None;
             }
         };
@@ -371,17 +403,20 @@ impl Reader<'_> {
         Some(rule)
     }
 
-    fn scopes(&mut self, spec: &RuleSpec, condition_globs: &[String]) -> Option<Vec<Scope>> {
+    fn scopes(&mut self, spec: &RuleSpec, files: &FileConditions, any_file: bool) -> Option<Vec<Scope>> {
         let mut tokens = split_all(&spec.scope);
         // A glob as a condition means edits and writes of such files.
-        for glob in condition_globs {
+        for glob in &files.globs {
             tokens.push(format!("tool:edit({glob})"));
             tokens.push(format!("tool:write({glob})"));
+        }
+        if files.globs.is_empty() && !files.excluded.is_empty() {
+            tokens.extend(["tool:edit".to_owned(), "tool:write".to_owned()]);
         }
         if tokens.is_empty() {
             let tool = Scope::Tool { name: None, glob: None };
             // Words for the user have no files, so `globs` without a scope means tools.
-            return Some(if spec.globs.is_empty() { vec![Scope::Text, tool] } else { vec![tool] });
+            return Some(if any_file { vec![Scope::Text, tool] } else { vec![tool] });
         }
         let mut scopes = Vec::new();
         for token in &tokens {
@@ -390,16 +425,17 @@ impl Reader<'_> {
             }
             match Scope::parse(token) {
                 Ok(scope) => scopes.push(scope),
-                Err(message) => {
+                Err(glob::Invalid { message, help }) => {
                     let span = self.places.find(&["scope"], token, 0..token.len());
-                    self.report(Severity::Error, Code::RuleInvalidScope, message, Some(SCOPE_HELP.into()), span);
+                    self.report(Severity::Error, Code::RuleInvalidScope, message, help, span);
                 }
             }
         }
         if scopes.is_empty() {
             let message = "the rule is disabled: none of its scopes is valid".to_owned();
             let span = self.places.key(&["scope"]);
-            self.report(Severity::Error, Code::RuleNoValidScope, message, Some(SCOPE_HELP.into()), span);
+            let help = Some("correct one of them, or remove the key".to_owned());
+            self.report(Severity::Error, Code::RuleNoValidScope, message, help, span);
             return None;
         }
         Some(scopes)
@@ -416,28 +452,41 @@ impl Reader<'_> {
         Some(fields)
     }
 
-    /// `None` if none of the given values is valid: an empty list would mean "no restriction".
-    fn globs(&mut self, globs: &Strings, key: &[&str]) -> Option<Vec<Glob>> {
-        let mut out = Vec::new();
-        let texts = split_all(globs);
-        for text in &texts {
-            if self.refuses_controls("glob", text, key, |_| false) {
-                continue;
-            }
-            match Glob::new(text) {
-                Ok(glob) => out.push(glob),
-                Err(message) => {
-                    let span = self.places.find(key, text, 0..text.len());
-                    self.report(Severity::Error, Code::RuleInvalidGlob, message, None, span);
+    /// `None` if none of the given values is valid: an empty list would mean "no restriction"; or if an exclusion is not, since
+    /// the rule would fire on what its author left out.
+    fn globs(&mut self, globs: &Strings, keys: &[&str]) -> Option<Globs> {
+        let (mut out, mut lost, mut any) = (Globs::default(), false, false);
+        for written in &globs.0 {
+            let texts = match glob::split(written) {
+                Ok(texts) => texts,
+                Err(invalid) => {
+                    (any, lost) = (true, lost || written.contains('!'));
+                    self.invalid_glob(invalid, written, keys);
+                    continue;
+                }
+            };
+            for text in &texts {
+                any = true;
+                let added = !self.refuses_controls("glob", text, keys, |_| false);
+                let added = if added { out.add(text) } else { continue };
+                if let Err(invalid) = added {
+                    lost |= glob::exclusion(text).is_some();
+                    self.invalid_glob(invalid, text, keys);
                 }
             }
         }
-        if out.is_empty() && !texts.is_empty() {
-            let message = "the rule is disabled: none of its globs is valid".to_owned();
-            self.report(Severity::Error, Code::RuleNoValidGlob, message, None, self.places.key(key));
+        if any && (out.is_empty() || lost) {
+            let message = if lost { "one of the globs that leave files out" } else { "none of its globs" };
+            let message = format!("the rule is disabled: {message} is {}valid", if lost { "not " } else { "" });
+            self.report(Severity::Error, Code::RuleNoValidGlob, message, None, self.places.key(keys));
             return None;
         }
         Some(out)
+    }
+
+    fn invalid_glob(&mut self, invalid: glob::Invalid, text: &str, keys: &[&str]) {
+        let span = self.places.find(keys, text, 0..text.len());
+        self.report(Severity::Error, Code::RuleInvalidGlob, invalid.message, invalid.help, span);
     }
 
     fn error(&mut self, code: Code, message: &str, help: Option<&str>) {
@@ -466,8 +515,20 @@ const MAX_REMINDER_BYTES: usize = 1024;
 
 const WITHOUT_HELP: &str = "add a `condition`, or remove the key";
 
-const SCOPE_HELP: &str =
-    "scopes are `text`, `thinking`, `tool`, `tool:NAME`, `tool:NAME(GLOB)`, `tool(GLOB)`, `NAME`, `NAME(GLOB)`";
+/// The names of the key `globs`, here and in the files of other hosts.
+pub(crate) const GLOBS: &[&str] = &["globs", "applyTo", "paths", "fileMatchPattern"];
+
+/// Conditions that are globs: the files to watch edits and writes of, and those to leave out.
+struct FileConditions {
+    globs: Vec<String>,
+    excluded: Vec<String>,
+}
+
+impl FileConditions {
+    fn is_empty(&self) -> bool {
+        self.globs.is_empty() && self.excluded.is_empty()
+    }
+}
 
 fn split_all(entries: &Strings) -> Vec<String> {
     entries.0.iter().flat_map(|entry| split_tokens(entry)).collect()

@@ -202,8 +202,12 @@ fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &RuleSettings, found: 
     if !settings.enabled && rule.bucket == Bucket::Stream {
         return RuleState::Disabled("the setting `enabled` of stream rules is false".into());
     }
+    if let Some(why) = &rule.never {
+        return RuleState::Unreachable(why.clone());
+    }
     if let Some((reason, all)) = unreachable(rule) {
-        let found_one = rule.diagnostic(Severity::Warning, Code::RuleUnreachable, reason.clone()).help(GLOB_HELP);
+        let severity = if all { Severity::Error } else { Severity::Warning };
+        let found_one = rule.diagnostic(severity, Code::RuleUnreachable, reason.clone()).help(GLOB_HELP);
         found.push(match rule.location(&["globs", "scope"]) {
             Some(location) => found_one.at(location, ""),
             None => found_one,

@@ -59,6 +59,10 @@ pub struct RuleSpec {
     /// For a rule without condition: its body joins the system prompt.
     #[serde(alias = "alwaysApply")]
     pub always_apply: bool,
+    /// For a rule without condition: it is in the rulebook also without a description, to be read when the user names it. Files
+    /// of other hosts say so; it is no key of its own.
+    #[serde(skip)]
+    pub on_request: bool,
     /// `false` leaves the rule out.
     pub enabled: Option<bool>,
     /// `true`: the host does not run without this rule. It refuses to start, or to begin a turn, where the rule cannot be

@@ -18,8 +18,12 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    fn new(message: String) -> Self {
+    pub(crate) fn new(message: String) -> Self {
         Self { message, help: None, span: None }
+    }
+
+    pub(crate) fn help(self, help: String) -> Self {
+        Self { help: Some(help), ..self }
     }
 
     fn at(self, span: Range<usize>) -> Self {
@@ -75,13 +79,10 @@ pub(crate) fn check_toml(key: &str, takes: Takes, value: &Spanned<DeValue<'_>>) 
 
 /// Converts a value of YAML, where every scalar is a string, to the type that the key takes; `key` is its name as written.
 pub(crate) fn from_yaml(key: &str, takes: Takes, value: &Value) -> Result<toml::Value, Wrong> {
-    let text = match value {
-        Value::One(one) => one.text.clone(),
-        Value::Many(many) if takes == Takes::List => {
-            return Ok(many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into());
-        }
-        Value::Many(many) => many.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", "),
-    };
+    if let (Value::Many(many), Takes::List) = (value, takes) {
+        return Ok(many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into());
+    }
+    let text = value.text();
     let must = |what: &str| Wrong::new(format!("`{key}` must be {what}, found \"{}\"", text.escape_debug()));
     Ok(match takes {
         Takes::Flag => match text.to_ascii_lowercase().as_str() {
@@ -108,5 +109,5 @@ fn check_word(key: &str, words: &[&str], found: &str) -> Option<Wrong> {
         None => format!("known values: {}", known()),
     };
     let message = format!("`{key}` cannot be \"{}\"", found.escape_debug());
-    Some(Wrong { help: Some(help), ..Wrong::new(message) })
+    Some(Wrong::new(message).help(help))
 }

@@ -5,7 +5,7 @@ mod scalar;
 
 use std::ops::Range;
 
-pub(crate) use scalar::Scalar;
+pub(crate) use scalar::{FlawKind, Scalar};
 use scalar::{Piece, scalar};
 
 /// One key with its value.
@@ -22,6 +22,20 @@ pub(crate) struct Entry {
 pub(crate) enum Value {
     One(Scalar),
     Many(Vec<Scalar>),
+}
+
+impl Value {
+    /// The value as one string.
+    pub(crate) fn text(&self) -> String {
+        self.scalars().iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn scalars(&self) -> &[Scalar] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
 }
 
 /// A line of the text, without its end.

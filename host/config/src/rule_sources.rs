@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::Severity;
+use flow::{Severity, ToolSpec};
 use rules::{Bucket, READ_RULE, Requirement, Rule, RuleLayer, RuleSet, RuleState, Scope, Unmet};
 
 use crate::agents::{Agent, MAIN};
@@ -116,9 +116,7 @@ pub fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>) -> Vec
 }
 
 fn rule_files(folder: &Path) -> usize {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    let is_rule = |path: PathBuf| path.extension().is_some_and(|extension| extension == "md" || extension == "mdc");
-    entries.filter(|entry| is_rule(entry.path())).count()
+    crate::list_rule_files(folder).map_or(0, |(files, _)| files.len())
 }
 
 /// All that rules are made of, but their files.
@@ -133,8 +131,8 @@ pub struct Sources {
     wanted: RuleFolders,
     settings: rules::RuleSettings,
     workspace: String,
-    /// Names of the tools that are always there.
-    tools: Vec<String>,
+    /// The tools that are always there.
+    tools: Vec<ToolSpec>,
     /// Names of the agents, `main` first.
     agents: Vec<String>,
 }
@@ -159,12 +157,12 @@ pub struct Built {
 }
 
 impl Sources {
-    /// `tools` are the names of the tools that are always there, `agents` those that can be started.
+    /// `tools` are those that are always there, `agents` those that can be started.
     pub fn new(
         operator: &Operator,
         plugins: &[crate::ConfiguredPlugin],
         workspace: &Path,
-        tools: Vec<String>,
+        tools: Vec<ToolSpec>,
         agents: &[Agent],
     ) -> Self {
         let (mut fixed, mut found) = rules::builtin();
@@ -198,8 +196,11 @@ impl Sources {
 
     /// Puts all rules together.
     pub fn build(&self, files: &RuleFiles) -> Built {
-        let all = files.rules().chain(&self.fixed).cloned().collect();
-        let (set, about_set) = RuleSet::build(all, self.settings.clone(), &self.workspace);
+        let mut all: Vec<Rule> = files.rules().chain(&self.fixed).cloned().collect();
+        let mut about_set: Vec<Diagnostic> =
+            all.iter_mut().filter(|rule| rule.enabled).flat_map(|rule| rule.ask_for_files_of(&self.tools)).collect();
+        let (set, found) = RuleSet::build(all, self.settings.clone(), &self.workspace);
+        about_set.extend(found);
         let tools = self.tools_with(&set);
         let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
         let idle =
@@ -233,7 +234,8 @@ impl Sources {
             all.push(self.required_at(&rule.name, error.help("correct its scope, or stop requiring it")));
         }
         if self.wanted.on_problem == OnProblem::Refuse {
-            all.extend(built.unreachable());
+            let unreachable = |one: &&Diagnostic| one.is_error() && one.code == Code::RuleUnreachable;
+            all.extend(built.about_files.iter().chain(&built.about_set).filter(unreachable).cloned());
         }
         let mut once: Vec<Diagnostic> = Vec::new();
         for one in all {
@@ -265,7 +267,7 @@ impl Sources {
 
     fn tools_with(&self, set: &RuleSet) -> Vec<String> {
         let reads = self.agents.iter().any(|agent| set.has_rulebook(agent)).then(|| READ_RULE.to_owned());
-        self.tools.iter().cloned().chain(reads).collect()
+        self.tools.iter().map(|tool| tool.name.clone()).chain(reads).collect()
     }
 
     /// Names in `disabled_rules` that no rule has: a rule that was to be off is on.
@@ -291,16 +293,7 @@ impl Built {
     /// Rules that are not in force as written, for reports of broken guards: what was refused, and what can
     /// never fire.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let errors = self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned();
-        errors.chain(self.unreachable()).collect()
-    }
-
-    fn unreachable(&self) -> impl Iterator<Item = Diagnostic> {
-        let dead = self.set.rules().filter_map(|info| match info.state {
-            RuleState::Unreachable(why) => Some((info.rule, why)),
-            _ => None,
-        });
-        dead.map(|(rule, why)| rule.diagnostic(Severity::Error, Code::RuleUnreachable, why.as_str()))
+        self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned().collect()
     }
 
     /// All diagnostics, human-readable.

@@ -187,11 +187,14 @@ fn a_broken_edit_keeps_the_last_good_rule_until_it_is_mended_deleted_or_switched
     assert!(desk.files.rules().all(|rule| !rule.enabled));
     desk.write("a.md", [0xff, 0xfe, 0x00]);
     assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
+    // A guard does not become a text for the model because an edit lost its front matter.
+    desk.write("a.md", "no front matter");
+    assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
     fs::remove_file(desk.path("a.md")).unwrap();
     assert_eq!(desk.look(), ["removed rules/a.md"]);
     assert_eq!(names(&desk.files), [""; 0]);
     // Nothing was good before.
-    desk.write("a.md", "no front matter");
+    desk.write("a.md", "condition: x");
     assert_eq!(desk.look(), ["added rules/a.md (refused)"]);
 }
 
@@ -277,6 +280,75 @@ fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
     let mut open = of(None);
     open.look();
     assert_eq!(names(&open), ["in", "out"]);
+}
+
+#[test]
+fn folders_within_are_read_and_their_rules_are_named_by_their_paths() {
+    let mut desk = Desk::new();
+    for folder in ["api/v1", "web", ".hidden"] {
+        fs::create_dir_all(desk.path(folder)).unwrap();
+    }
+    for file in ["style.md", "api/style.md", "api/v1/errors.mdc", "web/style.md", ".hidden/a.md"] {
+        desk.rule(file, file);
+    }
+    desk.write("web/README.md", "About these rules.\n");
+    assert_eq!(
+        desk.look(),
+        [
+            "added rules/api/style.md",
+            "added rules/api/v1/errors.mdc",
+            "added rules/style.md",
+            "added rules/web/style.md"
+        ]
+    );
+    assert_eq!(names(&desk.files), ["api/style", "api/v1/errors", "style", "web/style"]);
+    assert_eq!(said(&desk.files), "");
+    // What comes, changes and goes within is seen at the next look.
+    desk.rule("api/v1/more.md", "x");
+    desk.rule("web/style.md", "edited");
+    fs::remove_file(desk.path("api/style.md")).unwrap();
+    let changes = desk.look();
+    assert_eq!(changes.len(), 3, "{changes:?}");
+    assert_eq!(desk.condition("web/style").as_deref(), Some("edited"));
+    assert_eq!(names(&desk.files), ["api/v1/errors", "api/v1/more", "style", "web/style"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn links_to_folders_are_followed_once_and_not_out_of_the_fence() {
+    use std::os::unix::fs::symlink;
+    let (outside, workspace) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let text = "+++\ncondition = 'x'\n+++\nDo not.\n";
+    let rules = workspace.path().join("rules");
+    for (folder, name) in
+        [(outside.path(), "secret.md"), (&workspace.path().join("shared"), "a.md"), (&rules, "own.md")]
+    {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join(name), text).unwrap();
+    }
+    symlink("../shared", rules.join("team")).unwrap();
+    symlink("../shared", rules.join("team-too")).unwrap();
+    symlink(".", rules.join("round")).unwrap();
+    symlink(outside.path(), rules.join("out")).unwrap();
+    let fence = Some(workspace.path().canonicalize().unwrap());
+    let mut files = RuleFiles::new(vec![RuleFolder { fence, ..folder(&rules) }], Demands::default());
+    files.look();
+    assert_eq!(names(&files), ["own", "team/a"]);
+    let all = said(&files);
+    assert!(all.contains("out` is a link that leaves the workspace and is not read"), "{all}");
+    assert_eq!(files.findings().count(), 1, "{all}");
+}
+
+#[test]
+fn folders_within_are_read_down_to_a_limit() {
+    let mut desk = Desk::new();
+    let deep = "f/".repeat(9);
+    fs::create_dir_all(desk.path(&deep)).unwrap();
+    desk.rule("f/f/f/f/f/f/f/f/in.md", "x");
+    desk.rule("f/f/f/f/f/f/f/f/f/out.md", "x");
+    desk.look();
+    assert_eq!(names(&desk.files), ["f/f/f/f/f/f/f/f/in"]);
+    assert_eq!(desk.only_finding().code.as_str(), "rule-folder-too-large");
 }
 
 #[test]

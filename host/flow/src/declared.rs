@@ -13,6 +13,29 @@ impl ToolSpec {
     pub fn declared_paths(&self) -> Vec<String> {
         fields(&self.parameters)
     }
+
+    /// Whether no call of the tool names a file: it declares none, takes no other arguments than its schema lists, and
+    /// none of these is called a path.
+    pub fn names_no_file(&self) -> bool {
+        self.declared_paths().is_empty() && names_no_path(&self.parameters)
+    }
+}
+
+/// Whether an object takes only properties that are listed, and none is called a path. What the schema leaves open can be one.
+fn names_no_path(schema: &Value) -> bool {
+    let Some(properties) = schema["properties"].as_object() else { return false };
+    let is_closed = |schema: &Value| schema["additionalProperties"] == Value::Bool(false);
+    let is_scalar = |name: &Value| matches!(name.as_str(), Some("string" | "integer" | "number" | "boolean" | "null"));
+    let is_plain = |value: &Value| match &value["type"] {
+        Value::Array(names) => names.iter().all(is_scalar),
+        name => is_scalar(name),
+    };
+    let is_fine = |(name, value): (&String, &Value)| {
+        let name = name.to_ascii_lowercase();
+        let of_list = value["type"] == "array" && is_plain(&value["items"]) && !name.ends_with("paths");
+        (is_plain(value) && !name.ends_with("path")) || of_list
+    };
+    is_closed(schema) && properties.iter().all(is_fine)
 }
 
 fn fields(schema: &Value) -> Vec<String> {

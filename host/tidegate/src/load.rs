@@ -15,7 +15,7 @@ use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
-use crate::agents::{self, SPAWN_AGENT};
+use crate::agents;
 use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::LiveRules;
 use crate::loaded::{Basis, Shared};
@@ -153,11 +153,12 @@ pub(crate) fn workspace(
     // The user's other files are next to the folder of rules.
     let user_folder = user.and_then(Path::parent);
     let agents = Agents::load(user_folder, &wanted.workspace);
-    let spawns = (!agents.list.is_empty()).then(|| SPAWN_AGENT.to_owned());
-    let names: Vec<String> = specs.into_iter().map(|tool| tool.name).chain(spawns).collect();
+    let mut offered = specs;
+    offered.extend((!agents.list.is_empty()).then(|| agents::spec(&agents)));
+    let names: Vec<String> = offered.iter().map(|tool| tool.name.clone()).collect();
     warnings.extend(agents.found.iter().cloned());
     warnings.extend(agents.list.iter().flat_map(|agent| agent.unknown_tools(&names)));
-    let sources = Sources::new(operator, &plugins, &workspace, names, &agents.list);
+    let sources = Sources::new(operator, &plugins, &workspace, offered, &agents.list);
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
     let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?.unwrap_or_default();
     let limits = match faults.part("thread limits", thread_limits::load(user_folder, &workspace))? {

@@ -1,7 +1,7 @@
 //! The rules of a host as an operator sees them: each with its state, and what keeps it from firing here.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::agents::Agents;
@@ -23,6 +23,8 @@ pub struct Catalogue {
     specs: Arc<[ToolSpec]>,
     /// The rule folder of the project, where it is read.
     project: Option<RuleFolder>,
+    /// The rule folders that are there.
+    folders: Vec<PathBuf>,
 }
 
 impl fmt::Debug for Catalogue {
@@ -152,25 +154,31 @@ impl Catalogue {
         let folders = rule_sources::folders(operator, workspace, &real, user.as_deref());
         // What is wrong with agents is reported with the host, and not with rules.
         let agents = Agents::load(user.as_deref().and_then(Path::parent), workspace);
-        let sources = Sources::new(operator, &plugins, &real, tools.clone(), &agents.list);
+        let sources = Sources::new(operator, &plugins, &real, specs.to_vec(), &agents.list);
         let project = folders.iter().find(|folder| folder.fence.is_some()).cloned();
+        let there = folders.iter().map(|folder| folder.path.clone()).filter(|path| path.is_dir()).collect();
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let built = sources.build(&files);
         if built.agents.iter().any(|agent| built.set.has_rulebook(agent)) {
             tools.push(READ_RULE.to_owned());
         }
-        Ok(Self { built: Arc::new(built), tools, specs, project })
+        Ok(Self { built: Arc::new(built), tools, specs, project, folders: there })
     }
 
     /// The rules that a session goes by, to be listed: without the schemas of tools, so that they are not replayed.
     pub fn of(built: Arc<Built>) -> Self {
         let tools = built.tools.clone();
-        Self { built, tools, specs: Arc::default(), project: None }
+        Self { built, tools, specs: Arc::default(), project: None, folders: Vec::new() }
     }
 
     pub(crate) fn project(&self) -> Option<&RuleFolder> {
         self.project.as_ref()
+    }
+
+    /// The folders that rule files are read from, as far as they are there.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
     }
 
     /// The rules as the engine has them.
@@ -258,9 +266,10 @@ impl Catalogue {
     fn read(&self, path: &Path) -> Result<Subject, NotFound> {
         let shown = path.display().to_string().replace('\\', "/");
         let RuleFile { rule, findings } = RuleFile::read(path, &RuleLayer::Project, &shown);
-        let Some(rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
-        let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
+        let Some(mut rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
         let mut findings = findings;
+        findings.extend(rule.ask_for_files_of(&self.specs));
+        let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
         findings.extend(more);
         let info = set.rules().next().map(|info| self.entry(&info, &findings));
         match info {

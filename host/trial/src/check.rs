@@ -56,7 +56,7 @@ pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)
         }
     }
     for (name, text) in texts {
-        all.source(&SourceFile::new(name, text.as_str()));
+        all.source(&SourceFile::new(name, text.as_str()), Path::new(name));
     }
     all.out
 }
@@ -81,13 +81,15 @@ impl Checks<'_> {
     /// The file itself; of a folder, its rule files and its manifest.
     fn path(&mut self, path: &Path) -> Result<(), String> {
         if !path.metadata().map_err(|error| error.to_string())?.is_dir() {
-            self.file(path);
+            self.file(path, path.file_name().map(Path::new).unwrap_or(path));
             return Ok(());
         }
         let (mut files, mut findings) = list_rule_files(path).map_err(|error| error.to_string())?;
         let manifest = path.join(MANIFEST_FILE);
         if manifest.exists() {
-            files.push(manifest);
+            // Folders of a plugin contain its sources and documentation.
+            files.retain(|file| file.components().count() == 1);
+            files.push(PathBuf::from(MANIFEST_FILE));
             // What looks like a rule in the folder of a plugin is its documentation: rules are in the manifest.
             findings.retain(|finding| finding.code != Code::RuleFileIgnored);
         }
@@ -95,9 +97,10 @@ impl Checks<'_> {
         if files.is_empty() {
             return Err(format!("the folder has no rule files (*.md, *.mdc) and no {MANIFEST_FILE}"));
         }
-        for file in files {
+        for within in files {
+            let file = path.join(&within);
             // Reading a pipe would wait for a writer. One that is named by itself may have one, such as `<(command)` of a shell.
-            if file.is_file() { self.file(&file) } else { self.refused(&file) }
+            if file.is_file() { self.file(&file, &within) } else { self.refused(&file) }
         }
         Ok(())
     }
@@ -109,7 +112,8 @@ impl Checks<'_> {
         self.out.findings.extend(findings);
     }
 
-    fn file(&mut self, path: &Path) {
+    /// `within` is the path of the file in the rule folder, which names its rule.
+    fn file(&mut self, path: &Path, within: &Path) {
         if let Some(refused) = self.catalogue.project().and_then(|folder| folder.refuses(path)) {
             self.out.files += 1;
             self.out.findings.push(refused);
@@ -129,15 +133,15 @@ impl Checks<'_> {
             }
         };
         match String::from_utf8(bytes) {
-            Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text)),
+            Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text), within),
             // It reports the problem itself.
             _ => self.refused(path),
         }
     }
 
-    fn source(&mut self, source: &Arc<SourceFile>) {
+    fn source(&mut self, source: &Arc<SourceFile>, within: &Path) {
         self.out.files += 1;
-        let RuleFile { rule, findings } = RuleFile::of_source(source, &RuleLayer::Project, &source.shown());
+        let RuleFile { rule, findings } = RuleFile::of_source(source, &RuleLayer::Project, &source.shown(), within);
         self.out.findings.extend(findings);
         if let Some(rule) = rule {
             self.rule(&rule, source);
@@ -172,7 +176,10 @@ impl Checks<'_> {
         self.out.rules.push(rule.name.clone());
         self.out.examples += rule.examples.len();
         let settings = self.catalogue.settings().clone();
+        let mut rule = rule.clone();
+        self.out.findings.extend(rule.ask_for_files_of(self.catalogue.specs()));
         let (set, found) = RuleSet::build(vec![rule.clone()], settings, self.catalogue.set().workspace());
+        let rule = &rule;
         self.out.findings.extend(found);
         if let Some(info) = set.rules().next() {
             let entry = self.catalogue.entry(&info, &[]);
@@ -266,7 +273,10 @@ impl Checks<'_> {
             let (bytes, ms) = (settings.hold_max_bytes, settings.hold_max_ms);
             format!("`hold_max_bytes` ({bytes}) or `hold_max_ms` ({ms}), and is shown then")
         };
-        let message = format!("`{}` has no longest match: text is held back up to {limit}", pattern.as_str());
+        let message = format!(
+            "`{}` has no longest match: text is held back up to {limit}",
+            rules::shown_condition(pattern.as_str())
+        );
         let help = "give repetitions a bound, such as `.{0,80}` in place of `.*`";
         let location =
             entry.rule.location_of_value(&["condition", "ttsr_trigger", "ttsrTrigger", "all"], pattern.as_str());

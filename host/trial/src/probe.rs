@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flow::{Action, Evidence, RuleMatch};
 use rules::engine::Pattern;
-use rules::{Bucket, Rule, RuleSession, Scope};
+use rules::{Bucket, Globs, Rule, RuleSession, Scope};
 
 use super::feed::{Fired, alone, by_character, whole};
 use super::{Catalogue, Held, Input, RuleStatus, Subject, changed};
@@ -181,8 +181,9 @@ impl Bench<'_> {
         }
         // Whoever is watched, whatever stream and file: only what is looked for is left.
         let anywhere = changed(rule, |rule| {
-            rule.agents.clear();
-            rule.globs.clear();
+            rule.agents = Globs::default();
+            rule.globs = Globs::default();
+            rule.never = None;
             rule.scopes = vec![Scope::Text, Scope::Thinking, Scope::Tool { name: None, glob: None }];
         });
         if self.matched(&anywhere).is_some() {
@@ -237,8 +238,8 @@ impl Bench<'_> {
 /// The globs that a call's file has to match: those of the scopes, and `globs`.
 fn file_globs(rule: &Rule) -> Vec<String> {
     let scoped = rule.scopes.iter().filter_map(|scope| match scope {
-        Scope::Tool { glob: Some(glob), .. } => Some(glob.as_str().to_owned()),
+        Scope::Tool { glob, .. } => glob.as_ref(),
         _ => None,
     });
-    scoped.chain(rule.globs.iter().map(|glob| glob.as_str().to_owned())).collect()
+    scoped.chain([&rule.globs]).flat_map(|globs| globs.iter()).map(|glob| glob.as_str().to_owned()).collect()
 }

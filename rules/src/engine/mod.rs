@@ -47,3 +47,5 @@ pub use look::Context;
 pub use pattern::{Next, Pattern};
 
 pub use crate::dialect::PatternError;
+pub(crate) use look::{holds, is_word, looks_behind_only};
+pub(crate) use nfa::{Nfa, NfaState, compile};

@@ -11,6 +11,37 @@ pub(crate) struct Scalar {
     pub(crate) span: Range<usize>,
     /// The value was quoted.
     pub(crate) quoted: bool,
+    /// What is wrong with the quotes around the value, which are then part of it.
+    pub(crate) flaw: Option<Flaw>,
+}
+
+/// Quotes that do not quote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    pub(crate) kind: FlawKind,
+    /// The place of the quote, or of the character behind it.
+    pub(crate) span: Range<usize>,
+}
+
+/// What is wrong with quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlawKind {
+    /// They do not close.
+    Open,
+    /// They close before the value ends.
+    Closed,
+    /// They close, and another value in quotes follows a comma.
+    Several,
+    /// They are typographic quotes, or backticks.
+    NotStraight,
+    /// A list in brackets, the quotes of which do not fit.
+    List,
+}
+
+impl Scalar {
+    fn plain(text: String, span: Range<usize>) -> Self {
+        Self { text, span, quoted: false, flaw: None }
+    }
 }
 
 /// A part of a line.
@@ -45,21 +76,41 @@ pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
     pieces.extend(below.iter().map(|line| Piece { at: line.at, text: line.text }.trimmed()));
     pieces.retain(|piece| !is_blank(piece.text));
     let Some((head, last)) = pieces.first().zip(pieces.last()) else {
-        return Scalar { text: String::new(), span: first.at..first.end(), quoted: false };
+        return Scalar::plain(String::new(), first.at..first.end());
     };
     let span = head.at..last.end();
     let joined = pieces.iter().map(|piece| piece.text).collect::<Vec<_>>().join(" ");
+    // The exact place is known as long as the value has one line.
+    let place = |at: usize, len: usize| if pieces.len() == 1 { head.at + at..head.at + at + len } else { span.clone() };
     if let Some((text, rest)) = quoted(&joined) {
         if is_blank(rest) {
-            return Scalar { text, span, quoted: true };
+            return Scalar { text, span, quoted: true, flaw: None };
         }
-        return Scalar { text: joined, span, quoted: false };
+        let several =
+            rest.trim_start().strip_prefix(',').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']));
+        let kind = if several { FlawKind::Several } else { FlawKind::Closed };
+        let flaw = Some(Flaw { kind, span: place(joined.len() - rest.len() - 1, 1) });
+        return Scalar { text: joined, span, quoted: false, flaw };
     }
+    let flaw = flaw(&joined).map(|(kind, len)| Flaw { kind, span: place(0, len) });
     let text = match pieces.iter().map(|piece| without_comment(piece.text)).collect::<Vec<_>>().join(" ") {
         text if matches!(text.as_str(), "~" | "null" | "Null" | "NULL") => String::new(),
         text => text,
     };
-    Scalar { text, span, quoted: false }
+    Scalar { flaw, ..Scalar::plain(text, span) }
+}
+
+/// What is wrong with the quote at the beginning of a value that is not quoted, and its length.
+fn flaw(text: &str) -> Option<(FlawKind, usize)> {
+    let first = text.chars().next()?;
+    let quote = text[first.len_utf8()..].chars().next().filter(|c| matches!(c, '"' | '\''));
+    let list = quote.is_some_and(|quote| text.contains(',') || text.ends_with(&format!("{quote}]")));
+    match first {
+        '"' | '\'' => Some((FlawKind::Open, 1)),
+        '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' => Some((FlawKind::NotStraight, first.len_utf8())),
+        '[' if list && text.ends_with(']') => Some((FlawKind::List, 1)),
+        _ => None,
+    }
 }
 
 /// The text before a comment, which starts with a `#` after a blank.
@@ -111,7 +162,7 @@ fn block(head: Piece<'_>, fold: bool, below: &[Line<'_>]) -> Scalar {
     }
     let first = below.iter().find(full).map_or(head.at, |line| line.at + depth);
     let last = below.iter().rfind(full).map_or(head.end(), |line| line.at + line.text.len());
-    Scalar { text: text.trim_end().to_owned(), span: first..last, quoted: false }
+    Scalar::plain(text.trim_end().to_owned(), first..last)
 }
 
 /// A quoted scalar at the beginning of `text`, and what follows it.
@@ -165,12 +216,15 @@ pub(super) fn flow_list(first: Piece<'_>, below: &[Line<'_>]) -> Option<Vec<Scal
         let (text, after, quoted) = match quoted(rest) {
             Some((inside, after)) => (inside, after, true),
             None => {
-                let end = rest.find([',', ']'])?;
+                let end = item_end(rest)?;
                 (rest[..end].trim().to_owned(), &rest[end..], false)
             }
         };
         let end = start + rest[..rest.len() - after.len()].trim_end().len();
-        out.push(Scalar { text, span: origin(start)..origin(end.max(start + 1) - 1) + 1, quoted });
+        let span = origin(start)..origin(end.max(start + 1) - 1) + 1;
+        let flaw = flaw(&text).filter(|_| !quoted);
+        let flaw = flaw.map(|(kind, len)| Flaw { kind, span: span.start..span.start + len });
+        out.push(Scalar { text, span, quoted, flaw });
         rest = after.trim_start();
         rest = match rest.strip_prefix(',') {
             Some(more) => more.trim_start(),
@@ -178,4 +232,17 @@ pub(super) fn flow_list(first: Piece<'_>, below: &[Line<'_>]) -> Option<Vec<Scal
             None => return None,
         };
     }
+}
+
+/// The end of an entry without quotes: a comma or a bracket that is not within braces, as in `*.{ts,tsx}`.
+fn item_end(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (matches!(c, ',' | ']') && (depth == 0 || c == ']')).then_some(at)
+    })
 }

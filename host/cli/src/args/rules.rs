@@ -28,6 +28,7 @@ pub(crate) enum RulesCommand {
 const CHECK_HELP: &str = "\
 Examples:
     tidegate rules check .tidegate/rules plugins/team-guard/plugin.toml --deny-warnings
+    tidegate rules check
     tidegate rules check - < no-print.md
 
 Exit codes: 0 no errors, 1 an error (with --deny-warnings also a warning), 2 a file cannot be read.";
@@ -76,8 +77,9 @@ pub(crate) struct RulesList {
 /// The arguments of `rules check`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesCheck {
-    /// Rule files (.md, .mdc), manifests (plugin.toml), or folders that contain them; `-` reads a rule file from standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Rule files (.md, .mdc), manifests (plugin.toml), or folders that contain them; `-` reads a rule file from standard input;
+    /// without any, the rule folders of this host
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Treat warnings as errors
     #[arg(long)]

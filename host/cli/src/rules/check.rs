@@ -36,7 +36,13 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Fail
         return Err(Failure::setup("standard input can be read once: give `-` once only"));
     }
     let texts = if input.is_empty() { Vec::new() } else { vec![("stdin.md".to_owned(), read_input()?)] };
-    let checked = check(catalogue, &paths, &texts);
+    let own = if args.files.is_empty() { catalogue.folders() } else { &[] };
+    if args.files.is_empty() && own.is_empty() {
+        return Err(Failure::setup(
+            "there is no rule folder here: name a rule file, or write rules into `.tidegate/rules`",
+        ));
+    }
+    let checked = check(catalogue, &[own, &paths].concat(), &texts);
     let mut out = screen::out();
     if args.json {
         screen::json(&as_json(&checked))?;

@@ -7,7 +7,7 @@ use flow::Severity;
 use rules::{Requirement, Rule};
 
 use super::folder::{Entry, FolderState, Known, RuleFolder};
-use super::{RuleFile, folder};
+use super::{RuleFile, file, folder};
 use crate::{Code, Diagnostic};
 
 /// What the operator demands of rule files, apart from what their folders and the files themselves say.
@@ -49,7 +49,7 @@ pub(super) fn is_required(rule: &Rule) -> bool {
 
 /// Whether a rule file gives the rule of this name.
 pub(super) fn gives(file: &OsStr, rule: &str) -> bool {
-    Path::new(file).file_stem().is_some_and(|stem| stem == rule)
+    file::rule_name(Path::new(file)).is_some_and(|name| name == rule)
 }
 
 /// What is reported of a required rule whose file was deleted while the host runs. A model that can run commands can delete

@@ -27,19 +27,22 @@ impl RuleFile {
     /// to the model; diagnostics name `path`.
     pub fn read(path: &Path, layer: &RuleLayer, shown: &str) -> Self {
         match text_of(path, path) {
-            Ok(text) => Self::of_source(&SourceFile::new(path, text), layer, shown),
+            Ok(text) => {
+                let name = path.file_name().map(Path::new).unwrap_or(path);
+                Self::of_source(&SourceFile::new(path, text), layer, shown, name)
+            }
             Err(diagnostic) => Self::refused(*diagnostic),
         }
     }
 
-    /// Reads a rule file whose text is there already.
-    pub fn of_source(source: &Arc<SourceFile>, layer: &RuleLayer, shown: &str) -> Self {
-        let Some(name) = source.path.file_stem().and_then(|name| name.to_str()) else {
+    /// Reads a rule file whose text is there already. `within` is its path in the rule folder, which names the rule.
+    pub fn of_source(source: &Arc<SourceFile>, layer: &RuleLayer, shown: &str, within: &Path) -> Self {
+        let Some(name) = rule_name(within) else {
             let message = format!("`{}` cannot be a rule: its file name is not Unicode", source.path.display());
             return Self::refused(Diagnostic::error(Code::RuleFileName, message).help("rename the file"));
         };
         let from = rules::RuleOrigin { layer: layer.clone(), path: shown.to_owned() };
-        let (rule, findings) = rules::parse_rule_source(name, &from, source);
+        let (rule, findings) = rules::parse_rule_source(&name, &from, source);
         Self { rule, findings }
     }
 
@@ -91,9 +94,16 @@ fn not_text(named: &Path, bytes: &[u8], good: usize) -> Diagnostic {
         .help("save it as UTF-8")
 }
 
+/// The name of the rule in a file: its path in the rule folder without the extension, such as `api/errors`. `None` where that
+/// is not Unicode.
+pub(super) fn rule_name(within: &Path) -> Option<String> {
+    within.with_extension("").to_str().map(|name| name.replace('\\', "/"))
+}
+
 /// Whether a file is about the rules of its folder and none itself: a `README.md` without front matter.
 pub(super) fn is_about_rules(name: &OsStr, text: &str) -> bool {
-    name.eq_ignore_ascii_case("readme.md") && !has_front_matter(text)
+    let file = Path::new(name).file_name().unwrap_or(name);
+    file.eq_ignore_ascii_case("readme.md") && !has_front_matter(text)
 }
 
 /// Whether a text begins as a rule file does, with the first line of front matter.

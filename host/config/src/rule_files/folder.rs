@@ -7,10 +7,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rules::{Requirement, Rule, RuleLayer};
+use rules::{Bucket, Requirement, Rule, RuleLayer};
 
 use super::demands::{self, Demands};
-use super::file::{RuleFile, is_about_rules, text_of};
+use super::file::{RuleFile, has_front_matter, is_about_rules, text_of};
 use super::listing::Listing;
 use super::stamp::FileStamp;
 use crate::{Code, Diagnostic, Location, SourceFile, presence};
@@ -39,7 +39,7 @@ impl RuleFolder {
     pub fn refuses(&self, file: &Path) -> Option<Diagnostic> {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // However the folder is spelled, and also where it is itself a link.
-        let is_here = parent.canonicalize().ok()? == self.path.canonicalize().ok()?;
+        let is_here = parent.canonicalize().ok()?.starts_with(self.path.canonicalize().ok()?);
         let refused = is_here.then(|| fenced(file, file, self.fence.as_deref()))?;
         refused.err().map(|diagnostic| *diagnostic)
     }
@@ -150,14 +150,14 @@ impl Known {
     pub(super) fn look(&mut self, changes: &mut Vec<FileChange>) {
         let about = self.at.metadata();
         let stamp = FileStamp::of(about.as_ref().ok());
-        let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp);
+        let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp) && self.listing.is_settled();
         self.stamp = stamp;
         match about {
             Ok(about) if !about.is_dir() => {
                 self.fail("it is not a folder", "give the folder that contains the rule files");
             }
             Ok(_) if settled => {}
-            Ok(_) => match Listing::of(&self.at, &self.folder.path) {
+            Ok(_) => match Listing::of(&self.at, &self.folder.path, self.folder.fence.as_deref()) {
                 Ok(listing) => {
                     (self.state, self.listing, self.failed) = (FolderState::Read, listing, None);
                 }
@@ -312,9 +312,17 @@ fn entry(
             let read = RuleFile { rule: None, findings: Vec::new() };
             return Entry { stamp, read, kept: None, demanded: false, text: Ok(text.clone()) };
         }
+        Ok(text) if good.as_ref().is_some_and(|good| good.bucket == Bucket::Stream) && !has_front_matter(text) => {
+            let message = "the file has lost its front matter, and with it the condition of its rule";
+            let source = SourceFile::new(folder.path.join(name), text.as_str());
+            let lost = Diagnostic::error(Code::RuleFrontMatter, message).at(Location::new(&source, 0..0), "");
+            RuleFile::refused(
+                lost.help("write it again, or delete the file, and give a text without a condition another name"),
+            )
+        }
         Ok(text) => {
             let source = SourceFile::new(folder.path.join(name), text.as_str());
-            RuleFile::of_source(&source, &folder.layer, &shown(&folder.shown, name))
+            RuleFile::of_source(&source, &folder.layer, &shown(&folder.shown, name), Path::new(name))
         }
         Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
     };

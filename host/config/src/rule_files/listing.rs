@@ -1,16 +1,15 @@
 //! Which entries of a folder are rule files, and which only look so.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::file::{has_front_matter, text_of};
+use super::stamp::FileStamp;
 use crate::{Code, Diagnostic};
 
 /// The most rule files of one folder. More than anybody keeps: the folder is the wrong one.
 const MAX_RULE_FILES: usize = 4_096;
-
-/// Files of a folder within a rule folder that are opened to see whether they are rules.
-const MAX_LOOKED_INTO: usize = 64;
 
 /// Extensions of rule files.
 const EXTENSIONS: [&str; 2] = ["md", "mdc"];
@@ -18,36 +17,48 @@ const EXTENSIONS: [&str; 2] = ["md", "mdc"];
 /// Extensions of files that may have been meant as rules.
 const NEAR: [&str; 6] = ["markdown", "mdown", "mkd", "mdx", "mdtxt", "txt"];
 
-/// The rule files of a folder, sorted by name, and what was found on the way.
+/// The rule files of a folder and of the folders in it, sorted by their paths in it, and what was found on the way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listing {
     pub(super) names: Vec<OsString>,
     pub(super) findings: Vec<Diagnostic>,
+    /// The folders within, as they were before they were read.
+    folders: Vec<(PathBuf, FileStamp)>,
+}
+
+/// Folders that are read within a rule folder, and the levels of them.
+const MAX_FOLDERS: usize = 1_024;
+const MAX_DEPTH: usize = 8;
+
+/// A folder that is being listed.
+struct Walk<'a> {
+    root: &'a Path,
+    named: &'a Path,
+    fence: Option<&'a Path>,
+    /// Links can lead to a folder twice, or round in a circle.
+    seen: HashSet<PathBuf>,
+    listing: Listing,
 }
 
 impl Listing {
-    /// Lists a folder, which messages call `named`. Hidden entries are left out: editors keep their locks so.
+    /// Lists a folder, which messages call `named`. Hidden entries are left out: editors keep their locks so. No folder outside of
+    /// `fence` is entered.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) fn of(folder: &Path, named: &Path) -> std::io::Result<Self> {
-        let mut names = Vec::new();
-        for entry in folder.read_dir()? {
-            names.push(entry?.file_name());
-        }
-        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
-        names.sort_unstable();
-        let (steering, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_controls(name));
-        let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_extension(name, &EXTENSIONS));
-        let mut listing = Self { names, findings: Vec::new() };
-        listing.findings.extend(steering.iter().map(|name| {
-            let message =
-                format!("{name:?} in `{}` has control characters in its name and is not read", named.display());
-            Diagnostic::error(Code::RuleFileName, message).help("rename it")
-        }));
-        listing.near_misses(folder, named, &others);
+    pub(super) fn of(folder: &Path, named: &Path, fence: Option<&Path>) -> std::io::Result<Self> {
+        let seen = folder.canonicalize().into_iter().collect();
+        let mut walk = Walk { root: folder, named, fence, seen, listing: Self::default() };
+        walk.read(Path::new(""), 0)?;
+        let mut listing = walk.listing;
+        listing.names.sort_unstable();
         listing.cut(named);
         Ok(listing)
+    }
+
+    /// Whether nothing was added to the folders within, or taken away.
+    pub(super) fn is_settled(&self) -> bool {
+        self.folders.iter().all(|(path, before)| FileStamp::of_path(path).settled_since(before))
     }
 
     fn cut(&mut self, named: &Path) {
@@ -61,37 +72,79 @@ impl Listing {
         self.findings.push(Diagnostic::error(Code::RuleFolderTooLarge, message).help(help));
         self.names.truncate(MAX_RULE_FILES);
     }
+}
+
+impl Walk<'_> {
+    /// Lists the folder at the path `within` the rule folder.
+    fn read(&mut self, within: &Path, depth: usize) -> std::io::Result<()> {
+        let is_root = within.as_os_str().is_empty();
+        let named = if is_root { self.named.to_owned() } else { self.named.join(within) };
+        let folder = self.root.join(within);
+        let mut names = Vec::new();
+        for entry in folder.read_dir()? {
+            names.push(entry?.file_name());
+        }
+        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
+        names.sort_unstable();
+        let (steering, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_controls(name));
+        let (rules, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_extension(name, &EXTENSIONS));
+        self.listing.names.extend(rules.iter().map(|name| within.join(name).into_os_string()));
+        self.listing.findings.extend(steering.iter().map(|name| {
+            let message =
+                format!("{name:?} in `{}` has control characters in its name and is not read", named.display());
+            Diagnostic::error(Code::RuleFileName, message).help("rename it")
+        }));
+        self.near_misses(&folder, &named, &others);
+        for name in others.iter().filter(|name| folder.join(name).is_dir()) {
+            self.enter(&within.join(name), depth + 1);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, within: &Path, depth: usize) {
+        let (folder, named) = (self.root.join(within), self.named.join(within));
+        let stamp = FileStamp::of_path(&folder);
+        let refused = |code, why: String, help: &str| {
+            Diagnostic::error(code, format!("the rule folder `{}` {why}", named.display())).help(help)
+        };
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if self.fence.is_some_and(|fence| !real.starts_with(fence)) {
+            let help = "copy the folder, or add it to `folders` under `[rules]` in tidegate.toml";
+            let why = "is a link that leaves the workspace and is not read".to_owned();
+            self.listing.findings.push(refused(Code::RuleFileOutside, why, help));
+            return;
+        }
+        if !self.seen.insert(real) {
+            return;
+        }
+        if depth > MAX_DEPTH || self.listing.folders.len() >= MAX_FOLDERS {
+            let why = format!("is not read: it is deeper than {MAX_DEPTH} folders, or one of more than {MAX_FOLDERS}");
+            self.listing.findings.push(refused(Code::RuleFolderTooLarge, why, "is this the right folder?"));
+            return;
+        }
+        self.listing.folders.push((folder, stamp));
+        if let Err(error) = self.read(within, depth) {
+            let why = format!("cannot be read: {error}");
+            self.listing.findings.push(refused(Code::RuleFolderUnreadable, why, "make it readable"));
+        }
+    }
 
     /// Files that look like rules but are not read. Reported once for each folder.
     fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
         let begins = |name: &&OsString| has_extension(name, &NEAR) && begins_as_rule(&folder.join(name));
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
-        if !files.is_empty() {
-            let (look, them) = if files.len() == 1 {
-                ("looks like a rule but is not read", "it")
-            } else {
-                ("look like rules but are not read", "them")
-            };
-            let message = format!("{} in `{}` {look}", list(&files), named.display());
-            let help = format!("rename {them}: the name of a rule file ends in `.md` or `.mdc`");
-            self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
+        if files.is_empty() {
+            return;
         }
-        let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();
-        if !folders.is_empty() {
-            let message = format!("rule files in {} within `{}` are not read", list(&folders), named.display());
-            let help = "rule files stand directly in a rule folder: move them up, or name their folder in `folders` \
-                        under `[rules]` in tidegate.toml";
-            self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
-        }
+        let (look, them) = if files.len() == 1 {
+            ("looks like a rule but is not read", "it")
+        } else {
+            ("look like rules but are not read", "them")
+        };
+        let message = format!("{} in `{}` {look}", list(&files), named.display());
+        let help = format!("rename {them}: the name of a rule file ends in `.md` or `.mdc`");
+        self.listing.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
     }
-}
-
-/// Whether a folder within a rule folder has rule files of its own: documents of another kind, whose names end alike, have no front matter.
-fn holds_rules(folder: &Path) -> bool {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name());
-    let names = names.filter(|name| !name.as_encoded_bytes().starts_with(b".") && has_extension(name, &EXTENSIONS));
-    names.take(MAX_LOOKED_INTO).any(|name| begins_as_rule(&folder.join(name)))
 }
 
 fn begins_as_rule(path: &Path) -> bool {

@@ -1,7 +1,7 @@
 //! Rule folders: which files are rules, what they say, and what changed since they were last looked at.
 //!
-//! Rules are the files `*.md` and `*.mdc` directly in a folder, in order of their names; folders within are
-//! not entered. Nothing is skipped without a word, but for two kinds: hidden files, and a `README.md` without front
+//! Rules are the files `*.md` and `*.mdc` in a folder and in the folders within, in order of their paths, which are their
+//! names. Nothing is skipped without a word, but for two kinds: hidden files, and a `README.md` without front
 //! matter, which is about the rules. Links are followed, but not out of a workspace.
 //!
 //! A file that was good and is broken by an edit keeps its last good rule in force: protection does not end because
@@ -33,16 +33,16 @@ pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
 use listing::Listing;
 pub use stamp::FileStamp;
 
-/// The rule files directly in a folder, in order of their names, and what is wrong with the folder: files that look like rules and are not
+/// The rule files in a folder and in the folders within, each as its path there, in order, and what is wrong with the folder: files that look like rules and are not
 /// read. A `README.md` without front matter is in neither.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn list_rule_files(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
-    let Listing { names, findings } = Listing::of(folder, folder)?;
+    let Listing { names, findings, .. } = Listing::of(folder, folder, None)?;
     let is_about = |name: &OsString, file: &Path| text_of(file, file).is_ok_and(|text| is_about_rules(name, &text));
-    let files = names.iter().map(|name| (name, folder.join(name)));
-    Ok((files.filter(|(name, file)| !is_about(name, file)).map(|(_, file)| file).collect(), findings))
+    let files = names.iter().filter(|name| !is_about(name, &folder.join(name)));
+    Ok((files.map(PathBuf::from).collect(), findings))
 }
 
 /// Rule folders as they were last looked at, highest priority first.

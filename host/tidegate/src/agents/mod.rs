@@ -20,7 +20,7 @@ use turn::ports::{Approvals as _, Confirm, EventSink as _, Journal, JournalError
 use turn::{Budget, Hub};
 
 use self::terminals::ChildTerminals;
-pub(crate) use self::tool::{AgentTool, SPAWN_AGENT, permission};
+pub(crate) use self::tool::{AgentTool, SPAWN_AGENT, permission, spec};
 use crate::approvals::Desk;
 use crate::{Host, Session, SessionOptions, new_session_id};
 

@@ -36,7 +36,7 @@ pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Decisions
 }
 
 /// The definition of the tool for the model.
-fn spec(agents: &Agents) -> ToolSpec {
+pub(crate) fn spec(agents: &Agents) -> ToolSpec {
     let mut description = ABOUT.to_owned();
     for agent in &agents.list {
         // Writing to a string cannot fail.

@@ -1,0 +1,59 @@
+//! `tidegate rules` on rule files as people write them: hundreds of another host, and guards that can never fire.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Place, code, err, out};
+
+#[test]
+fn hundreds_of_files_of_another_host_and_a_long_condition_are_a_few_lines() {
+    let theirs = "---\ntitle: T\nversion: 1\ndescription: d\nglobs: src/**\nalwaysApply: false\n---\nBody.\n";
+    let long = format!("+++\ncondition = '({}'\n+++\nB.\n", "word|".repeat(5_400));
+    let names: Vec<String> = (0..257).map(|at| format!("r{at:03}")).collect();
+    let mut rules: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), theirs)).collect();
+    rules.push(("long", &long));
+    let place = Place::with(&rules);
+    let listed = place.run(&["rules", "list"]);
+    let told = err(&listed);
+    assert!(
+        told.contains(
+            "warning[rule-unknown-key]: 514 of this kind (`tidegate rules check` prints all), the first: rule `r000`"
+        ),
+        "{told}"
+    );
+    assert!(
+        told.lines().count() < 20 && told.len() < 3_000,
+        "{} lines, {} bytes: {told}",
+        told.lines().count(),
+        told.len()
+    );
+    // Without a file all folders of the host are checked, and each finding is told.
+    let checked = place.run(&["rules", "check"]);
+    assert_eq!(code(&checked), 1, "{}", err(&checked));
+    assert_eq!(out(&checked).matches("warning[rule-unknown-key]").count(), 514);
+    assert!(out(&checked).lines().all(|line| line.len() < 400), "a line of a condition is cut");
+}
+
+#[test]
+fn a_scope_with_a_command_in_brackets_can_never_fire() {
+    let place = Place::with(&[
+        ("guard", "---\ncondition: zz\nscope: shell(rm *)\naction: block\nrepeat: always\n---\nB.\n"),
+        ("dead", "---\ncondition: 'a^b'\nscope: text\n---\nB.\n"),
+    ]);
+    let listed = place.json(&["rules", "list", "--json"]);
+    let guard = listed["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == "guard").unwrap();
+    assert_eq!(guard["state"], "unreachable");
+    assert_eq!(listed["refused"][0]["name"], "dead");
+    let checked = place.run(&["rules", "check", ".tidegate/rules"]);
+    assert_eq!(code(&checked), 1);
+    let told = out(&checked);
+    for part in [
+        "error[rule-unreachable]: rule `guard`: it can never fire: `tool:shell(rm *)` asks for a file, and calls of `shell` name none",
+        "write `scope: shell` and put what is meant into `condition`, which is tried on the arguments (`command`",
+        "error[rule-invalid-condition]: rule `dead`: condition `a^b` can never match",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+    let doctor = out(&place.run(&["doctor"]));
+    assert!(doctor.contains("fail rule guard: can never fire"), "{doctor}");
+}
