@@ -30,7 +30,10 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         asked: None,
         required: false,
         by_policy: false,
+        guides: false,
     };
+    let guides =
+        RuleFolder { path: workspace.to_owned(), shown: "AGENTS.md".to_owned(), guides: true, ..project.clone() };
     let named = wanted.more.iter().map(|one| RuleFolder {
         path: one.path.clone(),
         shown: one.typed.trim_end_matches('/').to_owned(),
@@ -48,9 +51,11 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         asked: None,
         required: false,
         by_policy: false,
+        guides: false,
     });
     let mut all: Vec<RuleFolder> = if wanted.project { vec![project.clone()] } else { Vec::new() };
     all.extend(named);
+    all.extend(wanted.project.then_some(guides));
     all.extend(user);
     require_under_every_name(&mut all);
     all

@@ -22,6 +22,7 @@ fn folder(path: impl Into<PathBuf>) -> RuleFolder {
         asked: None,
         required: false,
         by_policy: false,
+        guides: false,
     }
 }
 

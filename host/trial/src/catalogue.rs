@@ -155,8 +155,9 @@ impl Catalogue {
         // What is wrong with agents is reported with the host, and not with rules.
         let agents = Agents::load(user.as_deref().and_then(Path::parent), workspace);
         let sources = Sources::new(operator, &plugins, &real, specs.to_vec(), &agents.list);
-        let project = folders.iter().find(|folder| folder.fence.is_some()).cloned();
-        let there = folders.iter().map(|folder| folder.path.clone()).filter(|path| path.is_dir()).collect();
+        let project = folders.iter().find(|folder| folder.fence.is_some() && !folder.guides).cloned();
+        let rules = folders.iter().filter(|folder| !folder.guides);
+        let there = rules.map(|folder| folder.path.clone()).filter(|path| path.is_dir()).collect();
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let built = sources.build(&files);

@@ -76,7 +76,7 @@ impl Known {
     /// Why the host must not run, as far as this folder is concerned.
     pub(super) fn unmet(&self) -> impl Iterator<Item = Diagnostic> {
         // A folder that cannot be read can have rules that are required.
-        let is_unread = self.state == FolderState::Unreadable;
+        let is_unread = self.state == FolderState::Unreadable && !self.folder.guides;
         let of_folder = if self.folder.required || is_unread { self.unmet_folder() } else { Vec::new() };
         let broken = self.files.values().filter(|entry| entry.demanded && entry.is_broken());
         of_folder.into_iter().chain(broken.flat_map(Entry::errors).cloned()).chain(self.lost.values().cloned())

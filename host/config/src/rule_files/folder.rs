@@ -11,6 +11,7 @@ use rules::{Bucket, Requirement, Rule, RuleLayer};
 
 use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, is_about_rules, text_of};
+use super::guides::{self, GUIDE};
 use super::listing::Listing;
 use super::stamp::FileStamp;
 use crate::{Code, Diagnostic, Location, SourceFile, presence};
@@ -32,6 +33,8 @@ pub struct RuleFolder {
     pub required: bool,
     /// The policy of the machine requires it.
     pub by_policy: bool,
+    /// It is a workspace, of which the files `AGENTS.md` are read, and no others.
+    pub guides: bool,
 }
 
 impl RuleFolder {
@@ -125,8 +128,8 @@ impl Known {
     /// Whether it is this folder, with the same demands.
     pub(super) fn is(&self, folder: &RuleFolder, demands: &Demands) -> bool {
         let same = |own: &RuleFolder| {
-            (&own.layer, &own.path, &own.fence, own.required, own.by_policy)
-                == (&folder.layer, &folder.path, &folder.fence, folder.required, folder.by_policy)
+            (&own.layer, &own.path, &own.fence, own.required, own.by_policy, own.guides)
+                == (&folder.layer, &folder.path, &folder.fence, folder.required, folder.by_policy, folder.guides)
         };
         same(&self.folder) && *self.demands == *demands
     }
@@ -157,7 +160,7 @@ impl Known {
                 self.fail("it is not a folder", "give the folder that contains the rule files");
             }
             Ok(_) if settled => {}
-            Ok(_) => match Listing::of(&self.at, &self.folder.path, self.folder.fence.as_deref()) {
+            Ok(_) => match self.list() {
                 Ok(listing) => {
                     (self.state, self.listing, self.failed) = (FolderState::Read, listing, None);
                 }
@@ -175,6 +178,11 @@ impl Known {
             self.forget_gone(changes);
             self.read_changed(changes);
         }
+    }
+
+    fn list(&self) -> std::io::Result<Listing> {
+        let RuleFolder { path, fence, guides, .. } = &self.folder;
+        if *guides { guides::list(&self.at) } else { Listing::of(&self.at, path, fence.as_deref()) }
     }
 
     /// The folder is not to be read, and has no rules.
@@ -277,8 +285,9 @@ impl FileChange {
     }
 }
 
+/// A guide is named by its path in the workspace.
 fn shown(folder: &str, name: &OsStr) -> String {
-    format!("{folder}/{}", name.display())
+    if folder == GUIDE { name.display().to_string() } else { format!("{folder}/{}", name.display()) }
 }
 
 /// What is reported where a folder is not there that has to be.
@@ -307,6 +316,13 @@ fn entry(
     text: Result<String, Box<Diagnostic>>,
     good: Option<Rule>,
 ) -> Entry {
+    if folder.guides {
+        let read = match &text {
+            Ok(text) => guides::read(folder, Path::new(name), text),
+            Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
+        };
+        return Entry { stamp, text, read, kept: None, demanded: false };
+    }
     let mut read = match &text {
         Ok(text) if is_about_rules(name, text) => {
             let read = RuleFile { rule: None, findings: Vec::new() };

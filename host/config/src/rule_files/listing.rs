@@ -23,12 +23,12 @@ pub(super) struct Listing {
     pub(super) names: Vec<OsString>,
     pub(super) findings: Vec<Diagnostic>,
     /// The folders within, as they were before they were read.
-    folders: Vec<(PathBuf, FileStamp)>,
+    pub(super) folders: Vec<(PathBuf, FileStamp)>,
 }
 
 /// Folders that are read within a rule folder, and the levels of them.
-const MAX_FOLDERS: usize = 1_024;
-const MAX_DEPTH: usize = 8;
+pub(super) const MAX_FOLDERS: usize = 1_024;
+pub(super) const MAX_DEPTH: usize = 8;
 
 /// A folder that is being listed.
 struct Walk<'a> {
@@ -161,7 +161,7 @@ fn list(names: &[&OsString]) -> String {
 }
 
 /// Whether a name would steer the terminal it is shown on.
-fn has_controls(name: &OsStr) -> bool {
+pub(super) fn has_controls(name: &OsStr) -> bool {
     name.to_string_lossy().chars().any(char::is_control)
 }
 

@@ -13,6 +13,7 @@
 mod demands;
 mod file;
 mod folder;
+mod guides;
 mod listing;
 mod stamp;
 
@@ -128,7 +129,7 @@ impl RuleFiles {
         let mut seen: HashSet<PathBuf> = HashSet::new();
         for known in &mut self.folders {
             let real = known.at.canonicalize().unwrap_or_else(|_| known.at.clone());
-            if seen.insert(real) {
+            if known.folder.guides || seen.insert(real) {
                 known.look(&mut changes);
             } else {
                 known.leave(FolderState::Twice);
@@ -155,7 +156,9 @@ impl RuleFiles {
 
     /// The folders, in order.
     pub fn folders(&self) -> impl Iterator<Item = FolderReport> {
-        self.folders.iter().map(|known| {
+        // A workspace without guides is nothing to report.
+        let told = self.folders.iter().filter(|known| !known.folder.guides || !known.files.is_empty());
+        told.map(|known| {
             let (files, refused, passed_over) = known.counts();
             let (shown, layer) = (known.folder.shown.clone(), known.folder.layer.clone());
             FolderReport { shown, layer, state: known.state.clone(), files, refused, passed_over }
