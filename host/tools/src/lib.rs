@@ -13,7 +13,6 @@ mod blocking;
 mod builtin;
 mod ceiling;
 mod change;
-mod command;
 mod disk;
 mod glob;
 mod guard;

@@ -7,17 +7,17 @@
 //! them on purpose: `write_file(**)` does not, `write_file(.git/hooks/*)` does.
 //!
 //! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
-//! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against each command of the line (`command`):
+//! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against each command of the line (the crate `commands`):
 //! - `ask` and `deny` match when one of the commands matches, also one that another runs. Where that depends on what is only known when the
 //!   command runs, the call asks, or is denied where `shell` is and no `allow` covers it;
 //! - `allow` has to cover every command, and the line must not do anything else, such as write to a file.
 
+use commands::{Line, Match, Pattern};
 use flow::{Permission, PermissionMode, ToolCall};
 use globset::GlobMatcher;
 
 use crate::ToolsError;
 use crate::builtin::{self, Builtin, Subject};
-use crate::command::{Line, Match, Pattern};
 use crate::glob;
 use crate::guard::{Guards, Hit};
 use crate::workspace::Workspace;

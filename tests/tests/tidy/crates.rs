@@ -9,8 +9,10 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 28] = [
+const MAP: [(&str, &[&str]); 29] = [
     ("flow", &[]),
+    // The syntax of shells: for permissions, and for rules about commands.
+    ("commands", &["flow"]),
     ("rules", &["flow"]),
     ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
@@ -18,7 +20,7 @@ const MAP: [(&str, &[&str]); 28] = [
     ("sandbox", &["flow", "turn", "secrets"]),
     ("net", &["flow"]),
     ("providers", &["flow", "net", "turn", "secrets"]),
-    ("tools", &["flow", "turn", "secrets"]),
+    ("tools", &["flow", "commands", "turn", "secrets"]),
     ("store", &["flow", "turn"]),
     ("metrics", &["flow"]),
     // The spans of `turn` are what it exports.
@@ -66,7 +68,7 @@ const MAP: [(&str, &[&str]); 28] = [
 ];
 
 /// Crates of others that only one of ours may name. Tests may name all.
-const OWNED: [(&str, &str); 14] = [
+const OWNED: [(&str, &str); 15] = [
     ("wasmtime", "sandbox"),
     ("reqwest", "net"),
     ("rustls", "net"),
@@ -81,6 +83,7 @@ const OWNED: [(&str, &str); 14] = [
     ("ratatui", "cli"),
     ("wit-component", "build"),
     ("wit-bindgen", "sdk"),
+    ("shuck-parser", "commands"),
 ];
 
 /// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; requests

@@ -5,10 +5,10 @@ use shuck_ast::{
     RedirectKind, RedirectTarget, Span, Word as Syntax, WordPart,
 };
 
-use super::walk::{Walk, script};
+use crate::walk::{Walk, script};
 
 impl<'a> Walk<'a> {
-    pub(super) fn redirect(&mut self, redirect: &Redirect) {
+    pub(crate) fn redirect(&mut self, redirect: &Redirect) {
         let word = match &redirect.target {
             RedirectTarget::Word(word) => {
                 let word = self.word(word);
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks through what an expansion contains.
-    pub(super) fn expansion(&mut self, part: &WordPart, span: Span) {
+    pub(crate) fn expansion(&mut self, part: &WordPart, span: Span) {
         match part {
             WordPart::CommandSubstitution { syntax, .. } => self.substitution(*syntax, span),
             WordPart::ProcessSubstitution { .. } => {
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Text that is not walked through: it must not contain a command.
-    pub(super) fn text(&mut self, span: Span) {
+    pub(crate) fn text(&mut self, span: Span) {
         let has_command =
             |text: &str| ["$(", "`", "<(", ">("].iter().any(|mark| text.replace("$((", "").contains(mark));
         if self.slice(span).is_none_or(has_command) {
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn slice(&self, span: Span) -> Option<&'a str> {
+    pub(crate) fn slice(&self, span: Span) -> Option<&'a str> {
         self.source.get(span.start.offset()..span.end.offset())
     }
 }

@@ -2,21 +2,21 @@
 
 use serde::Deserialize;
 
-use super::word::Word;
+use crate::word::Word;
 
 /// What precedes the command that another one runs, as far as it is known.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Options {
-    pub(super) names: Vec<String>,
+pub(crate) struct Options {
+    pub(crate) names: Vec<String>,
     /// Short options without a value, a character each.
     flags: String,
     /// Short options with a value.
-    pub(super) values: String,
-    pub(super) long_flags: Vec<String>,
-    pub(super) long_values: Vec<String>,
+    pub(crate) values: String,
+    pub(crate) long_flags: Vec<String>,
+    pub(crate) long_values: Vec<String>,
     /// Options, short or long, whose value is a script.
-    pub(super) scripts: Vec<String>,
+    pub(crate) scripts: Vec<String>,
     /// Operands before the command.
     operands: usize,
     /// `NAME=value` can be before the command.
@@ -26,31 +26,31 @@ pub(super) struct Options {
     /// Short options with which it runs nothing.
     prints: String,
     /// It adds arguments that are only known when it runs.
-    pub(super) appends: bool,
+    pub(crate) appends: bool,
     /// Short options whose value is the place in the command where such arguments go; `{}` is one without them.
     places: String,
     /// The value of an option that begins with `|` or `!` is a command.
-    pub(super) pipes: bool,
+    pub(crate) pipes: bool,
     /// It adds the arguments after a script to the script.
-    pub(super) appends_to_script: bool,
+    pub(crate) appends_to_script: bool,
     /// What follows are arguments of a shell.
-    pub(super) to_shell: bool,
+    pub(crate) to_shell: bool,
     /// Without a command it starts a shell, which reads commands from standard input.
-    pub(super) reads_input: bool,
+    pub(crate) reads_input: bool,
 }
 
 /// What precedes the command.
-pub(super) struct Head {
+pub(crate) struct Head {
     /// How many words it has.
-    pub(super) length: usize,
-    pub(super) is_certain: bool,
+    pub(crate) length: usize,
+    pub(crate) is_certain: bool,
     /// Scripts among the values of its options.
-    pub(super) scripts: Vec<Word>,
+    pub(crate) scripts: Vec<Word>,
 }
 
 impl Options {
     /// What precedes the command; `None`: none is run.
-    pub(super) fn head(&self, arguments: &[Word]) -> Option<Head> {
+    pub(crate) fn head(&self, arguments: &[Word]) -> Option<Head> {
         let mut head = Head { length: 0, is_certain: !self.anywhere, scripts: Vec::new() };
         let mut operands = self.operands;
         loop {
@@ -155,7 +155,7 @@ impl Options {
     }
 
     /// The words of the command with what is filled in when it runs.
-    pub(super) fn filled(&self, head: &[Word], words: &[Word]) -> Vec<Word> {
+    pub(crate) fn filled(&self, head: &[Word], words: &[Word]) -> Vec<Word> {
         if !self.appends || words.is_empty() {
             return words.to_vec();
         }

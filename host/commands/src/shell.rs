@@ -1,12 +1,12 @@
 //! Shells: what their arguments make them run.
 
-use super::options::Options;
-use super::walk::Walk;
-use super::word::Word;
-use super::wrapper::script;
+use crate::options::Options;
+use crate::walk::Walk;
+use crate::word::Word;
+use crate::wrapper::script;
 
 /// Walks through the script among the arguments of a shell, or of a program that gives its arguments to one.
-pub(super) fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
+pub(crate) fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str) {
     // The options of a program that gives arguments to a shell are not those of the shell.
     if !options.scripts.is_empty() && !options.to_shell {
         return with_values(walk, options, arguments, name);

@@ -2,11 +2,11 @@
 
 use shuck_ast::{Word as Syntax, WordPart, WordPartNode};
 
-use super::walk::Walk;
+use crate::walk::Walk;
 
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Exactly this text.
     Text(String),
     /// A pattern of file names, as written: the names of files can be anything.
@@ -18,26 +18,26 @@ pub(super) enum Part {
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Whether it can become no word at all, or several: an expansion outside of quotes, or braces.
-    pub(super) is_elastic: bool,
+    pub(crate) is_elastic: bool,
     /// Whether it has a blank or an operator that is not quoted: a shell would end the word there.
-    pub(super) is_split: bool,
+    pub(crate) is_split: bool,
     /// Whether it has a brace that is not quoted.
     has_brace: bool,
 }
 
 impl Word {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::Text(text.into())], ..Self::default() }
     }
 
-    pub(super) fn unknown() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self { parts: vec![Part::Unknown], is_elastic: true, ..Self::default() }
     }
 
     /// The text of the word; `None` where a part of it is only known when it runs.
-    pub(super) fn exact(&self) -> Option<String> {
+    pub(crate) fn exact(&self) -> Option<String> {
         let text = |part: &Part| match part {
             Part::Text(text) => Some(text.clone()),
             Part::Files(_) | Part::Unknown => None,
@@ -46,7 +46,7 @@ impl Word {
     }
 
     /// As [`Word::exact`], with patterns of file names as they are written.
-    pub(super) fn as_written(&self) -> Option<String> {
+    pub(crate) fn as_written(&self) -> Option<String> {
         let text = |part: &Part| match part {
             Part::Text(text) | Part::Files(text) => Some(text.clone()),
             Part::Unknown => None,
@@ -55,12 +55,12 @@ impl Word {
     }
 
     /// Whether it is one word, whatever its expansions are.
-    pub(super) fn is_one(&self) -> bool {
+    pub(crate) fn is_one(&self) -> bool {
         !self.is_elastic && !self.parts.iter().any(|part| matches!(part, Part::Files(_)))
     }
 
     /// The beginning of the word that is known.
-    pub(super) fn start(&self) -> &str {
+    pub(crate) fn start(&self) -> &str {
         match self.parts.first() {
             Some(Part::Text(text)) => text,
             Some(Part::Files(_) | Part::Unknown) | None => "",
@@ -68,7 +68,7 @@ impl Word {
     }
 
     /// The word after its last `/`: the name of a program without its folder.
-    pub(super) fn without_folder(&self) -> Self {
+    pub(crate) fn without_folder(&self) -> Self {
         let slash = |part: &Part| matches!(part, Part::Text(text) if text.contains('/'));
         let Some(last) = self.parts.iter().rposition(slash) else { return self.clone() };
         let mut parts = self.parts.get(last..).unwrap_or_default().to_vec();
@@ -79,7 +79,7 @@ impl Word {
     }
 
     /// The word as a script: an expansion for what is only known when it runs.
-    pub(super) fn as_script(&self) -> String {
+    pub(crate) fn as_script(&self) -> String {
         let text = |part: &Part| match part {
             Part::Text(text) | Part::Files(text) => text.clone(),
             Part::Unknown => "$_".to_owned(),
@@ -88,7 +88,7 @@ impl Word {
     }
 
     /// The word from a byte of its known beginning on; `None`: nothing is left.
-    pub(super) fn from(&self, byte: usize) -> Option<Self> {
+    pub(crate) fn from(&self, byte: usize) -> Option<Self> {
         let mut word = self.clone();
         if let Some(Part::Text(text)) = word.parts.first_mut() {
             *text = text.get(byte..).unwrap_or_default().to_owned();
@@ -98,13 +98,13 @@ impl Word {
     }
 
     /// What follows the first of these characters in the known beginning of the word.
-    pub(super) fn after(&self, mark: char) -> Option<Self> {
+    pub(crate) fn after(&self, mark: char) -> Option<Self> {
         let at = self.start().find(mark)?;
         Some(self.from(at + mark.len_utf8()).unwrap_or_default())
     }
 
     /// One word of several, with blanks between them.
-    pub(super) fn joined<'w>(words: impl IntoIterator<Item = &'w Self>) -> Self {
+    pub(crate) fn joined<'w>(words: impl IntoIterator<Item = &'w Self>) -> Self {
         let mut joined = Self::default();
         for (index, word) in words.into_iter().enumerate() {
             if index > 0 {
@@ -121,7 +121,7 @@ impl Word {
     }
 
     /// The word where something is filled in for each `{…}` without blanks, and for each of these texts.
-    pub(super) fn with_places(&self, places: &[String]) -> Self {
+    pub(crate) fn with_places(&self, places: &[String]) -> Self {
         let mut filled = Self { parts: Vec::new(), ..*self };
         for part in &self.parts {
             let Part::Text(text) = part else {
@@ -143,12 +143,12 @@ impl Word {
     }
 
     /// Whether a shell that takes the word for the name of a variable runs a command in it: `a[$(rm y)]`.
-    pub(super) fn has_indexed_command(&self) -> bool {
+    pub(crate) fn has_indexed_command(&self) -> bool {
         self.as_script().split_once('[').is_some_and(|(_, index)| has_substitution(index))
     }
 
     /// Whether it has a command that was quoted, so that it runs only where the text is read again.
-    pub(super) fn has_quoted_command(&self) -> bool {
+    pub(crate) fn has_quoted_command(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Text(text) if has_substitution(text)))
     }
 
@@ -162,7 +162,7 @@ impl Word {
 
 impl Walk<'_> {
     /// Reads a word; the commands of its substitutions are walked through.
-    pub(super) fn word(&mut self, syntax: &Syntax) -> Word {
+    pub(crate) fn word(&mut self, syntax: &Syntax) -> Word {
         let mut word = Word::default();
         for part in &syntax.parts {
             self.part(part, false, &mut word);

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::options::{Head, Options};
-use super::shell::shell;
-use super::walk::Walk;
-use super::word::Word;
+use crate::options::{Head, Options};
+use crate::shell::shell;
+use crate::walk::Walk;
+use crate::word::Word;
 
 /// The list as written.
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ static LISTED: LazyLock<Result<Listed, String>> =
 type Place = (usize, usize);
 
 /// Adds the commands that the command of these words runs.
-pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
+pub(crate) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
     let listed = match &*LISTED {
         Ok(listed) => listed,
         // Cannot happen while the test of the list passes; if it did, no command could be told.
@@ -88,7 +88,7 @@ pub(super) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
 }
 
 /// Walks through a script that is an argument of `name`. What is only known of it when it runs can be commands as well.
-pub(super) fn script(walk: &mut Walk<'_>, word: &Word, name: &str) {
+pub(crate) fn script(walk: &mut Walk<'_>, word: &Word, name: &str) {
     if word.exact().is_none() {
         walk.undecided(format!("`{name}` runs a script that is not written out"));
     }

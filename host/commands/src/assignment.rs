@@ -2,11 +2,11 @@
 
 use shuck_ast::{Assignment, AssignmentValue, DeclOperand, VarRef, Word as Syntax};
 
-use super::walk::Walk;
-use super::word::Word;
+use crate::walk::Walk;
+use crate::word::Word;
 
 impl Walk<'_> {
-    pub(super) fn operand(&mut self, operand: &DeclOperand) -> Word {
+    pub(crate) fn operand(&mut self, operand: &DeclOperand) -> Word {
         match operand {
             DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => self.word(word),
             DeclOperand::Name(reference) => {
@@ -20,7 +20,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn assignments(&mut self, assignments: &[Assignment]) {
+    pub(crate) fn assignments(&mut self, assignments: &[Assignment]) {
         for assignment in assignments {
             self.beyond("it sets a variable");
             self.assignment(assignment);

@@ -1,8 +1,8 @@
 //! One simple command, and whether a pattern is about it.
 
-use super::pattern::{Match, Pattern, Piece};
-use super::walk::Simple;
-use super::word::{Part, Word};
+use crate::pattern::{Match, Pattern, Piece};
+use crate::walk::Simple;
+use crate::word::{Part, Word};
 
 /// The most places where the arguments of a command can begin that are tried.
 const MAX_STARTS: usize = 32;
@@ -10,7 +10,7 @@ const MAX_STARTS: usize = 32;
 impl Simple {
     /// Whether a pattern that asks or denies is about the command: as it is written, without the folder of its program, or without the
     /// options between the program's name and its first word.
-    pub(super) fn matches(&self, pattern: &Pattern) -> Match {
+    pub(crate) fn matches(&self, pattern: &Pattern) -> Match {
         let as_written = self.written.as_deref().map_or(Match::No, |text| pattern.matches([Piece::Text(text)]));
         let Some((name, arguments)) = self.words.split_first() else { return as_written };
         let names = [name.clone(), name.without_folder()];
@@ -27,7 +27,7 @@ impl Simple {
     }
 
     /// Whether a pattern that allows covers the command: as it is written, or as its words are with one blank between them.
-    pub(super) fn is_covered(&self, pattern: &Pattern) -> bool {
+    pub(crate) fn is_covered(&self, pattern: &Pattern) -> bool {
         // An expansion could be anything.
         let Some(words) = canonical(&self.words) else { return false };
         let texts = self.written.iter().chain([&words]);
@@ -36,7 +36,7 @@ impl Simple {
 }
 
 /// The words with one blank between them, quoted where a shell would need it; `None` where one has an expansion.
-pub(super) fn canonical(words: &[Word]) -> Option<String> {
+pub(crate) fn canonical(words: &[Word]) -> Option<String> {
     let quoted = |word: &Word| {
         let text = word.as_written()?;
         let plain = |c: char| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\');

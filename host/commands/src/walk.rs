@@ -10,8 +10,8 @@ use shuck_ast::{
 use shuck_parser::parser::Parser;
 use shuck_parser::{ShellDialect, parser::ParseStatus};
 
-use super::word::Word;
-use super::wrapper;
+use crate::word::Word;
+use crate::wrapper;
 
 /// The deepest nesting of substitutions and of scripts that are arguments.
 const MAX_DEPTH: usize = 12;
@@ -24,9 +24,9 @@ pub(crate) struct Found {
     /// The commands that it runs, as far as the text tells.
     pub(crate) simple: Vec<Simple>,
     /// How many words they have.
-    pub(super) words: usize,
+    pub(crate) words: usize,
     /// Where commands that others run were found, and whether they run for certain: what begins where one did is that one.
-    pub(super) seen: BTreeSet<((usize, usize), bool)>,
+    pub(crate) seen: BTreeSet<((usize, usize), bool)>,
     /// Why it can run commands that are not among them.
     pub(crate) undecided: Option<String>,
     /// What it does besides, which a permission to run commands does not cover.
@@ -46,15 +46,15 @@ pub(crate) struct Simple {
 }
 
 /// A walk through one script.
-pub(super) struct Walk<'a> {
-    pub(super) source: &'a str,
-    pub(super) found: &'a mut Found,
-    pub(super) dialect: ShellDialect,
-    pub(super) depth: usize,
+pub(crate) struct Walk<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) found: &'a mut Found,
+    pub(crate) dialect: ShellDialect,
+    pub(crate) depth: usize,
 }
 
 /// Walks through a script.
-pub(super) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
+pub(crate) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
     if depth > MAX_DEPTH {
         return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
     }
@@ -82,16 +82,16 @@ fn undecided(found: &mut Found, why: impl Into<String>) {
 }
 
 impl Walk<'_> {
-    pub(super) fn undecided(&mut self, why: impl Into<String>) {
+    pub(crate) fn undecided(&mut self, why: impl Into<String>) {
         undecided(self.found, why);
     }
 
-    pub(super) fn beyond(&mut self, what: &'static str) {
+    pub(crate) fn beyond(&mut self, what: &'static str) {
         self.found.beyond.get_or_insert(what);
     }
 
     /// Walks through a script that is an argument of this program.
-    pub(super) fn argument(&mut self, text: &str, program: &str) {
+    pub(crate) fn argument(&mut self, text: &str, program: &str) {
         let is_own = matches!(program, "bash" | "rbash" | "ksh" | "ksh93" | "mksh" | "zsh" | "fish");
         script(text, if is_own { ShellDialect::Bash } else { self.dialect }, self.depth + 1, self.found);
     }
@@ -249,7 +249,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w Syntax>) {
+    pub(crate) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w Syntax>) {
         words.into_iter().for_each(|word| drop(self.word(word)));
     }
 
@@ -264,7 +264,7 @@ impl Walk<'_> {
     }
 
     /// Adds a command that another one runs. Returns whether it is new, and there was a place for it.
-    pub(super) fn add_inner(&mut self, words: &[Word], is_certain: bool, within: (usize, usize)) -> bool {
+    pub(crate) fn add_inner(&mut self, words: &[Word], is_certain: bool, within: (usize, usize)) -> bool {
         if !self.found.seen.insert((within, is_certain)) {
             return false;
         }

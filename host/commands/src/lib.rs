@@ -1,7 +1,9 @@
-//! A command line of `shell` as permissions see it: the simple commands in it, wherever they are, and what is not known of them.
+//! A command line of a shell as permissions and rules see it: the simple commands in it, wherever they are, and what is not known of them.
 //!
 //! The line is parsed as a POSIX shell and as bash would read it, since either can be the `sh` of a machine; what one of them runs counts. A parser
 //! for untrusted text must not take the program down: it has a thread of its own with a large stack, and the line has limits.
+
+#![forbid(unsafe_code)]
 
 mod assignment;
 mod expansion;
@@ -16,7 +18,7 @@ mod wrapper;
 use shuck_parser::ShellDialect;
 
 use pattern::Piece;
-pub(crate) use pattern::{Match, Pattern};
+pub use pattern::{Match, Pattern};
 use simple::canonical;
 use walk::{Found, Simple};
 
@@ -29,14 +31,14 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// A command line.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     text: String,
     found: Found,
 }
 
 impl Line {
     /// Reads a line.
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let undecided = |why: String| Found { undecided: Some(why), ..Found::default() };
         let braces = |word: &str| word.matches('{').count().saturating_mul(word.len());
         if text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES {
@@ -53,7 +55,7 @@ impl Line {
     }
 
     /// Whether a pattern that asks or denies is about the line: about all of it as it is written, or about a command in it.
-    pub(crate) fn matches(&self, pattern: &Pattern) -> Match {
+    pub fn matches(&self, pattern: &Pattern) -> Match {
         if pattern.matches([Piece::Text(&self.text)]) == Match::Yes {
             return Match::Yes;
         }
@@ -62,7 +64,7 @@ impl Line {
     }
 
     /// Whether patterns that allow cover all that the line does.
-    pub(crate) fn is_covered(&self, patterns: &[&Pattern]) -> bool {
+    pub fn is_covered(&self, patterns: &[&Pattern]) -> bool {
         let is_whole = |pattern: &&Pattern| {
             let same_operators = operators(&self.text).eq(operators(pattern.glob()));
             same_operators && pattern.matches([Piece::Text(&self.text)]) == Match::Yes
@@ -97,7 +99,7 @@ impl Line {
     }
 
     /// Why a pattern can match or not, for the end of a sentence.
-    pub(crate) fn doubt(&self) -> &str {
+    pub fn doubt(&self) -> &str {
         self.found.undecided.as_deref().unwrap_or("a part of it is only known when it runs")
     }
 }

@@ -17,23 +17,25 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// Whether a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Match {
+pub enum Match {
+    /// It does not, whatever the parts are that are only known when the command runs.
     No,
     /// It depends on what is only known when the command runs.
     Maybe,
+    /// It does, whatever they are.
     Yes,
 }
 
 /// A part of a command.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Text(&'a str),
     /// Any text, or none.
     Any,
 }
 
 /// A pattern of a permission of `shell`.
-pub(crate) struct Pattern {
+pub struct Pattern {
     glob: String,
     automaton: dense::DFA<Vec<u32>>,
     /// The text before the first wildcard, without escapes.
@@ -53,7 +55,7 @@ impl Pattern {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(crate) fn compile(glob: &str) -> Result<Self, String> {
+    pub fn compile(glob: &str) -> Result<Self, String> {
         flow::text::check_glob(glob)?;
         let built = GlobBuilder::new(glob).build().map_err(|error| error.kind().to_string())?;
         let config = dense::Config::new()
@@ -71,22 +73,22 @@ impl Pattern {
     }
 
     /// As it is written.
-    pub(super) fn glob(&self) -> &str {
+    pub(crate) fn glob(&self) -> &str {
         &self.glob
     }
 
     /// The text before the first wildcard.
-    pub(super) fn start(&self) -> &str {
+    pub(crate) fn start(&self) -> &str {
         &self.start
     }
 
     /// Whether it is this very text.
-    pub(super) fn is_exactly(&self, text: &str) -> bool {
+    pub(crate) fn is_exactly(&self, text: &str) -> bool {
         self.is_exact && self.start == text
     }
 
     /// Whether it matches what these pieces are together.
-    pub(super) fn matches<'a>(&self, pieces: impl IntoIterator<Item = Piece<'a>>) -> Match {
+    pub(crate) fn matches<'a>(&self, pieces: impl IntoIterator<Item = Piece<'a>>) -> Match {
         let config = start::Config::new().anchored(regex_automata::Anchored::Yes);
         // It fails only for automata with assertions about what is before the text, which a glob has none of.
         let Ok(first) = self.automaton.start_state(&config) else { return Match::Maybe };
