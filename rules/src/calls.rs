@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use flow::{Evidence, RuleMatch, StreamKind};
 
+use crate::command_lines::{COMMANDS, is_line};
 use crate::gate::RuleMode;
 use crate::glob::relative_path;
 use crate::group::Group;
@@ -48,6 +49,8 @@ struct Value {
     field: String,
     exact: String,
     path: Option<CallPath>,
+    /// The text of a command line of which rules watch the commands.
+    line: Option<String>,
 }
 
 /// A file that the call is about, and which part of the arguments it speaks for.
@@ -149,6 +152,25 @@ impl Values {
         if is_secret { Evidence::HIDDEN.to_owned() } else { relative_path(path, set.workspace()) }
     }
 
+    /// By position in the group: the rules that can still fire of which `watches` is true.
+    fn live_rules(&self, set: &RuleSet, watches: impl Fn(&Rule) -> bool) -> Vec<bool> {
+        self.group.rules.iter().zip(&self.live).map(|(at, live)| *live && watches(set.at(*at))).collect()
+    }
+
+    /// What rules about commands find in a command line. It is read when it is complete.
+    fn in_commands(&self, line: &str, exact: &str, set: &RuleSet) -> Vec<Waiting> {
+        let live = self.live_rules(set, Rule::watches_commands);
+        let held = Held::none(live.len());
+        let watch = Some(Watch::new(&self.group, live, held));
+        let (field, exact) = (COMMANDS.to_owned(), exact.to_owned());
+        let mut value = Value { watch, field, exact, path: None, line: None };
+        if let Some(watch) = &mut value.watch {
+            watch.feed(commands::listed(line).as_bytes());
+            watch.finish();
+        }
+        std::iter::from_fn(|| value.verdict()).flatten().collect()
+    }
+
     /// Whether a value names a file: what the tool declares, else by its key.
     fn names_a_file(&self, place: &JsonPath, field: &String) -> bool {
         if self.declared.is_empty() { is_path(place) } else { self.declared.contains(field) }
@@ -244,11 +266,9 @@ impl Sink for Reading<'_> {
     fn begin(&mut self, place: &JsonPath) {
         let values = &mut *self.values;
         let (field, exact) = (place.field(), place.exact());
-        let watched = |(local, at): (usize, &u32)| {
-            let fields = &self.set.at(*at).fields;
-            values.live[local] && (fields.is_empty() || fields.contains(&field))
-        };
-        let live: Vec<bool> = values.group.rules.iter().enumerate().map(watched).collect();
+        let live = values.live_rules(self.set, |rule| rule.watches_text_of(&values.tool, &field));
+        let has_commands =
+            is_line(&values.tool, &field) && values.live_rules(self.set, Rule::watches_commands).contains(&true);
         // Arguments are used when the call is complete, so nothing in them is held.
         let held = Held::none(live.len());
         let watch = live.contains(&true).then(|| Watch::new(&values.group, live, held));
@@ -257,7 +277,7 @@ impl Sink for Reading<'_> {
             text: String::new(),
             full: false,
         });
-        values.current = Some(Value { watch, field, exact, path });
+        values.current = Some(Value { watch, field, exact, path, line: has_commands.then(String::new) });
     }
 
     fn text(&mut self, text: &str) {
@@ -270,6 +290,9 @@ impl Sink for Reading<'_> {
         if let Some(path) = &mut value.path {
             path.push(text);
         }
+        if let Some(line) = &mut value.line {
+            line.push_str(text);
+        }
         self.values.current = Some(value);
     }
 
@@ -280,6 +303,7 @@ impl Sink for Reading<'_> {
         while let Some(more) = value.verdict().filter(|_| ended) {
             found.extend(more);
         }
+        found.extend(value.line.into_iter().flat_map(|line| self.values.in_commands(&line, &value.exact, self.set)));
         // The end of a value decides at one byte what waits for it and what waits for the file that it names.
         self.values.know(value.path);
         self.fire(found);

@@ -41,6 +41,7 @@
 mod book;
 mod builtin;
 mod calls;
+mod command_lines;
 mod conditions;
 mod dialect;
 mod effect;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use flow::{RuleMatch, StreamKind};
 
+use crate::command_lines::COMMANDS;
 use crate::{Rule, RuleAction, RuleSet};
 
 /// For a tool call that could not be read.
@@ -98,11 +99,14 @@ fn evidence(found: &RuleMatch) -> String {
     if evidence.unread {
         return format!("Found {place}: {}.", escape(&evidence.text));
     }
+    // Lines of the list of commands are nothing that the model has written.
+    let line =
+        if evidence.field.as_deref() == Some(COMMANDS) { String::new() } else { format!(", line {}", evidence.line) };
     if evidence.text.trim().is_empty() || evidence.is_hidden() {
-        return format!("Found {place}, line {}.", evidence.line);
+        return format!("Found {place}{line}.");
     }
     let more = if evidence.end - evidence.start > evidence.text.len() as u64 { " …" } else { "" };
-    format!("Found {place}, line {}: {}{more}", evidence.line, escape(&evidence.text))
+    format!("Found {place}{line}: {}{more}", escape(&evidence.text))
 }
 
 /// For attributes and quoted text.

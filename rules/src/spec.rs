@@ -31,7 +31,7 @@ pub struct RuleSpec {
     pub scope: Strings,
     /// The call must be about a file that matches one of these.
     pub globs: Strings,
-    /// For tools: the arguments to look at, such as `content`, `edits[].new_text`, `command`.
+    /// For tools: the arguments to look at, such as `content`, `edits[].new_text`, `command`; `commands` is what a call of `shell` runs.
     pub field: Strings,
     /// Names of agents it watches, as globs; none = all.
     pub agents: Strings,

@@ -2,6 +2,7 @@
 
 use shuck_ast::{Assignment, AssignmentValue, DeclOperand, VarRef, Word as Syntax};
 
+use crate::listed;
 use crate::walk::Walk;
 use crate::word::Word;
 
@@ -30,19 +31,22 @@ impl Walk<'_> {
     fn assignment(&mut self, assignment: &Assignment) {
         self.reference(&assignment.target);
         match &assignment.value {
-            AssignmentValue::Scalar(word) => self.value(word),
+            AssignmentValue::Scalar(word) => {
+                let value = self.value(word);
+                self.note(format!("{}={}", assignment.target.name.as_str(), listed::word(&value)));
+            }
             AssignmentValue::Compound(array) => {
                 let is_plain = |text: &str| text.ends_with(')') && !text.contains([';', '&', '|', '<', '>']);
                 if !self.slice(array.span).is_some_and(is_plain) {
                     self.undecided("it has an array that can be commands");
                 }
-                array.elements.iter().for_each(|element| self.value(element.value()));
+                array.elements.iter().for_each(|element| drop(self.value(element.value())));
             }
         }
     }
 
     /// What a variable is set to: some are read as commands again (`PS4`, arithmetic, `${x@P}`).
-    fn value(&mut self, word: &Syntax) {
+    fn value(&mut self, word: &Syntax) -> Word {
         let word = self.word(word);
         if word.has_quoted_command() {
             self.undecided("it stores a command in a variable");
@@ -50,6 +54,7 @@ impl Walk<'_> {
         if word.is_split {
             self.undecided("it has a word that a shell would end elsewhere");
         }
+        word
     }
 
     fn reference(&mut self, reference: &VarRef) {

@@ -7,6 +7,7 @@
 
 mod assignment;
 mod expansion;
+mod listed;
 mod options;
 mod pattern;
 mod shell;
@@ -17,6 +18,7 @@ mod wrapper;
 
 use shuck_parser::ShellDialect;
 
+pub use listed::listed;
 use pattern::Piece;
 pub use pattern::{Match, Pattern};
 use simple::canonical;
@@ -40,17 +42,7 @@ impl Line {
     /// Reads a line.
     pub fn of(text: &str) -> Self {
         let undecided = |why: String| Found { undecided: Some(why), ..Found::default() };
-        let braces = |word: &str| word.matches('{').count().saturating_mul(word.len());
-        if text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES {
-            let most = MAX_BYTES >> 10;
-            let found = undecided(format!("it is longer than {most} KiB, or has too many braces to be looked at"));
-            return Self { text: text.to_owned(), found };
-        }
-        let reader = std::thread::Builder::new().name("tidegate-command".to_owned()).stack_size(STACK_BYTES);
-        let found = std::thread::scope(|scope| {
-            let reading = reader.spawn_scoped(scope, || read(text)).map_err(|error| error.to_string())?;
-            reading.join().map_err(|_| "the parser failed".to_owned())
-        });
+        let found = guarded(text, || read(text));
         Self { text: text.to_owned(), found: found.unwrap_or_else(undecided) }
     }
 
@@ -104,11 +96,28 @@ impl Line {
     }
 }
 
-fn read(text: &str) -> Found {
+/// Reads a text where a parser that fails takes nothing else down, if it is not too long.
+fn guarded<T: Send>(text: &str, read: impl FnOnce() -> T + Send) -> Result<T, String> {
+    let braces = |word: &str| word.matches('{').count().saturating_mul(word.len());
+    if text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES {
+        let most = MAX_BYTES >> 10;
+        return Err(format!("it is longer than {most} KiB, or has too many braces to be looked at"));
+    }
+    let reader = std::thread::Builder::new().name("tidegate-command".to_owned()).stack_size(STACK_BYTES);
+    std::thread::scope(|scope| {
+        let reading = reader.spawn_scoped(scope, read).map_err(|error| error.to_string())?;
+        reading.join().map_err(|_| "the parser failed".to_owned())
+    })
+}
+
+fn walked(text: &str, dialect: ShellDialect) -> Found {
     let mut found = Found::default();
-    walk::script(text, ShellDialect::Posix, 0, &mut found);
-    let mut other = Found::default();
-    walk::script(text, ShellDialect::Bash, 0, &mut other);
+    walk::script(text, dialect, 0, &mut found);
+    found
+}
+
+fn read(text: &str) -> Found {
+    let (mut found, other) = (walked(text, ShellDialect::Posix), walked(text, ShellDialect::Bash));
     found.undecided = found.undecided.or(other.undecided);
     found.beyond = found.beyond.or(other.beyond);
     // Most lines are the same to both.

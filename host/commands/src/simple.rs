@@ -95,6 +95,6 @@ fn of_words(pattern: &Pattern, name: &Word, arguments: &[Word]) -> Match {
 fn piece(part: &Part) -> Piece<'_> {
     match part {
         Part::Text(text) => Piece::Text(text),
-        Part::Files(_) | Part::Unknown => Piece::Any,
+        Part::Files(_) | Part::Unknown(_) => Piece::Any,
     }
 }

@@ -2,14 +2,16 @@
 //! functions, substitutions and here-documents.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use shuck_ast::{
-    BinaryCommand, BuiltinCommand, Command, CompoundCommand, Redirect, SimpleCommand, Stmt, StmtSeq, StmtTerminator,
-    Word as Syntax,
+    BinaryCommand, BinaryOp, BuiltinCommand, Command, CompoundCommand, Redirect, RedirectKind, RedirectTarget,
+    SimpleCommand, Stmt, StmtSeq, StmtTerminator, Word as Syntax,
 };
 use shuck_parser::parser::Parser;
 use shuck_parser::{ShellDialect, parser::ParseStatus};
 
+use crate::listed;
 use crate::word::Word;
 use crate::wrapper;
 
@@ -31,6 +33,10 @@ pub(crate) struct Found {
     pub(crate) undecided: Option<String>,
     /// What it does besides, which a permission to run commands does not cover.
     pub(crate) beyond: Option<&'static str>,
+    /// What is listed next to the commands, each before the command of this index: assignments, and which command gets the output of which.
+    pub(crate) notes: Vec<(usize, String)>,
+    /// Scripts that cannot be parsed.
+    pub(crate) unread: Vec<String>,
 }
 
 /// A simple command, after its assignments and without redirections.
@@ -58,13 +64,17 @@ pub(crate) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &
     if depth > MAX_DEPTH {
         return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
     }
-    if has_broken_word(source) {
+    let is_broken = has_broken_word(source);
+    if is_broken {
         undecided(found, "a line ends in the middle of a word");
     }
     let parsed = Parser::with_dialect(source, dialect).parse();
     if parsed.status != ParseStatus::Clean {
         let why = parsed.diagnostics.first().map_or("its syntax", |one| one.message.as_str());
         undecided(found, format!("it cannot be parsed: {why}"));
+    }
+    if is_broken || parsed.status != ParseStatus::Clean {
+        found.unread.push(source.to_owned());
     }
     Walk { source, found, dialect, depth }.sequence(&parsed.file.body);
 }
@@ -75,6 +85,10 @@ fn has_broken_word(source: &str) -> bool {
         let is_word = |c: char| !c.is_whitespace();
         source[..at].ends_with(is_word) && source[at + 2..].starts_with(is_word)
     })
+}
+
+fn is_pipe(binary: &BinaryCommand) -> bool {
+    matches!(binary.op, BinaryOp::Pipe | BinaryOp::PipeAll)
 }
 
 fn undecided(found: &mut Found, why: impl Into<String>) {
@@ -113,7 +127,10 @@ impl Walk<'_> {
             }
         }
         match &statement.command {
-            Command::Simple(simple) => self.simple(simple),
+            Command::Simple(simple) => {
+                self.simple(simple);
+                self.input(&statement.redirects);
+            }
             Command::Builtin(builtin) => self.builtin(builtin),
             Command::Decl(declaration) => {
                 self.beyond("it sets a variable");
@@ -121,6 +138,10 @@ impl Walk<'_> {
                 words.extend(declaration.operands.iter().map(|operand| self.operand(operand)));
                 self.assignments(&declaration.assignments);
                 self.add(&words, None);
+            }
+            Command::Binary(binary) if is_pipe(binary) => {
+                let stages = self.pipeline(binary);
+                listed::note_pipes(self, &stages);
             }
             Command::Binary(BinaryCommand { left, right, .. }) => {
                 self.statement(left);
@@ -136,6 +157,50 @@ impl Walk<'_> {
                 self.statement(&function.body);
             }
         }
+    }
+
+    /// Walks through the stages of a pipeline. Returns which commands each has.
+    fn pipeline(&mut self, binary: &BinaryCommand) -> Vec<Range<usize>> {
+        let mut stages = match &binary.left.command {
+            Command::Binary(left) if is_pipe(left) && binary.left.redirects.is_empty() => self.pipeline(left),
+            _ => vec![self.stage(&binary.left)],
+        };
+        stages.push(self.stage(&binary.right));
+        stages
+    }
+
+    fn stage(&mut self, statement: &Stmt) -> Range<usize> {
+        let first = self.found.simple.len();
+        self.statement(statement);
+        first..self.found.simple.len()
+    }
+
+    /// Walks through the text that a shell gets as its input: it runs it.
+    fn input(&mut self, redirects: &[Redirect]) {
+        let is_shell = self.found.simple.last().is_some_and(|simple| {
+            let name = simple.words.first().and_then(|name| name.without_folder().exact());
+            let options = simple.words.get(1..).unwrap_or_default();
+            name.is_some_and(|name| wrapper::is_shell(&name))
+                && options.iter().all(|word| word.start().starts_with('-'))
+        });
+        for redirect in redirects.iter().filter(|_| is_shell) {
+            match &redirect.target {
+                RedirectTarget::Heredoc(document) => {
+                    if let Some(text) = self.slice(document.body.span) {
+                        script(text, self.dialect, self.depth + 1, self.found);
+                    }
+                }
+                RedirectTarget::Word(word) if redirect.kind == RedirectKind::HereString => {
+                    let text = self.word(word).as_script();
+                    script(&text, self.dialect, self.depth + 1, self.found);
+                }
+                RedirectTarget::Word(_) => {}
+            }
+        }
+    }
+
+    pub(crate) fn note(&mut self, line: String) {
+        self.found.notes.push((self.found.simple.len(), line));
     }
 
     fn simple(&mut self, simple: &SimpleCommand) {

@@ -11,8 +11,8 @@ pub(crate) enum Part {
     Text(String),
     /// A pattern of file names, as written: the names of files can be anything.
     Files(String),
-    /// What an expansion gives.
-    Unknown,
+    /// What an expansion gives, which is written like this; empty where nothing is written.
+    Unknown(String),
 }
 
 /// A word of a command.
@@ -33,14 +33,14 @@ impl Word {
     }
 
     pub(crate) fn unknown() -> Self {
-        Self { parts: vec![Part::Unknown], is_elastic: true, ..Self::default() }
+        Self { parts: vec![Part::Unknown(String::new())], is_elastic: true, ..Self::default() }
     }
 
     /// The text of the word; `None` where a part of it is only known when it runs.
     pub(crate) fn exact(&self) -> Option<String> {
         let text = |part: &Part| match part {
             Part::Text(text) => Some(text.clone()),
-            Part::Files(_) | Part::Unknown => None,
+            Part::Files(_) | Part::Unknown(_) => None,
         };
         self.parts.iter().map(text).collect()
     }
@@ -49,7 +49,7 @@ impl Word {
     pub(crate) fn as_written(&self) -> Option<String> {
         let text = |part: &Part| match part {
             Part::Text(text) | Part::Files(text) => Some(text.clone()),
-            Part::Unknown => None,
+            Part::Unknown(_) => None,
         };
         self.parts.iter().map(text).collect()
     }
@@ -63,7 +63,7 @@ impl Word {
     pub(crate) fn start(&self) -> &str {
         match self.parts.first() {
             Some(Part::Text(text)) => text,
-            Some(Part::Files(_) | Part::Unknown) | None => "",
+            Some(Part::Files(_) | Part::Unknown(_)) | None => "",
         }
     }
 
@@ -78,11 +78,12 @@ impl Word {
         Self { parts, ..*self }
     }
 
-    /// The word as a script: an expansion for what is only known when it runs.
+    /// The word as a script: an expansion for what is only known when it runs, a variable by its name.
     pub(crate) fn as_script(&self) -> String {
         let text = |part: &Part| match part {
             Part::Text(text) | Part::Files(text) => text.clone(),
-            Part::Unknown => "$_".to_owned(),
+            Part::Unknown(written) if is_variable(written) => written.clone(),
+            Part::Unknown(_) => "$_".to_owned(),
         };
         self.parts.iter().map(text).collect()
     }
@@ -134,7 +135,7 @@ impl Word {
                 let found = next_place(rest, places).unwrap_or(rest.len()..rest.len());
                 filled.push(rest.get(..found.start).unwrap_or_default());
                 if found.start < rest.len() {
-                    filled.parts.push(Part::Unknown);
+                    filled.parts.push(Part::Unknown(rest.get(found.clone()).unwrap_or_default().to_owned()));
                 }
                 rest = rest.get(found.end..).unwrap_or_default();
             }
@@ -171,7 +172,8 @@ impl Walk<'_> {
             word.has_brace && self.slice(syntax.span).is_none_or(|text| text.contains(',') || text.contains(".."));
         if has_braces || syntax.brace_syntax.iter().any(|braces| braces.expands()) {
             // Some shells expand braces and others do not.
-            word = Word { is_split: word.is_split, ..Word::unknown() };
+            let written = self.slice(syntax.span).unwrap_or_default().to_owned();
+            word = Word { parts: vec![Part::Unknown(written)], is_split: word.is_split, ..Word::unknown() };
         }
         word
     }
@@ -189,7 +191,7 @@ impl Walk<'_> {
             WordPart::SingleQuoted { .. } | WordPart::DoubleQuoted { .. } => self.quoted(node, word),
             other => {
                 self.expansion(other, node.span);
-                word.parts.push(Part::Unknown);
+                word.parts.push(Part::Unknown(self.slice(node.span).unwrap_or_default().to_owned()));
                 word.is_elastic |= !is_quoted;
             }
         }
@@ -208,6 +210,15 @@ impl Walk<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether an expansion is a variable and nothing else: `$HOME`, `${HOME}`.
+fn is_variable(written: &str) -> bool {
+    let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| written.strip_prefix('$'));
+    name.is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 fn has_substitution(text: &str) -> bool {

@@ -47,6 +47,11 @@ static LISTED: LazyLock<Result<Listed, String>> =
 /// Where a command begins: the index of the command that the line itself has, and which of its words.
 type Place = (usize, usize);
 
+/// Whether a program is a shell, which runs what it has as its input.
+pub(crate) fn is_shell(name: &str) -> bool {
+    LISTED.as_ref().is_ok_and(|listed| listed.shell.iter().any(|one| one.names.iter().any(|known| known == name)))
+}
+
 /// Adds the commands that the command of these words runs.
 pub(crate) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
     let listed = match &*LISTED {

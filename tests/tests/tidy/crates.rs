@@ -13,7 +13,7 @@ const MAP: [(&str, &[&str]); 29] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
-    ("rules", &["flow"]),
+    ("rules", &["flow", "commands"]),
     ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),

@@ -41,10 +41,10 @@ impl Attempt {
     /// A call is complete: replaces what rules about secrets found in its arguments.
     pub(super) fn hide_call(&mut self, id: BlockId, rules: &RuleSession) {
         let Some(block) = self.answer.block(id) else { return };
-        let StreamKind::Tool { call, .. } = block.kind() else { return };
-        let found: Vec<&Rule> = self.secret_calls.of(call).filter_map(|rule| rules.rules().rule(rule)).collect();
+        let StreamKind::Tool { call, name } = block.kind().clone() else { return };
+        let found: Vec<&Rule> = self.secret_calls.of(&call).filter_map(|rule| rules.rules().rule(rule)).collect();
         if !found.is_empty() {
-            block.hide_arguments(|arguments| hidden_arguments(arguments, &found));
+            block.hide_arguments(|arguments| hidden_arguments(&name, arguments, &found));
         }
     }
 
@@ -103,32 +103,38 @@ fn star(text: &mut String, from: usize) {
 }
 
 /// The arguments without the values in which one of the rules matches. Where none can be named, without all that it watches.
-fn hidden_arguments(arguments: &str, rules: &[&Rule]) -> String {
+fn hidden_arguments(tool: &str, arguments: &str, rules: &[&Rule]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(arguments) else { return unreadable() };
     for rule in rules {
         let mut hides = |text: &str| rule.conditions.iter().chain(&rule.all).any(|pattern| pattern.is_in(text));
-        if !replace(&mut value, "", rule, &mut hides) {
-            replace(&mut value, "", rule, &mut |_| true);
+        let watched = |field: &str| rule.reads(tool, field);
+        if !replace(&mut value, "", &watched, &mut hides) {
+            replace(&mut value, "", &watched, &mut |_| true);
         }
     }
     value.to_string()
 }
 
-/// Replaces the values that a rule watches and `hides` names. Returns whether there were any.
-fn replace(value: &mut Value, field: &str, rule: &Rule, hides: &mut dyn FnMut(&str) -> bool) -> bool {
-    let is_watched = rule.fields.is_empty() || rule.fields.iter().any(|one| one == field);
+/// Replaces the values that are `watched` and `hides` names. Returns whether there were any.
+fn replace(
+    value: &mut Value,
+    field: &str,
+    watched: &dyn Fn(&str) -> bool,
+    hides: &mut dyn FnMut(&str) -> bool,
+) -> bool {
+    let is_watched = watched(field);
     let mut any = false;
     match value {
         Value::Object(members) => {
             for (key, value) in members {
                 let field = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
-                any |= replace(value, &field, rule, hides);
+                any |= replace(value, &field, watched, hides);
             }
             return any;
         }
         Value::Array(list) => {
             for value in list {
-                any |= replace(value, &format!("{field}[]"), rule, hides);
+                any |= replace(value, &format!("{field}[]"), watched, hides);
             }
             return any;
         }

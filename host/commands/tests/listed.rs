@@ -1,0 +1,42 @@
+//! What rules about commands see of a command line: `tests/corpus/shell/listed.toml`.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tidegate_commands::listed;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Corpus {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    line: String,
+    listed: Vec<String>,
+}
+
+#[test]
+fn a_command_line_is_listed_by_its_commands() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/shell/listed.toml");
+    let corpus: Corpus = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let mut wrong = Vec::new();
+    for case in &corpus.case {
+        let found = listed(&case.line);
+        if found.lines().ne(case.listed.iter().map(String::as_str)) {
+            wrong.push(format!("{:?} is listed as {:?}", case.line, found.lines().collect::<Vec<_>>()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(corpus.case.len() >= 30);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_listed_as_it_is_written() {
+    let long = format!("cat > x <<'EOF'\n{}EOF\n(sudo  rm -rf /)", "a line; of text\n".repeat(3000));
+    let found = listed(&long);
+    assert_eq!(found.lines().collect::<Vec<_>>(), ["cat > x <<'EOF'", "a line", "of text", "EOF", "sudo rm -rf /"]);
+}

@@ -1,0 +1,126 @@
+//! Rules about commands: `tests/corpus/shell/pack.toml`, each line as the only argument of a call of `shell`.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use flow::{CallId, RuleMatch, StreamKind};
+use rules::{Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, builtin, parse_rule_file};
+use serde::Deserialize;
+use serde_json::json;
+use tidegate_rules as rules;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Corpus {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    rule: String,
+    fires: Vec<String>,
+    quiet: Vec<String>,
+}
+
+fn session(rules: Vec<Rule>) -> RuleSession {
+    let (set, found) = RuleSet::build(rules, RuleSettings::default(), "/workspace");
+    assert_eq!(found, []);
+    RuleSession::new(Arc::clone(&set))
+}
+
+/// What fires in a call, its arguments cut into pieces of so many characters.
+fn found(session: &RuleSession, tool: &str, arguments: &str, cut: usize) -> Vec<RuleMatch> {
+    let mut gate = session.gate();
+    gate.block_start(0, &StreamKind::Tool { call: CallId::new("c"), name: tool.to_owned() });
+    let mut matches = Vec::new();
+    for piece in arguments.chars().collect::<Vec<_>>().chunks(cut) {
+        matches.extend(gate.piece(0, &piece.iter().collect::<String>()).matches);
+        while let Some(more) = gate.more(0) {
+            matches.extend(more.matches);
+        }
+    }
+    matches.extend(gate.block_end(0).matches);
+    matches
+}
+
+fn names(session: &RuleSession, line: &str, cut: usize) -> Vec<String> {
+    let arguments = json!({ "command": line }).to_string();
+    found(session, "shell", &arguments, cut).into_iter().map(|found| found.rule).collect()
+}
+
+#[test]
+fn the_pack_reads_commands_and_not_what_is_quoted() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/shell/pack.toml");
+    let corpus: Corpus = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let session = session(builtin().0);
+    let mut wrong = Vec::new();
+    for Case { rule, fires, quiet } in &corpus.case {
+        for (line, expected) in fires.iter().map(|line| (line, true)).chain(quiet.iter().map(|line| (line, false))) {
+            for cut in [1, usize::MAX] {
+                if names(&session, line, cut).contains(rule) != expected {
+                    wrong.push(format!("{rule}: {line:?} {}", if expected { "does not fire" } else { "fires" }));
+                    break;
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let tested: BTreeSet<&str> = corpus.case.iter().map(|case| case.rule.as_str()).collect();
+    let about_commands: BTreeSet<String> =
+        builtin().0.into_iter().filter(|rule| rule.fields == ["commands"]).map(|rule| rule.name).collect();
+    assert!(about_commands.iter().map(String::as_str).eq(tested), "{about_commands:?}");
+    let lines: usize = corpus.case.iter().map(|case| case.fires.len() + case.quiet.len()).sum();
+    assert!(lines >= 230, "{lines} lines");
+}
+
+fn one(lines: &str) -> RuleSession {
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "rules/own.md".into() };
+    let (rule, found) = parse_rule_file("own", &source, &format!("+++\n{lines}\n+++\nNo."));
+    assert_eq!(found, []);
+    session(vec![rule.unwrap()])
+}
+
+#[test]
+fn commands_are_those_of_shell_and_of_no_other_tool_or_argument() {
+    let own = one("condition = '(?m)^rm[ ]'\nscope = \"tool\"\nfield = \"commands\"");
+    let cases = [
+        ("shell", json!({"command": "sudo rm x"}), 1),
+        ("bash", json!({"command": "rm x"}), 1),
+        ("Bash", json!({"script": "ls; rm x"}), 1),
+        ("shell", json!({"command": "ls", "cwd": "rm x"}), 0),
+        ("shell", json!({"nested": {"command": "rm x"}}), 0),
+        ("write_file", json!({"command": "rm x"}), 0),
+        // The argument of another tool that has this name.
+        ("other", json!({"commands": "rm x"}), 1),
+        ("shell", json!({"commands": "echo\nrm x"}), 1),
+        ("shell", json!({"commands": "echo 'a\nrm x'"}), 0),
+    ];
+    for (tool, arguments, expected) in cases {
+        let found = found(&own, tool, &arguments.to_string(), 3);
+        assert_eq!(found.len(), expected, "{tool} {arguments}");
+        assert!(found.iter().all(|found| found.evidence.field.as_deref() == Some("commands")));
+    }
+}
+
+#[test]
+fn the_commands_of_a_call_are_one_text() {
+    let both = one(
+        "all = ['(?m)^cd /prod$', '(?m)^make deploy$']\nunless = '(?m)^DRY=1$'\nscope = \"tool:shell\"\nfield = \"commands\"",
+    );
+    for (line, fires) in [
+        ("cd /prod && make deploy", true),
+        ("cd /prod", false),
+        ("cd /prod && DRY=1 make deploy", false),
+        ("cd /prod && echo 'make deploy'", false),
+    ] {
+        assert_eq!(!names(&both, line, 2).is_empty(), fires, "{line}");
+    }
+    let own = one("condition = '(?m)^rm \\S+$'\nscope = \"tool:shell\"\nfield = \"commands\"\ninterrupt = \"never\"");
+    let matches = found(&own, "shell", &json!({"command": "ls; sudo rm 'a b'"}).to_string(), 5);
+    assert_eq!(matches[0].evidence.text, "rm a␣b");
+    let told = own.tool_reminder(&matches);
+    assert!(told.contains("Found in a call of shell, argument commands: rm a␣b\n"), "{told}");
+}
