@@ -25,6 +25,10 @@ pub struct RuleSession {
     told: HashSet<(StreamKind, String)>,
     interrupts: u32,
     rule_interrupts: HashMap<String, u32>,
+    /// How often rules have reminded the model of what they found in text or thinking in this turn: each time asks it once more.
+    prose_reminders: HashMap<String, u32>,
+    /// Rules whose use-up of a budget was reported in this turn.
+    reported: HashSet<String>,
     /// By lower-case name of a tool: the arguments that its schema declares as files.
     path_fields: Arc<HashMap<String, Vec<String>>>,
 }
@@ -57,7 +61,7 @@ pub struct Judgement {
     /// For an interrupt: what becomes of the partial answer. Of several rules that stop it together, the one that leaves
     /// least of it has its way: `discard` before `rewind` before `keep`.
     pub context: ContextMode,
-    /// A rule would have interrupted, but a budget for interrupts is spent: names of such rules.
+    /// Rules that would have interrupted, or reminded after the answer, but that have used up a budget of the turn: each the first time.
     pub over_budget: Vec<String>,
 }
 
@@ -78,6 +82,8 @@ impl RuleSession {
             told: HashSet::new(),
             interrupts: 0,
             rule_interrupts: HashMap::new(),
+            prose_reminders: HashMap::new(),
+            reported: HashSet::new(),
             path_fields: Arc::default(),
         }
     }
@@ -112,6 +118,8 @@ impl RuleSession {
         self.told.clear();
         self.reserved.clear();
         self.rule_interrupts.clear();
+        self.prose_reminders.clear();
+        self.reported.clear();
         self.interrupts = 0;
     }
 
@@ -168,13 +176,18 @@ impl RuleSession {
                     return self.unread_action(rule);
                 }
                 let wish = self.wish(rule, tool);
-                let limited = wish == Action::Interrupt && !self.is_used_up(rule) && self.is_spent(rule);
-                if limited && !over_budget.contains(&rule.name) {
+                let is_over = match wish {
+                    Action::Interrupt => self.is_spent(rule),
+                    Action::Remind => !tool && self.has_reminded_enough(rule),
+                    Action::Pass | Action::Block | Action::Stop => false,
+                };
+                if is_over && !self.is_used_up(rule) && self.reported.insert(rule.name.clone()) {
                     over_budget.push(rule.name.clone());
                 }
                 match self.action(rule, tool) {
                     // Its reminder waits already, on a sibling call or as a message to come.
                     Action::Remind if self.reserved.contains(&rule.name) => Action::Pass,
+                    Action::Remind if is_over => Action::Pass,
                     action => action,
                 }
             });
@@ -190,6 +203,11 @@ impl RuleSession {
             }
         }
         self.reserved.extend(rules.iter().cloned());
+        if action == Action::Remind {
+            let prose =
+                matches.iter().zip(&actions).filter(|(found, own)| **own == Action::Remind && !found.stream.is_tool());
+            prose.for_each(|(found, _)| *self.prose_reminders.entry(found.rule.clone()).or_default() += 1);
+        }
         let stopping = || matches.iter().zip(&actions).filter(|(_, a)| **a == Action::Interrupt).map(|(m, _)| &m.rule);
         let default = set.settings().context_mode;
         let contexts = stopping().map(|name| set.rule(name).and_then(|rule| rule.context).unwrap_or(default));
@@ -308,6 +326,12 @@ impl RuleSession {
             (Action::Interrupt, _) if self.is_spent(rule) => Action::Stop,
             (wish, _) => wish,
         }
+    }
+
+    /// Whether the rule has reminded the model after so many answers of the turn as there can be interrupts, and of one at least.
+    fn has_reminded_enough(&self, rule: &Rule) -> bool {
+        let most = self.set.settings().max_interrupts_per_turn.max(1);
+        self.prose_reminders.get(&rule.name).is_some_and(|times| *times >= most)
     }
 
     fn is_spent(&self, rule: &Rule) -> bool {

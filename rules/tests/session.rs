@@ -431,6 +431,32 @@ fn a_rule_that_is_used_up_is_watched_without_acting() {
 }
 
 #[test]
+fn reminders_after_an_answer_have_the_budget_of_interrupts() {
+    for (most, times) in [(0, 1), (1, 1), (3, 3)] {
+        let rules = vec![rule("r", "condition = 'x'\naction = 'remind'\nrepeat = 'always'", "No.")];
+        let mut session =
+            RuleSession::new(set(rules, RuleSettings { max_interrupts_per_turn: most, ..RuleSettings::default() }));
+        for _turn in 0..2 {
+            session.begin_turn();
+            let mut judged = Vec::new();
+            for _answer in 0..times + 3 {
+                let found = text(&session, "x");
+                let judgement = session.judge(&found);
+                judged.push((judgement.action, judgement.over_budget));
+                session.injected(&judgement.rules);
+            }
+            let expected = |at: usize| match at.cmp(&times) {
+                std::cmp::Ordering::Less => (Action::Remind, vec![]),
+                std::cmp::Ordering::Equal => (Action::Pass, vec!["r".to_owned()]),
+                std::cmp::Ordering::Greater => (Action::Pass, vec![]),
+            };
+            assert_eq!(judged, (0..times + 3).map(expected).collect::<Vec<_>>(), "{most}");
+            session.end_turn();
+        }
+    }
+}
+
+#[test]
 fn the_latest_of_several_records_counts() {
     let gapped = || session("condition = 'x'\nrepeat = 'after-gap'\ngap = 2");
     let mut before = gapped();

@@ -1,6 +1,6 @@
 //! Matches of stream rules, reported: as events, and in the numbers of the rules.
 
-use flow::{EventKind, RuleMatch};
+use flow::{Action, EventKind, RuleMatch};
 use rules::Judgement;
 
 use crate::attempt::Effect;
@@ -13,6 +13,14 @@ pub(crate) fn emit_matches(hub: &Hub, matches: &[RuleMatch], judgement: &Judgeme
     let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
     for (found, ((action, first), again)) in matches.iter().zip(decisions) {
         hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
+    }
+    for rule in &judgement.over_budget {
+        let what =
+            if judgement.action == Action::Stop { "ends it" } else { "is only reported, as are those that follow" };
+        let message = format!(
+            "the rule `{rule}` has used up its budget of this turn (`max_interrupts_per_turn`, or its own `max_interrupts`): this match {what}"
+        );
+        hub.emit(EventKind::Notice { message });
     }
 }
 

@@ -47,6 +47,37 @@ fn teller(told: &Arc<Mutex<Vec<turn::ports::TtsrEvent>>>) -> Plugin {
 }
 
 #[tokio::test]
+async fn reminders_after_answers_are_bounded_and_the_turn_says_so() {
+    for cut in CUTS {
+        let rules = forbidden("action = \"remind\"\nrepeat = \"always\"", |_| {});
+        let mut scene = Scene::new((0..9).map(|_| text(WRONG, cut)), vec![], rules);
+        let (report, events) = scene.turn("go").await;
+        let actions = [Action::Remind, Action::Remind, Action::Remind, Action::Pass];
+        assert_eq!((report.status, scene.model.asked(), fired(&events)), (TurnStatus::Completed, 4, actions.to_vec()));
+        let notices = events
+            .iter()
+            .filter_map(|e| if let EventKind::Notice { message } = &e.kind { Some(message) } else { None });
+        let [notice] = &notices.collect::<Vec<_>>()[..] else { panic!("one notice") };
+        assert!(notice.starts_with("the rule `no-forbidden` has used up its budget of this turn"), "{notice}");
+    }
+}
+
+#[tokio::test]
+async fn blocked_calls_end_the_turn_when_nothing_else_is_tried() {
+    let rules = forbidden("action = \"block\"\nrepeat = \"always\"", |_| {});
+    let scripts = (0..50).map(|at| {
+        let arguments = format!(r#"{{"path":"{at}.ts","content":"FORBIDDEN {at}"}}"#);
+        calls(&[("c1", "write_file", &arguments)], usize::MAX)
+    });
+    let mut scene = Scene::new(scripts, vec![], rules);
+    let (report, _) = scene.turn("go").await;
+    let TurnStatus::NoProgress { message } = &report.status else { panic!("{:?}", report.status) };
+    assert_eq!((message.as_str(), scene.model.asked()), ("rules blocked all calls of 9 answers in a row", 9));
+    let told = scene.model.request(8).last().unwrap().1.clone();
+    assert!(told.contains("Rules have blocked all calls of 8 answers in a row."), "{told}");
+}
+
+#[tokio::test]
 async fn case_26_the_turn_resolves_after_the_retry() {
     for cut in CUTS {
         let mut scene = Scene::new([text(WRONG, cut), text("Fine.", cut)], vec![], plain());

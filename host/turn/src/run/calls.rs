@@ -52,6 +52,9 @@ impl Turn<'_> {
             self.keep_open_calls();
             batch.begin(&candidate);
             batch.repeats = std::mem::take(&mut self.repeats);
+            if !notes.refusals.is_empty() {
+                batch.repeats.block();
+            }
             let ran = if self.halted.is_some() {
                 batch.interrupted(call)
             } else {

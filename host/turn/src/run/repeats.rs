@@ -1,5 +1,5 @@
-//! A model that does not get any further: the same call with the same result many times in a row, answers whose calls are cut off, pauses
-//! without end. Each is bounded: the model reads about it, and if it goes on, the turn ends.
+//! A model that does not get any further: the same call with the same result many times in a row, answers of which rules block every
+//! call, answers whose calls are cut off, pauses without end. Each is bounded: the model reads about it, and if it goes on, the turn ends.
 //!
 //! Calls are compared by name and arguments, whatever the order of keys and the space between them. A call that was not made before in the
 //! turn, or one whose result is another than the last time, is progress: what a model repeats between two such calls, as it runs the same
@@ -29,6 +29,12 @@ pub(crate) struct Repeats {
     ended: Option<(String, u32)>,
     /// Calls of the step that did not fail.
     succeeded: u32,
+    /// The call at hand is blocked by a rule.
+    is_blocked: bool,
+    /// Calls of the step that rules blocked.
+    blocked: usize,
+    /// Answers in a row of which rules blocked all calls.
+    blocked_steps: u32,
     cut_off: u32,
     pauses: u32,
 }
@@ -51,7 +57,7 @@ impl Repeats {
     /// A step begins.
     pub(crate) fn begin_step(&mut self) {
         self.step += 1;
-        self.succeeded = 0;
+        (self.succeeded, self.blocked) = (0, 0);
     }
 
     /// The user has something new to say.
@@ -59,12 +65,31 @@ impl Repeats {
         *self = Self { step: self.step, ..Self::new(self.most) };
     }
 
+    /// The call at hand does not run because a rule blocks it.
+    pub(crate) fn block(&mut self) {
+        self.is_blocked = true;
+        self.blocked += 1;
+    }
+
     /// A call has its result. Returns what the model reads about it, where it is repeated too often.
     pub(crate) fn result(&mut self, call: &ToolCall, output: &ToolOutput) -> Option<String> {
         self.succeeded += u32::from(!output.is_error);
+        let is_blocked = std::mem::take(&mut self.is_blocked);
         if self.most == 0 {
             return None;
         }
+        let of_same = self.same_result(call, output);
+        let blocked = self.blocked_steps + 1;
+        let of_blocked = (is_blocked && blocked >= self.most).then(|| {
+            format!(
+                "Rules have blocked all calls of {blocked} answers in a row. Do something else, or answer. If they block those of your next \
+                 answer too, the turn ends."
+            )
+        });
+        of_same.or(of_blocked)
+    }
+
+    fn same_result(&mut self, call: &ToolCall, output: &ToolOutput) -> Option<String> {
         let (key, result) =
             (hash(&(&call.name, canonical(&call.arguments))), hash(&(&output.content, output.is_error)));
         let times = match self.calls.get(&key) {
@@ -96,11 +121,15 @@ impl Repeats {
     pub(crate) fn end_step(&mut self, stop: &StopReason, calls: usize) -> Option<TurnStatus> {
         let is_cut_off =
             matches!(stop, StopReason::MaxTokens | StopReason::ContextFull) && calls > 0 && self.succeeded == 0;
+        let is_blocked = self.most > 0 && calls > 0 && self.blocked >= calls;
+        self.blocked_steps = if is_blocked { self.blocked_steps + 1 } else { 0 };
         self.cut_off = if is_cut_off { self.cut_off + 1 } else { 0 };
         self.pauses = if *stop == StopReason::Pause && calls == 0 { self.pauses + 1 } else { 0 };
         let message = if let Some((tool, times)) = self.ended.take() {
             let tool = if tool.trim().is_empty() { "a tool without a name".to_owned() } else { format!("`{tool}`") };
             format!("the model called {tool} {times} times with the same arguments and the same result")
+        } else if self.blocked_steps > self.most {
+            format!("rules blocked all calls of {} answers in a row", self.blocked_steps)
         } else if self.cut_off >= MAX_CUT_OFF {
             format!(
                 "{MAX_CUT_OFF} answers in a row reached their limit of tokens in the middle of a tool call; raise `max_tokens` under `[provider]`"
@@ -235,6 +264,35 @@ mod tests {
             assert_eq!(one(&mut repeats, "read {}=a"), None);
             assert_eq!(repeats.end_step(&StopReason::ToolUse, 1), None);
             repeats.reset();
+        }
+    }
+
+    #[test]
+    fn calls_that_rules_block_are_bounded_whatever_they_are() {
+        let run = |blocked: &[bool]| {
+            let mut repeats = Repeats::new(3);
+            let mut told = None;
+            for (number, blocks) in (1..).zip(blocked) {
+                repeats.begin_step();
+                if *blocks {
+                    repeats.block();
+                }
+                told = told.or(one(&mut repeats, &format!("shell {{\"at\":{number}}}=no")).map(|_| number));
+                if repeats.end_step(&StopReason::ToolUse, 1).is_some() {
+                    return (told, Some(number));
+                }
+            }
+            (told, None)
+        };
+        assert_eq!(run(&[true; 9]), (Some(3), Some(4)));
+        // A call that runs is progress.
+        assert_eq!(run(&[true, true, false, true, true, false, true, true]), (None, None));
+        let mut repeats = Repeats::new(1);
+        for _ in 0..9 {
+            repeats.begin_step();
+            repeats.block();
+            // Another call of the answer has run.
+            assert_eq!(repeats.end_step(&StopReason::ToolUse, 2), None);
         }
     }
 
