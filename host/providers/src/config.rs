@@ -229,6 +229,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 effort: config.effort.clone(),
                 vendor: http.is_vendor(),
                 prefill: config.prefill,
+                unmarked: false,
             };
             let (name, secrets) = (config.model.clone(), http.secrets().clone());
             WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
@@ -254,6 +255,8 @@ pub(crate) struct Options {
     pub(crate) vendor: bool,
     /// Overrides what is known of the model; `None` = by its name.
     pub(crate) prefill: Option<bool>,
+    /// Nothing is marked for the provider's prompt cache.
+    pub(crate) unmarked: bool,
 }
 
 /// A string that is never printed, not even for debugging.

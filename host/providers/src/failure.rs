@@ -42,7 +42,8 @@ pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) ->
         Some(word) => format!("(a body that is compressed with {})", shortened(word, 100)),
         None => excerpt(body),
     });
-    let message = format!("the provider answered HTTP {status}: {said}{}", advice(status));
+    let place = words.place(&said).map(|place| format!(" (`{place}`)")).unwrap_or_default();
+    let message = format!("the provider answered HTTP {status}: {said}{place}{}", advice(status));
     let mut error = words.error(FailureKind::Http, message);
     error.status = Some(status);
     error.retry_after_ms = hints.waits.first().map(|(_, ms)| *ms);
@@ -106,6 +107,8 @@ struct Words {
     code: Option<String>,
     kind: Option<String>,
     status: Option<u16>,
+    /// Where in the request the fault is: `messages[3].content`.
+    param: Option<String>,
 }
 
 impl Words {
@@ -132,6 +135,7 @@ impl Words {
         Self {
             message: text("message").or_else(|| text("detail")).or_else(|| text("error")),
             code: text("code"),
+            param: text("param"),
             kind,
             status: number("code").or_else(|| number("status")).filter(|status| (400..600).contains(status)),
         }
@@ -139,6 +143,12 @@ impl Words {
 
     fn said(&self) -> Option<String> {
         self.message.as_deref().map(|said| shortened(said, MAX_SAID))
+    }
+
+    /// Where the fault is, if it is a place within the request and the message does not name it.
+    fn place(&self, said: &str) -> Option<String> {
+        let place = self.param.as_deref().filter(|param| param.contains(['.', '[']) && !said.contains(*param))?;
+        Some(shortened(place, MAX_CODE))
     }
 
     /// An error with what the words say.

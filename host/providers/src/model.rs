@@ -1,6 +1,9 @@
 //! A model: request encoded, sent, answer checked and decoded. The same over HTTP and from a recording.
 
+mod negotiation;
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ use crate::decode::AnswerDecoder;
 use crate::limits::AnswerLimits;
 use crate::patience::Patience;
 use crate::recording::{RecordedEnd, Recorder, Taken};
-use crate::refused::{Doubt, Refused};
+use crate::refused::Refused;
 use crate::wires::takes;
 use crate::{anthropic, failure, models, nul, openai_chat, openai_responses};
 
@@ -31,6 +34,7 @@ pub fn encode(config: &HttpConfig, prompt: &Prompt) -> serde_json::Result<Vec<u8
         effort: config.effort.clone(),
         vendor: config.base_url.is_none(),
         prefill: config.prefill,
+        unmarked: false,
     };
     encode_with(config.wire, prompt, &config.model, &options)
 }
@@ -66,6 +70,8 @@ pub(crate) struct WireModel {
     limits: AnswerLimits,
     content_timeout: Option<Duration>,
     refused: Refused,
+    /// The provider refuses marks for its prompt cache.
+    unmarked: AtomicBool,
 }
 
 impl WireModel {
@@ -88,6 +94,7 @@ impl WireModel {
             limits: AnswerLimits::default(),
             content_timeout: None,
             refused: Refused::default(),
+            unmarked: AtomicBool::default(),
         }
     }
 
@@ -106,32 +113,12 @@ impl WireModel {
         Self { content_timeout: Some(content_timeout), ..self }
     }
 
-    /// The answer, if need be without parts of the conversation that the provider refuses.
-    async fn negotiate(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
-        let reduced = self.refused.without(prompt);
-        let prompt = reduced.as_ref().unwrap_or(prompt);
-        let error = match self.answer(prompt).await {
-            Ok(stream) => return Ok(Box::new(stream)),
-            Err(error) => error,
-        };
-        for doubt in Doubt::of(&error, prompt) {
-            let Some(less) = doubt.without(prompt) else { continue };
-            match self.answer(&less).await {
-                Ok(mut stream) => {
-                    stream.note = Some(doubt.note(&error));
-                    self.refused.add(doubt);
-                    return Ok(Box::new(stream));
-                }
-                Err(other) if other.status == error.status => {}
-                // Whether it is refused is not known.
-                Err(other) => return Err(other),
-            }
-        }
-        Err(error)
+    fn options(&self) -> Options {
+        Options { unmarked: self.unmarked.load(Ordering::Relaxed), ..self.options.clone() }
     }
 
     async fn answer(&self, prompt: &Prompt) -> Result<AnswerStream, ModelError> {
-        let body = encode_with(self.wire, prompt, &self.name, &self.options).map_err(|cause| {
+        let body = encode_with(self.wire, prompt, &self.name, &self.options()).map_err(|cause| {
             self.reported(ModelError::of_kind(
                 FailureKind::Request,
                 format!("cannot write the request as JSON: {cause}"),

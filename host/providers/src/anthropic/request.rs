@@ -25,7 +25,9 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     let thinking = budget.filter(|budget| *budget >= MIN_THINKING);
     let texts = prompt.system.iter().map(|block| block.text.as_str());
     let mut system: Vec<Block<'_>> = texts.filter(|text| !is_blank(text)).map(text_block).collect();
-    mark(&mut system);
+    if !options.unmarked {
+        mark(&mut system);
+    }
     let exchanges = exchanges(&prompt.messages, takes(Wire::Anthropic), goes_on(model, options));
     let (tools, tool_choice) = tools(&prompt.tools, &exchanges);
     let last = exchanges.len().saturating_sub(1);
@@ -33,7 +35,7 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
         exchanges.iter().enumerate().filter_map(|(at, turn)| message(turn, at == last)).collect();
     let thinking = thinking.filter(|_| may_think(&messages));
     // A beginning of the answer comes after what the next request has too.
-    if let Some(last) = messages.iter_mut().rfind(|message| message.role == "user") {
+    if let Some(last) = messages.iter_mut().rfind(|message| message.role == "user").filter(|_| !options.unmarked) {
         mark(&mut last.content);
     }
     serde_json::to_vec(&Request {
