@@ -76,11 +76,22 @@ impl Editor {
 
     /// Sends a request; returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
-        let id = self.next;
-        self.next += 1;
-        self.open.push((id, method.to_owned()));
-        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let [id] = self.send_together([(method, params)]);
         id
+    }
+
+    /// Sends requests with one write; returns their ids.
+    pub(crate) fn send_together<const N: usize>(&mut self, requests: [(&str, Value); N]) -> [u64; N] {
+        let mut lines = Vec::new();
+        let ids = requests.map(|(method, params)| {
+            let id = self.next;
+            self.next += 1;
+            self.open.push((id, method.to_owned()));
+            lines.push(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+            id
+        });
+        self.write_line(lines.join("\n").as_bytes());
+        ids
     }
 
     pub(crate) fn notify(&mut self, method: &str, params: Value) {

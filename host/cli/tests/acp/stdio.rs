@@ -65,6 +65,20 @@ fn a_cancel_in_flight_answers_cancelled_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_session_is_opened_right_behind_the_initialization() {
+    let model = Model::start();
+    let place = place(&model);
+    for _ in 0..5 {
+        let mut editor = Editor::start(place.command(&["acp"]));
+        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {}});
+        let new = json!({"cwd": place.path(""), "mcpServers": []});
+        let [first, second] = editor.send_together([("initialize", initialize), ("session/new", new)]);
+        assert_eq!(editor.response(first).unwrap()["protocolVersion"], 1);
+        assert!(editor.response(second).unwrap()["sessionId"].is_string());
+    }
+}
+
+#[test]
 fn a_second_prompt_waits_for_the_first_and_both_are_answered_in_order() {
     let model = Model::start();
     let place = place(&model);

@@ -13,6 +13,7 @@ mod environment;
 mod files;
 mod history;
 mod hosts;
+mod initialize_gate;
 mod input;
 mod names;
 mod notices;

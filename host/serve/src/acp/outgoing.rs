@@ -22,6 +22,8 @@ pub(super) struct Outgoing(Arc<watch::Sender<Waiting>>);
 #[derive(Debug, Default)]
 struct Waiting {
     updates: usize,
+    /// A message that is no update was written.
+    is_answered: bool,
     /// Nothing is written any more.
     is_closed: bool,
 }
@@ -42,6 +44,18 @@ impl Outgoing {
         let is_ready = |waiting: &Waiting| waiting.is_closed || waiting.updates < MAX_WAITING;
         // `self` has the sender.
         let _closed = self.0.subscribe().wait_for(is_ready).await.is_err();
+    }
+
+    /// From now on an answer is waited for.
+    pub(super) fn expect_answer(&self) {
+        self.0.send_modify(|waiting| waiting.is_answered = false);
+    }
+
+    /// Waits until a message is written that is no update, which is the answer to the only request.
+    pub(super) async fn answered(&self) {
+        let is_answered = |waiting: &Waiting| waiting.is_closed || waiting.is_answered;
+        // `self` has the sender.
+        let _closed = self.0.subscribe().wait_for(is_answered).await.is_err();
     }
 
     /// Counts the updates that are written to this output, one message a line.
@@ -83,8 +97,11 @@ impl<W> Counted<W> {
                 self.line = line(part);
             }
             if end <= count && part.ends_with(b"\n") {
-                if matches!(self.line, Line::Update) {
-                    self.outgoing.remove();
+                match self.line {
+                    Line::Update => self.outgoing.remove(),
+                    _ => drop(
+                        self.outgoing.0.send_if_modified(|waiting| !std::mem::replace(&mut waiting.is_answered, true)),
+                    ),
                 }
                 self.line = Line::Start;
             }

@@ -18,6 +18,7 @@ use tokio_util::compat::{
 };
 
 use super::agent::Agent;
+use super::initialize_gate::InitializeGate;
 use super::input::Utf8;
 
 /// The connection to the client. Messages are sent in the order of the calls.
@@ -135,7 +136,8 @@ pub(super) async fn streams(
     input: impl AsyncRead + Send + 'static,
 ) -> Result<(), Error> {
     let output = agent.outgoing.counted(output).compat_write();
-    serve(agent, acp::ByteStreams::new(output, Utf8::new(input).compat())).await
+    let input = InitializeGate::new(Utf8::new(input), &agent.outgoing);
+    serve(agent, acp::ByteStreams::new(output, input.compat())).await
 }
 
 async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 'static) -> Result<(), Error> {
