@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Place, code, err, out};
+use support::{Place, Say, code, err, out, recording};
 use tidegate::{
     DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
 };
@@ -44,6 +44,20 @@ async fn stored_state_is_listed_shown_and_cleared() {
     assert!(err(&refused).contains("is open in process"), "{}", err(&refused));
     state.close(Duration::from_secs(5)).await.unwrap();
 
+    // Its transcript is on another machine: a new conversation under its id would use what plugins keep for that one.
+    place.write("hi.jsonl", &recording(&[&[Say::Text("Hi.")]]));
+    let run =
+        |more: &[&str]| place.run(&[&["run", "hi", "--session", "chat", "--recording", "hi.jsonl"], more].concat());
+    let refused = run(&[]);
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    let expected = "error[host-transcript-unavailable]: the session `chat` has state of plugins and no transcript in ";
+    assert!(
+        err(&refused).starts_with(expected) && err(&refused).contains("`tidegate state clear chat`"),
+        "{}",
+        err(&refused)
+    );
+    assert_eq!(code(&run(&["--no-transcript"])), 0, "it has none");
+
     let shown = place.run(&["state", "show", "chat"]);
     assert!(out(&shown).contains("todo  \"milk\"  (kept with the session)"), "{}", out(&shown));
     assert!(out(&shown).starts_with("book  1 key, state_version 3\n"), "{}", out(&shown));
@@ -59,6 +73,7 @@ async fn stored_state_is_listed_shown_and_cleared() {
     let cleared = place.run(&["state", "clear", "chat"]);
     assert_eq!((code(&cleared), err(&cleared).as_str()), (0, "deleted the state of the session `chat`\n"));
     assert!(place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().is_empty());
+    assert_eq!(code(&run(&[])), 0, "nothing is left that it could be mixed up with");
 }
 
 #[test]

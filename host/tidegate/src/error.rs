@@ -109,6 +109,14 @@ pub enum HostError {
         /// The session that started the agent.
         parent: SessionId,
     },
+    /// A session has state of plugins, and its transcript is not here: another host has recorded it, it was removed, or there was none.
+    #[error("the session `{id}` has state of plugins and no transcript in {}: another host has recorded it, it was removed, or there was none", .folder.display())]
+    TranscriptElsewhere {
+        /// The session's id.
+        id: SessionId,
+        /// Where this host keeps transcripts.
+        folder: PathBuf,
+    },
     /// State is to be kept in Redis, and the environment variable with its URL is not set.
     #[error("the environment variable `{variable}`, which contains the URL of the state store, is not set")]
     NoStateUrl {
@@ -212,6 +220,10 @@ impl HostError {
             }
             Self::NotRecorded => "set `enabled = true` under `[transcript]` in tidegate.toml".to_owned(),
             Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
+            Self::TranscriptElsewhere { id, .. } => format!(
+                "set `folder` under `[transcript]` in tidegate.toml to the one that has it, choose another id, or remove the state with \
+                 `tidegate state clear {id}` to use it for a new conversation"
+            ),
             Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),
             Self::ChildThread { id, parent } => {
                 format!("continue `{parent}`, which started it, or a fork of `{id}` (`tidegate session fork {id}`)")
@@ -262,6 +274,7 @@ impl HostError {
             | Self::NoTranscriptFolder
             | Self::NotRecorded
             | Self::HistoryGiven { .. }
+            | Self::TranscriptElsewhere { .. }
             | Self::ChildThread { .. } => Some(DiagnosticCode::HostTranscriptUnavailable),
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::GuardChanged { .. } => Some(DiagnosticCode::PluginComponentChanged),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use config::{Layer, LayerKind, OPERATOR_FILE, Operator, is_there};
 use flow::SessionId;
 use store::{Expiry, MAX_PAUSE_DAYS, TranscriptError, TranscriptStore, TranscriptSummary};
-use turn::ports::SweptState;
+use turn::ports::{StateError, SweptState};
 
 use crate::host::blocking;
 use crate::{Host, HostError};
@@ -47,12 +47,12 @@ impl Keeping {
     }
 
     /// When a session was used last, and the setting by which it is too old.
-    fn due(&self, session: &TranscriptSummary, now_ms: u64) -> Option<(u64, (Setting, SessionId))> {
+    fn due(&self, session: &TranscriptSummary, now_ms: u64) -> Option<(u64, (Setting, Old))> {
         let (setting, keep) = self.for_session(session)?;
         let used_ms = session.latest_ms();
         let is_old = u128::from(now_ms.saturating_sub(used_ms)) > keep.as_millis();
         let is_due = is_old && session.owner.is_none() && (setting == Setting::Own || !has_own_file(session));
-        is_due.then(|| (used_ms, (setting, session.id.clone())))
+        is_due.then(|| (used_ms, (setting, Old { id: session.id.clone(), used_ms })))
     }
 
     fn days(&self, setting: Setting) -> u64 {
@@ -85,11 +85,26 @@ fn of_user(operator: &Operator) -> Option<Operator> {
     if users.len() == operator.layers.len() { Some(operator.clone()) } else { Operator::of_layers(&users).ok() }
 }
 
-/// Removes the transcripts that are too old, and returns what is to be reported. One that is open, or that a fork continues, stays.
+/// A session that is too old.
+struct Old {
+    id: SessionId,
+    /// When it was used last, by its transcript.
+    used_ms: u64,
+}
+
+/// Transcripts that were removed because of their age.
+#[derive(Default)]
+struct Expired {
+    sessions: Vec<Old>,
+    /// What is to be reported, a sentence each.
+    lines: Vec<String>,
+}
+
+/// Removes the transcripts that are too old. One that is open, or that a fork continues, stays.
 ///
 /// # Errors
 /// The folder cannot be read.
-fn expire(store: &TranscriptStore, keeping: &Keeping, now_ms: u64) -> Result<Vec<String>, TranscriptError> {
+fn expire(store: &TranscriptStore, keeping: &Keeping, now_ms: u64) -> Result<Expired, TranscriptError> {
     let all = store.list()?.sessions;
     let continued: BTreeSet<&str> =
         all.iter().filter_map(|one| Some(one.header.parent.as_ref()?.thread_id.as_str())).collect();
@@ -97,23 +112,28 @@ fn expire(store: &TranscriptStore, keeping: &Keeping, now_ms: u64) -> Result<Vec
     let due = removable.filter_map(|one| keeping.due(one, now_ms)).collect();
     let (due, left) = match Expiry::decide(all.iter().map(TranscriptSummary::latest_ms), due, now_ms) {
         Expiry::Remove { sessions, left } => (sessions, left),
-        Expiry::Distrust { due, pause_days } => return Ok(vec![distrusted(&sessions(due), pause_days)]),
+        Expiry::Distrust { due, pause_days } => {
+            return Ok(Expired { lines: vec![distrusted(&sessions(due), pause_days)], ..Expired::default() });
+        }
     };
-    let mut removed = Vec::new();
-    for (setting, id) in due {
-        match store.remove(&id) {
-            Ok(()) => removed.push(setting),
+    let (mut removed, mut expired) = (Vec::new(), Expired::default());
+    for (setting, old) in due {
+        match store.remove(&old.id) {
+            Ok(()) => {
+                removed.push(setting);
+                expired.sessions.push(old);
+            }
             Err(TranscriptError::Forked { .. }) => {}
-            Err(error) => tracing::warn!(session = id.as_str(), "cannot be removed, although it is old: {error}"),
+            Err(error) => tracing::warn!(session = old.id.as_str(), "cannot be removed, although it is old: {error}"),
         }
     }
     let count = |setting| removed.iter().filter(|one| **one == setting).count();
     let by_setting = [Setting::Own, Setting::Others].map(|setting| keeping.removed(setting, count(setting)));
-    let mut lines: Vec<String> = by_setting.into_iter().flatten().collect();
-    if let Some(last) = lines.last_mut().filter(|_| left > 0) {
+    expired.lines = by_setting.into_iter().flatten().collect();
+    if let Some(last) = expired.lines.last_mut().filter(|_| left > 0) {
         last.push_str(&format!("; {left} more are left to later runs"));
     }
-    Ok(lines)
+    Ok(expired)
 }
 
 fn distrusted(due: &str, pause_days: u64) -> String {
@@ -145,8 +165,8 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 impl Host {
-    /// Removes sessions that are too old: transcripts without a new record for as long as `keep_days` under `[transcript]` says, and the
-    /// state of plugins in sessions without a turn for as long as `session_ttl_h` under `[state]` says. Returns what is to be reported, a
+    /// Removes sessions that are too old: transcripts without a new record for as long as `keep_days` under `[transcript]` says, with the
+    /// state that plugins have not used since, and the state of plugins in sessions without a turn for as long as `session_ttl_h` under `[state]` says. Returns what is to be reported, a
     /// sentence each. Nothing does that on its own: a front end calls it, as `tidegate run` does after its turns.
     ///
     /// The host's settings apply to sessions of `workspaces`. Those of other folders are kept as the user's own file says, or the default,
@@ -162,14 +182,30 @@ impl Host {
         let (store, now_ms) = (self.transcripts.clone(), self.clock.now_ms());
         let expired = blocking(move || match store {
             Some(store) => expire(&store, &keeping, now_ms).map_err(HostError::from),
-            None => Ok(Vec::new()),
+            None => Ok(Expired::default()),
         });
         let expired = expired.await;
         // The state of a session does not say which workspace it is of: a shorter lifetime of one workspace is not for all.
         let is_of_all = users.is_some_and(|users| operator.state.session_ttl >= users.state.session_ttl);
         let state = if is_of_all { self.state_admin().remove_expired().await? } else { SweptState::default() };
-        let mut lines = expired?;
+        let Expired { sessions, mut lines } = expired?;
+        for old in sessions {
+            if let Err(error) = self.clear_with_transcript(&old).await {
+                let session = old.id.as_str();
+                tracing::warn!(session, "the state of plugins cannot be removed with the transcript: {error}");
+            }
+        }
         lines.extend(swept(state));
         Ok(lines)
+    }
+
+    /// Removes the state of a session whose transcript was removed. State that was in use since, without a transcript, stays.
+    async fn clear_with_transcript(&self, old: &Old) -> Result<(), StateError> {
+        let admin = self.state_admin();
+        let Some(shown) = admin.show(&old.id).await? else { return Ok(()) };
+        if shown.summary.active_ms <= old.used_ms.saturating_add(DAY.as_millis() as u64) {
+            admin.clear(&old.id, None).await?;
+        }
+        Ok(())
     }
 }

@@ -36,7 +36,10 @@ impl Session {
         let loaded = plugins.loaded();
         let (budget, price) = limits(&options, &loaded, model.name())?;
         let recorded = match transcripts {
-            Some(store) => Some(record(store, &id, &options, &loaded, &*model).await?),
+            Some(store) => {
+                refuse_foreign(&store, &options, &loaded).await?;
+                Some(record(store, &id, &options, &loaded, &*model).await?)
+            }
             None => None,
         };
         let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());
@@ -142,6 +145,21 @@ fn limits(options: &SessionOptions, loaded: &Loaded, model: &str) -> Result<(Bud
         return Err(HostError::UnknownPrice { model: model.to_owned() });
     }
     Ok((budget, price))
+}
+
+/// Refuses an id under which plugins have state and no conversation is recorded here: a new one would use what they keep for another.
+///
+/// # Errors
+/// It is such an id, somebody has the session open, or the state cannot be read.
+async fn refuse_foreign(store: &TranscriptStore, options: &SessionOptions, loaded: &Loaded) -> Result<(), HostError> {
+    let is_new = options.role.is_none() && options.history.is_empty();
+    let Some(id) = options.id.as_ref().filter(|id| is_new && !store.folder(id).exists()) else { return Ok(()) };
+    match loaded.shared.basis.stored.admin.show(id).await? {
+        // The lease says who has it.
+        Some(shown) if shown.summary.owner.is_some() => Ok(()),
+        Some(_) => Err(HostError::TranscriptElsewhere { id: id.clone(), folder: store.root().to_owned() }),
+        None => Ok(()),
+    }
 }
 
 async fn record(

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tidegate::{
-    DiskStore, Host, HostError, Message, Model, SessionId, SessionOptions, StateBatch, StateChange, StateEntry,
-    StateLifetime, StateStore, StoreOptions, SystemClock,
+    BoxFuture, Clock, DiskStore, Host, HostError, Message, Model, SessionId, SessionOptions, StateBatch, StateChange,
+    StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
 };
 
 use crate::support::{Answer, Scripted, builder, texts};
@@ -135,10 +135,52 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
     assert_eq!(
         states().await,
         ["chat", "other"],
-        "state has a lifetime of its own: it may be in use without a transcript"
+        "state that was in use since stays: it can be in use without a transcript"
     );
     assert!(host.remove_session(&SessionId::new("chat")).await.unwrap());
     assert_eq!(states().await, ["other"]);
+}
+
+/// The state of a session goes with its transcript: with an id that has state alone, no conversation can be recorded.
+#[tokio::test]
+async fn state_that_no_turn_has_used_since_is_removed_with_its_transcript() {
+    let folder = TempDir::new().unwrap();
+    let toml = format!(
+        "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n[state]\nbackend = \"disk\"\nfolder = {:?}\n",
+        folder.path().join("sessions").display().to_string(),
+        folder.path().join("state").display().to_string()
+    );
+    let model = Scripted::new([Answer::Text("Fine.")]);
+    let host = builder(&toml).clock(Arc::new(Earlier(2))).open().await.unwrap();
+    let session = host.session(options(&folder, &model).id(SessionId::new("old"))).await.unwrap();
+    session.prompt("hi").report().await;
+    session.close();
+    session.closed().await;
+    let store = DiskStore::new(folder.path().join("state"), StoreOptions::default(), Arc::new(Earlier(2))).unwrap();
+    let state = store.open(&SessionId::new("old")).await.unwrap();
+    let changes = vec![StateChange::Set(StateEntry::written("a", *b"1", StateLifetime::Session, 0))];
+    state.apply(&"notes".parse().unwrap(), StateBatch { changes, version: None });
+    state.close(Duration::from_secs(5)).await.unwrap();
+
+    let host = builder(&toml).open().await.unwrap();
+    assert_eq!(host.state_admin().sessions().await.unwrap().sessions.len(), 1);
+    assert_eq!(host.remove_expired_sessions(&[folder.path().to_owned()]).await.unwrap().len(), 1);
+    assert!(host.state_admin().sessions().await.unwrap().sessions.is_empty());
+    let again = Scripted::new([Answer::Text("Again.")]);
+    host.session(options(&folder, &again).id(SessionId::new("old"))).await.unwrap();
+}
+
+/// So many days ago.
+struct Earlier(u64);
+
+impl Clock for Earlier {
+    fn now_ms(&self) -> u64 {
+        SystemClock.now_ms() - self.0 * 86_400_000
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(time)
+    }
 }
 
 /// A long conversation is summarised by the model, as the operator has set it, and continues from the summary, also in another host.
