@@ -8,6 +8,7 @@ use tidegate::{Host, HostBuilder, Metrics, Operator, WorkspaceSettings};
 use crate::args::{Acp, Common};
 use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
+use crate::metrics::Measured;
 use crate::open;
 
 /// Plugins times sessions: an editor has several of these open at once.
@@ -22,11 +23,13 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     if args.workspace.as_deref().is_some_and(|folder| folder != Path::new(".")) {
         return Err(Failure::setup(NO_WORKSPACE));
     }
-    let (common, exported) = (common.clone(), exported.cloned());
+    let common = common.clone();
     let reader = open::reader(&common);
     check(&common, &args)?;
+    let measured = Measured::start(&args.metrics, exported).await?;
+    let counted = measured.metrics().cloned();
     let build = move |settings: &WorkspaceSettings| {
-        builder(&common, &args, settings, exported.as_ref()).map_err(Failure::into_line)
+        builder(&common, &args, settings, counted.as_ref()).map_err(Failure::into_line)
     };
     let server = Server::new(reader, build);
     let ending = Ending::watch();
@@ -34,8 +37,8 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let requested = async {
         ending.requested().await;
     };
-    server.stdio(requested).await.map_err(Failure::late)?;
-    Ok(Exit::Completed)
+    let served = server.stdio(requested).await.map_err(Failure::late);
+    measured.finish(served.map(|()| Exit::Completed))
 }
 
 /// Reports what is wrong for every session now, and not to the editor when it opens one.
@@ -66,7 +69,7 @@ fn builder(
     common: &Common,
     args: &Acp,
     settings: &WorkspaceSettings,
-    exported: Option<&Metrics>,
+    counted: Option<&Metrics>,
 ) -> Result<HostBuilder, Failure> {
     let builder = Host::builder(settings_of(common, args, settings.operator().clone())?)
         .max_instances(MAX_INSTANCES)
@@ -76,7 +79,7 @@ fn builder(
     let builder = builder.follow(move || {
         settings.again().and_then(|operator| settings_of(&common, &args, operator).map_err(Failure::into_line))
     });
-    Ok(match exported {
+    Ok(match counted {
         Some(metrics) => builder.metrics(metrics),
         None => builder,
     })

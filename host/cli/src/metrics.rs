@@ -1,4 +1,4 @@
-//! `run --metrics` and `--metrics-file`: where the metrics of the program can be read.
+//! `--metrics` and `--metrics-file` of `run`, `chat` and `acp`: where the metrics of the program can be read.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tidegate::{HostBuilder, Metrics, MetricsServer};
 use crate::exit::{Exit, Failure};
 use crate::{args, say};
 
-/// The metrics of a run, while somebody wants them.
+/// The metrics of the program, where somebody wants them.
 pub(crate) struct Measured {
     metrics: Option<Metrics>,
     file: Option<PathBuf>,
@@ -32,16 +32,21 @@ impl Measured {
         Ok(Self { metrics, file, _server })
     }
 
+    /// Where hosts count, if that is wanted.
+    pub(crate) fn metrics(&self) -> Option<&Metrics> {
+        self.metrics.as_ref()
+    }
+
     /// Counts what the host's sessions do, where that is wanted.
     pub(crate) fn count(&self, builder: HostBuilder) -> HostBuilder {
-        match &self.metrics {
+        match self.metrics() {
             Some(metrics) => builder.metrics(metrics),
             None => builder,
         }
     }
 
-    /// Writes the file, however the turns ended. A file that cannot be written is a failure of a run that was none; otherwise the
-    /// exit code says how the turns ended.
+    /// Writes the file, however the program ended. A file that cannot be written is a failure of an end that was none; otherwise the
+    /// exit code says how it ended.
     pub(crate) fn finish(self, ended: Result<Exit, Failure>) -> Result<Exit, Failure> {
         let (Some(metrics), Some(file)) = (&self.metrics, &self.file) else { return ended };
         let Err(error) = metrics.write_file(file) else { return ended };

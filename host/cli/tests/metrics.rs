@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
+use support::tmux::Terminal;
 use support::{AN_AI, Place, Say, Server, code, err, out, recording};
 use tidegate_servers::{ensure_prometheus, get, promtool_check};
 
@@ -125,6 +126,29 @@ fn the_file_is_written_however_the_turn_ended() {
         let file = std::fs::read_to_string(place.path("metrics.txt")).unwrap();
         assert!(file.contains(&format!("turn_total{{status=\"{status}\"}} 1\n")), "{file}");
     }
+}
+
+#[test]
+fn a_chat_and_an_editor_have_metrics_too() {
+    let place = place(&[]);
+    let terminal = Terminal::start(&place, &["chat", "--metrics-file", "chat.txt"], &[]);
+    terminal.shows("/help");
+    terminal.enter("Hello");
+    terminal.shows("failed:");
+    terminal.enter("/quit");
+    terminal.shows("exit code");
+    let chat = std::fs::read_to_string(place.path("chat.txt")).unwrap();
+    assert!(chat.contains("turn_total{status=\"failed\"} 1\n"), "{chat}");
+
+    let mut command = place.command(&["acp", "--metrics", "127.0.0.1:0", "--metrics-file", "acp.txt"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.find_map(|line| Some(line.strip_prefix("metrics: ")?.strip_suffix("/metrics")?.to_owned()));
+    assert_eq!(get(&address.unwrap(), "/metrics").unwrap().status, 200);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    let acp = std::fs::read_to_string(place.path("acp.txt")).unwrap();
+    assert!(acp.ends_with("# EOF\n"), "{acp}");
 }
 
 /// The turn makes a folder where the file is to be.

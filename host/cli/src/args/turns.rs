@@ -36,6 +36,8 @@ pub(crate) struct Chat {
     /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
     #[arg(long, value_name = "TOOL=MODE")]
     pub(crate) permission: Vec<String>,
+    #[command(flatten)]
+    pub(crate) metrics: Metrics,
 }
 
 /// The environment variables that `run --help` lists.
@@ -116,6 +118,8 @@ pub(crate) struct Acp {
     /// Do not record sessions: the editor cannot list, load or resume them
     #[arg(long)]
     pub(crate) no_transcript: bool,
+    #[command(flatten)]
+    pub(crate) metrics: Metrics,
 }
 
 /// The arguments that select the model.
@@ -145,7 +149,7 @@ pub(crate) struct Metrics {
     /// authentication: give a loopback address
     #[arg(long, value_name = "IP:PORT", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Write metrics in the OpenMetrics text format to this file when the last turn has ended, also if it failed
+    /// Write metrics in the OpenMetrics text format to this file when the program ends, also if a turn failed
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
 }

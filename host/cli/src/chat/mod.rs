@@ -24,6 +24,7 @@ use crate::args::{Chat, Common, ExplainArgs};
 use crate::ask::edit;
 use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
+use crate::metrics::Measured;
 use crate::screen::clean::flat;
 use crate::screen::keys::{Key, Keys};
 use crate::screen::live::{self, Live};
@@ -55,8 +56,7 @@ enum Next {
     Fork(Option<u32>),
 }
 
-/// Opens the chat.
-/// `exported`: the metrics that are exported.
+/// Opens the chat. `exported`: the metrics that are exported in addition to those of the arguments.
 pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     if !terminal::is_interactive() || !screen::is_live() {
         return Err(Failure::setup(NO_TERMINAL));
@@ -68,15 +68,13 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     let found = trust::decided(common).await?;
     let operator = settings(common, &args, found.operator().clone())?;
     let again = (common.clone(), args.clone());
-    let mut builder = Host::builder(operator)
+    let measured = Measured::start(&args.metrics, exported).await?;
+    let builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)
         .permissions(open::permissions(&args.permission)?)
         .remember_shown_prompts()
         .follow(move || found.again().and_then(|now| settings(&again.0, &again.1, now).map_err(Failure::into_line)));
-    if let Some(metrics) = exported {
-        builder = builder.metrics(metrics);
-    }
-    let host = builder.open().await?;
+    let host = measured.count(builder).open().await?;
     let chosen = run::continued(&host, args.go_on, args.resume.as_deref(), common)?;
     let mut options = options(common);
     if let Some(id) = chosen {
@@ -91,7 +89,10 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     // Before the last lines: they are not above anything any more.
     let Place { host, live, .. } = place;
     drop(live);
-    let (exit, id, waiting) = ended?;
+    let (exit, id, waiting) = match ended {
+        Ok(ended) => ended,
+        Err(failure) => return measured.finish(Err(failure)),
+    };
     if waiting > 0 {
         let what = say::count(waiting as u64, "message waits", "messages wait");
         let kept =
@@ -102,7 +103,7 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
         say::note(format_args!("continue with `tidegate chat --resume {}`", flat(id.as_str())));
     }
     run::remove_expired(&host, &common.workspace).await;
-    Ok(exit)
+    measured.finish(Ok(exit))
 }
 
 /// Cancels what runs in a session, because the program ends. A question stays open: the next process asks it.
