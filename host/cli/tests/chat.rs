@@ -58,6 +58,61 @@ fn an_answer_streams_and_the_session_continues() {
 }
 
 #[test]
+fn the_shell_stops_the_program_and_continues_it() {
+    // By the key, and by a signal that no program can follow.
+    for (signal, stopped, reads_lines) in [(None, "stopped 148", Some("+icanon")), (Some("STOP"), "stopped 147", None)]
+    {
+        let (place, model) = (Place::new(), Model::start());
+        place.write("tidegate.toml", &model.settings(""));
+        let stop = |terminal: &Terminal| match signal {
+            None => terminal.press("C-z"),
+            Some(name) => terminal.signal(name),
+        };
+        let terminal = Terminal::start_as_job(&place, &[]);
+        terminal.shows(IDLE);
+        terminal.enter("Hello");
+        let mut request = model.request();
+        request.say("Good ");
+        terminal.shows("\nGood");
+        terminal.types("begun");
+        terminal.shows("› begun");
+        stop(&terminal);
+        let text = terminal.shows("icanon");
+        assert!(text.contains(stopped) && reads_lines.is_none_or(|line| text.contains(line)), "{text}");
+        terminal.press("Enter");
+        terminal.screen_is("the rows", |screen| screen.contains("› begun") && screen.contains("· working"));
+        request.say("morning.").end();
+        terminal.shows("\nmorning.");
+        terminal.screen_is("the end of the turn", |screen| screen.contains(IDLE));
+        terminal.press("C-u");
+        terminal.enter("/quit");
+        ends(&terminal, 0);
+
+        let terminal = Terminal::start_as_job(&place, &["run", "Hello"]);
+        let mut request = model.request();
+        request.say("Good ");
+        terminal.shows("Good");
+        stop(&terminal);
+        terminal.shows(stopped);
+        terminal.press("Enter");
+        request.say("evening.").end();
+        terminal.shows("evening.");
+        ends(&terminal, 0);
+    }
+}
+
+#[test]
+fn answers_of_the_terminal_are_not_typed() {
+    let (_place, _model, terminal) = open("", &[], &[]);
+    terminal.types("one\u{1b}]11;rgb:1e1e/1e1e/1e1e\u{1b}\\");
+    terminal.types("\u{1b}[>0;276;0c\u{1b}[?2026;2$y two");
+    terminal.screen_is("the input", |screen| screen.lines().any(|line| line.trim_end() == "› one two"));
+    terminal.press("C-u");
+    terminal.enter("/quit");
+    ends(&terminal, 0);
+}
+
+#[test]
 fn questions_are_answered_by_keys() {
     let (place, model, terminal) = open("", &[], &["EDITOR=sh edit.sh", "VISUAL="]);
     // The first edit is not JSON, the second repairs what the first has left.

@@ -15,6 +15,7 @@ Keys:
   Esc        while a turn runs: interrupt it with the message, or cancel it
   Ctrl+C     cancel the turn, and take back the messages that wait
   Ctrl+D     end the chat
+  Ctrl+Z     stop the program until the shell's `fg`
   y n e a    answer a question about a tool: yes, no, edit, always
 
 `/help` lists the commands. $VISUAL or $EDITOR edits the arguments of a tool.";

@@ -38,6 +38,8 @@ pub(super) enum Act {
     Edit(QuestionId, String),
     /// Erase the screen.
     Redraw,
+    /// Stop the program until the shell continues it.
+    Stop,
     End(Exit),
 }
 
@@ -340,6 +342,7 @@ impl App {
             Some(Action::Cancel) => self.cancel(is_running, was_leaving),
             Some(Action::End) => self.end(is_running),
             Some(Action::Redraw) => Act::Redraw,
+            Some(Action::Stop) => Act::Stop,
         }
     }
 

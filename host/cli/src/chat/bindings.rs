@@ -11,6 +11,7 @@ pub(super) enum Action {
     Cancel,
     End,
     Redraw,
+    Stop,
 }
 
 /// A row of the table of keys.
@@ -38,7 +39,7 @@ pub(super) struct AnswerKey {
 }
 
 /// All keys, in the order of the page.
-pub(super) const BINDINGS: [Binding; 9] = [
+pub(super) const BINDINGS: [Binding; 10] = [
     Binding {
         keys: "`Enter`",
         idle: "sends the input",
@@ -93,6 +94,12 @@ pub(super) const BINDINGS: [Binding; 9] = [
         idle: "clears the screen",
         running: "the same",
         action: Some((Key::Ctrl('l'), Action::Redraw)),
+    },
+    Binding {
+        keys: "`Ctrl+Z`",
+        idle: "stops the program until the shell's `fg`",
+        running: "the same: the turn is stopped, too; time-outs of the provider and, for state in Redis, the lease of 30 seconds continue",
+        action: Some((Key::Ctrl('z'), Action::Stop)),
     },
 ];
 

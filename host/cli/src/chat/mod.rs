@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate::{Backlog, Event, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions, Subscription};
+use tokio::signal::unix::Signal;
 
 use self::app::{Act, App};
 use self::bindings::{ANSWERS, BINDINGS, plain};
@@ -83,8 +84,9 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
     ending.begin_work();
-    let mut place =
-        Place { common, host, keys: Keys::read(), live: Live::begin().map_err(|error| not_raw(&error))?, ending };
+    let continued = terminal::continued().map_err(Failure::setup)?;
+    let live = Live::begin().map_err(|error| not_raw(&error))?;
+    let mut place = Place { common, host, keys: Keys::read(), live, ending, continued };
     let ended = place.sessions(session).await;
     // Before the last lines: they are not above anything any more.
     let Place { host, live, .. } = place;
@@ -132,6 +134,8 @@ struct Place<'c> {
     keys: Keys,
     live: Live,
     ending: Ending,
+    /// The program goes on after it was stopped.
+    continued: Signal,
 }
 
 impl Place<'_> {
@@ -217,6 +221,11 @@ impl Place<'_> {
                     }
                 }
                 () = until(wakes) => {}
+                // Whoever had the terminal meanwhile has left it in another state.
+                _ = self.continued.recv() => {
+                    self.live.suspended(|| ())?;
+                    app.erased();
+                }
                 _reason = self.ending.requested() => {
                     stop(&app.session);
                     return Ok(Next::End(Exit::Cancelled));
@@ -244,6 +253,13 @@ impl Place<'_> {
             Act::Redraw => {
                 self.live.clear()?;
                 app.erased();
+            }
+            Act::Stop => {
+                // When the program is continued, the rows are drawn again because of the signal.
+                let stopped = self.keys.paused(|| self.live.suspended(terminal::stop));
+                if let Err(why) = stopped? {
+                    screen::note(format!("{} the program cannot be stopped: {why}", err(style::WARNING, "!")));
+                }
             }
             Act::End(exit) => return Ok(Some(Next::End(exit))),
             Act::Edit(question, arguments) => {

@@ -1,10 +1,16 @@
 //! The keys of a chat: read one by one on a thread of its own, which pauses while another program has the terminal.
 
+mod decode;
+
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
 use tokio::sync::mpsc;
+
+use self::decode::Decoder;
+use super::terminal;
 
 /// What the user has pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +44,11 @@ pub(crate) enum Key {
     Gone(String),
 }
 
-/// How often the thread looks whether it has to pause.
+/// How often the thread looks whether it has to pause, and whether the terminal has another size.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The most bytes that are read at once.
+const CHUNK: usize = 4096;
 
 /// The keys in order.
 #[derive(Debug)]
@@ -105,17 +114,13 @@ impl Keys {
         let failed = send.clone();
         // It waits for a key for ever, and the program does not wait for it at its end.
         let thread = std::thread::Builder::new().name("keys".into()).spawn(move || {
+            let mut reader = Reader { decoder: Decoder::default(), size: terminal::size() };
             while paused.passes() {
-                let next = match event::poll(LOOK) {
-                    Ok(false) => continue,
-                    Ok(true) => event::read(),
-                    Err(error) => Err(error),
+                let (keys, is_last) = match reader.read() {
+                    Ok(keys) => (keys, false),
+                    Err(error) => (vec![Key::Gone(error.to_string())], true),
                 };
-                let (key, is_last) = match next {
-                    Ok(event) => (key(event), false),
-                    Err(error) => (Some(Key::Gone(error.to_string())), true),
-                };
-                let is_closed = key.is_some_and(|key| send.send((key, Instant::now())).is_err());
+                let is_closed = keys.into_iter().any(|key| send.send((key, Instant::now())).is_err());
                 if is_last || is_closed {
                     return;
                 }
@@ -154,68 +159,74 @@ impl Drop for Keys {
     }
 }
 
-fn key(event: Event) -> Option<Key> {
-    match event {
-        Event::Key(KeyEvent { kind: KeyEventKind::Release, .. }) => None,
-        Event::Key(KeyEvent { code, modifiers, .. }) => pressed(code, modifiers),
-        Event::Paste(text) => Some(Key::Paste(text.replace("\r\n", "\n").replace('\r', "\n"))),
-        Event::Resize(..) => Some(Key::Resize),
-        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
+/// The text of a line that was typed or pasted, without what a terminal has reported meanwhile.
+pub(super) fn text(line: &[u8]) -> String {
+    let mut decoder = Decoder::default();
+    let keys = decoder.push(line);
+    let mut text = String::new();
+    for key in keys.into_iter().chain(decoder.end()) {
+        match key {
+            Key::Char(c) => text.push(c),
+            Key::Paste(pasted) => text.push_str(&pasted),
+            _ => {}
+        }
     }
+    text
 }
 
-fn pressed(code: KeyCode, with: KeyModifiers) -> Option<Key> {
-    let (ctrl, alt) = (with.contains(KeyModifiers::CONTROL), with.contains(KeyModifiers::ALT));
-    Some(match code {
-        KeyCode::Enter if alt => Key::AltEnter,
-        KeyCode::Enter if with.contains(KeyModifiers::SHIFT) || ctrl => Key::NewLine,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Char('j') if ctrl => Key::NewLine,
-        KeyCode::Char('h') if ctrl => Key::Backspace,
-        KeyCode::Char(letter) if ctrl => Key::Ctrl(letter.to_ascii_lowercase()),
-        KeyCode::Char('b') if alt => Key::WordLeft,
-        KeyCode::Char('f') if alt => Key::WordRight,
-        KeyCode::Char(_) if alt => return None,
-        KeyCode::Char(letter) => Key::Char(letter),
-        KeyCode::Tab => Key::Tab,
-        KeyCode::Esc => Key::Esc,
-        KeyCode::Backspace if alt || ctrl => Key::Ctrl('w'),
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Delete => Key::Delete,
-        KeyCode::Left if alt || ctrl => Key::WordLeft,
-        KeyCode::Right if alt || ctrl => Key::WordRight,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        _ => return None,
-    })
+/// The keys that are read from standard input, and changes of the terminal's size.
+struct Reader {
+    decoder: Decoder,
+    size: (usize, usize),
+}
+
+impl Reader {
+    /// The keys of the next moment.
+    ///
+    /// # Errors
+    /// The terminal is gone, or cannot be read.
+    fn read(&mut self) -> std::io::Result<Vec<Key>> {
+        let stdin = std::io::stdin();
+        let wait = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+        let mut keys: Vec<Key> = match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
+            Ok(0) => self.decoder.pause().into_iter().collect(),
+            Ok(_) => self.bytes(&stdin)?,
+            // A signal is no pause: the rest of a sequence can follow.
+            Err(Errno::INTR) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let size = terminal::size();
+        if std::mem::replace(&mut self.size, size) != size {
+            keys.push(Key::Resize);
+        }
+        Ok(keys)
+    }
+
+    fn bytes(&mut self, stdin: &std::io::Stdin) -> std::io::Result<Vec<Key>> {
+        let mut chunk = [0; CHUNK];
+        match read(stdin, &mut chunk) {
+            Ok(0) => Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the terminal is closed")),
+            Ok(count) => Ok(self.decoder.push(&chunk[..count])),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn keys_are_what_the_page_of_keys_says() {
-        let (none, ctrl, alt) = (KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT);
-        for (code, with, expected) in [
-            (KeyCode::Char('y'), none, Some(Key::Char('y'))),
-            (KeyCode::Char('Y'), KeyModifiers::SHIFT, Some(Key::Char('Y'))),
-            (KeyCode::Char('c'), ctrl, Some(Key::Ctrl('c'))),
-            (KeyCode::Char('j'), ctrl, Some(Key::NewLine)),
-            (KeyCode::Char('x'), alt, None),
-            (KeyCode::Enter, none, Some(Key::Enter)),
-            (KeyCode::Enter, alt, Some(Key::AltEnter)),
-            (KeyCode::Enter, KeyModifiers::SHIFT, Some(Key::NewLine)),
-            (KeyCode::Left, ctrl, Some(Key::WordLeft)),
-            (KeyCode::Backspace, alt, Some(Key::Ctrl('w'))),
-            (KeyCode::F(1), none, None),
+    fn a_report_of_the_terminal_is_no_part_of_a_line() {
+        for line in [
+            "y\n",
+            "\x1b[?62;22cy\n",
+            "\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\y\r\n",
+            "y\x1b[24;80R\n",
+            "\x1b[200~y\x1b[201~\n",
+            "\x1b[200~y",
         ] {
-            assert_eq!(pressed(code, with), expected, "{code:?} {with:?}");
+            assert_eq!(super::text(line.as_bytes()), "y", "{line:?}");
         }
-        assert_eq!(key(Event::Paste("a\r\nb\rc".into())), Some(Key::Paste("a\nb\nc".into())));
+        assert_eq!(super::text("  no, nö \n".as_bytes()), "  no, nö ");
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn forget_rows() {
 /// Gives the terminal back as it was, because the program ends at once. Who draws at this moment may be stuck, and is not waited for.
 pub(crate) fn give_back() {
     let Ok(mut region) = REGION.try_lock() else {
-        let _gone = crossterm::terminal::disable_raw_mode();
+        let _gone = terminal::leave_raw_mode();
         return;
     };
     let Some(mut region) = region.take() else { return };
@@ -74,7 +74,7 @@ pub(crate) fn give_back() {
     if writing.is_ok() {
         let _late = written.recv_timeout(STUCK);
     }
-    let _gone = crossterm::terminal::disable_raw_mode();
+    let _gone = terminal::leave_raw_mode();
 }
 
 /// How long a terminal is waited for that does not take what is written.
@@ -90,7 +90,7 @@ impl Live {
     /// # Errors
     /// The terminal cannot be switched to single keys.
     pub(crate) fn begin() -> io::Result<Self> {
-        crossterm::terminal::enable_raw_mode()?;
+        terminal::enter_raw_mode()?;
         *lock() = Some(Region::default());
         sink::raw(PASTE_ON.as_bytes())?;
         Ok(Self(()))
@@ -114,9 +114,9 @@ impl Live {
         let mut region = lock().take();
         let erased = region.as_mut().map_or_else(String::new, |region| region.end(terminal::size()));
         sink::raw(format!("{erased}{PASTE_OFF}").as_bytes())?;
-        crossterm::terminal::disable_raw_mode()?;
+        terminal::leave_raw_mode()?;
         let done = work();
-        crossterm::terminal::enable_raw_mode()?;
+        terminal::enter_raw_mode()?;
         *lock() = region.map(|region| Region { open: String::new(), ..region });
         // Keys answer a question only when it was drawn again.
         forget_rows();
@@ -140,7 +140,7 @@ impl Drop for Live {
             // Where the terminal is gone, there is nothing to give back.
             let _gone = sink::raw(format!("{}{PASTE_OFF}", region.end(terminal::size())).as_bytes());
         }
-        let _gone = crossterm::terminal::disable_raw_mode();
+        let _gone = terminal::leave_raw_mode();
     }
 }
 

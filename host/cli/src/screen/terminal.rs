@@ -1,11 +1,17 @@
-//! What a terminal is asked: its size, and to forget what was typed before a question.
+//! What a terminal is asked: its size, raw mode, and to forget what was typed before a question.
 
-use std::io::{IsTerminal, stderr, stdin};
+use std::io::{self, IsTerminal, stderr, stdin};
 use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
 
+use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{SignalKind, signal};
 use unicode_width::UnicodeWidthChar as _;
+
+use super::keys;
 
 /// The most columns of a tab.
 const TAB: usize = 8;
@@ -65,6 +71,48 @@ pub(crate) fn forget_input() {
     let _no_terminal = rustix::termios::tcflush(stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
+/// The mode of the terminal before raw mode.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Switches the terminal to raw mode: each byte is read as it comes, and the terminal echoes and signals none.
+///
+/// # Errors
+/// Standard input is no terminal, or it is gone.
+pub(crate) fn enter_raw_mode() -> io::Result<()> {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = tcgetattr(stdin())?;
+    let mut raw = before.get_or_insert(own).clone();
+    raw.make_raw();
+    Ok(tcsetattr(stdin(), OptionalActions::Now, &raw)?)
+}
+
+/// Restores the mode of the terminal, if it is in raw mode.
+///
+/// # Errors
+/// As [`enter_raw_mode`].
+pub(crate) fn leave_raw_mode() -> io::Result<()> {
+    match BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(before) => Ok(tcsetattr(stdin(), OptionalActions::Now, &before)?),
+        None => Ok(()),
+    }
+}
+
+/// Stops the program, with all that its shell started with it, as `Ctrl+Z` does outside of a chat. Returns when it is continued.
+///
+/// # Errors
+/// The system refuses it.
+pub(crate) fn stop() -> io::Result<()> {
+    Ok(kill_current_process_group(Signal::TSTP)?)
+}
+
+/// The moments at which the program goes on after it was stopped, by [`stop`] or by somebody else.
+///
+/// # Errors
+/// The signal cannot be followed.
+pub(crate) fn continued() -> io::Result<tokio::signal::unix::Signal> {
+    signal(SignalKind::from_raw(Signal::CONT.as_raw()))
+}
+
 /// Waits for a line, and reads it; `None` where the input has ended or cannot be read. Nothing is read where it is dropped before.
 ///
 /// What was typed before must be forgotten first: a line that is there already might not wake it.
@@ -78,5 +126,5 @@ pub(crate) async fn read_line() -> Option<String> {
     let _ready = input.readable().await.ok()?;
     let mut line = [0; MAX_ANSWER];
     let bytes = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut line)).ok().filter(|bytes| *bytes > 0)?;
-    Some(String::from_utf8_lossy(&line[..bytes]).trim().to_owned())
+    Some(keys::text(&line[..bytes]).trim().to_owned())
 }

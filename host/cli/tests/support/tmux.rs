@@ -22,6 +22,18 @@ impl Terminal {
     /// Runs the program in a workspace, at a terminal of 100 columns and 40 rows. `variables`: of its environment, `NAME=VALUE`. When
     /// it has ended, the terminal shows `exit code N`.
     pub(crate) fn start(place: &Place, arguments: &[&str], variables: &[&str]) -> Self {
+        Self::shell(place, arguments, variables, ("", ""))
+    }
+
+    /// The same from a shell that controls its jobs. When the program was stopped, the terminal shows `stopped N` and whether it reads
+    /// whole lines, `+icanon`, and goes on with the program after the next line.
+    pub(crate) fn start_as_job(place: &Place, arguments: &[&str]) -> Self {
+        let stopped = "echo stopped $?; stty -a | grep -o '[ -]icanon' | tr ' ' +; stty sane; read line; fg;";
+        Self::shell(place, arguments, &[], ("set -m;", stopped))
+    }
+
+    /// Runs the program between commands of a shell.
+    fn shell(place: &Place, arguments: &[&str], variables: &[&str], (before, after): (&str, &str)) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         // The server of a terminal before can still be on its way out at its own socket.
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -32,8 +44,8 @@ impl Terminal {
         let quoted: Vec<String> =
             variables.iter().chain(&[program, TRUSTED]).chain(arguments).map(|one| format!("'{one}'")).collect();
         let command = format!(
-            "cd '{}'; env -u NO_COLOR -u CLICOLOR_FORCE XDG_CACHE_HOME='{cache}' XDG_CONFIG_HOME='{user}' XDG_STATE_HOME='{state}' \
-             SHELL=/bin/sh {}; echo exit code $?; exec sleep 1000",
+            "{before} cd '{}'; env -u NO_COLOR -u CLICOLOR_FORCE XDG_CACHE_HOME='{cache}' XDG_CONFIG_HOME='{user}' XDG_STATE_HOME='{state}' \
+             SHELL=/bin/sh {}; {after} echo exit code $?; exec sleep 1000",
             folder("."),
             quoted.join(" ")
         );
