@@ -120,6 +120,8 @@ fn refusal(error: &CompileError) -> Refusal {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use flow::{ErrorClass, Limit, SuspendReason, ThreadMode};
+
     use super::super::layers::default_value;
     use super::{Cost, check};
 
@@ -138,5 +140,33 @@ mod tests {
             }
         }
         assert!(types.len() >= 49);
+    }
+
+    /// A word that the program knows and the catalogue does not would be a record that is not valid.
+    #[test]
+    fn the_words_of_the_default_are_those_of_the_program() {
+        let default = default_value().unwrap();
+        let words = |of: &str, key: &str| {
+            let words = &default["event_types"][of]["payload_schema"]["properties"][key]["enum"];
+            words
+                .as_array()
+                .unwrap_or_else(|| panic!("{of}.{key}"))
+                .iter()
+                .map(|word| word.as_str().unwrap().to_owned())
+        };
+        let all = |words: &[&'static str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let limits: Vec<&str> = Limit::ALL.iter().map(|limit| limit.code()).collect();
+        for (of, key, expected) in [
+            ("error_classified", "category", all(&ErrorClass::ALL.iter().map(|one| one.as_str()).collect::<Vec<_>>())),
+            ("thread_started", "thread_mode", all(&ThreadMode::ALL.iter().map(|one| one.as_str()).collect::<Vec<_>>())),
+            (
+                "thread_suspended",
+                "suspend_reason",
+                all(&SuspendReason::ALL.iter().map(|one| one.as_str()).collect::<Vec<_>>()),
+            ),
+            ("limit_escalation_requested", "limit_code", all(&limits)),
+        ] {
+            assert_eq!(words(of, key).collect::<Vec<_>>(), expected, "{of}.{key}");
+        }
     }
 }
