@@ -29,6 +29,8 @@ impl Turn<'_> {
         self.accept_attempt();
         if is_empty {
             self.report_empty();
+        } else if calls.is_empty() {
+            self.report_cut();
         }
         self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::None;
@@ -53,6 +55,19 @@ impl Turn<'_> {
             _ => "",
         };
         self.session.hub.emit(EventKind::Notice { message: format!("the answer of the model {what}{why}") });
+    }
+
+    /// The turn ends with an answer that the model did not end. Without a word, its last line would look like its end.
+    fn report_cut(&self) {
+        let why = match &self.attempt.answer.stop {
+            Some(StopReason::MaxTokens) => {
+                "was cut off at its limit of tokens: raise `max_tokens` under `[provider]`, or ask the model to continue"
+            }
+            Some(StopReason::ContextFull) => "was cut off: the context of the model is full",
+            Some(StopReason::Refusal) => "ended because the model has refused to continue",
+            _ => return,
+        };
+        self.session.hub.emit(EventKind::Notice { message: format!("the answer of the model {why}") });
     }
 
     /// An extension's own answer is processed like a model's, without the gate.
