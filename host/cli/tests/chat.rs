@@ -102,7 +102,20 @@ fn the_shell_stops_the_program_and_continues_it() {
 }
 
 #[test]
-fn answers_of_the_terminal_are_not_typed() {
+fn quit_ends_the_chat_while_a_turn_runs() {
+    let (place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Hello");
+    let mut request = model.request();
+    request.say("Good ");
+    terminal.shows("\nGood");
+    terminal.enter("/quit");
+    ends(&terminal, 0);
+    let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
+    terminal.shows("cancelled");
+}
+
+#[test]
+fn reports_of_the_terminal_are_not_typed() {
     let (_place, _model, terminal) = open("", &[], &[]);
     terminal.types("one\u{1b}]11;rgb:1e1e/1e1e/1e1e\u{1b}\\");
     terminal.types("\u{1b}[>0;276;0c\u{1b}[?2026;2$y two");

@@ -109,9 +109,9 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
 }
 
 /// Cancels what runs in a session, because the program ends. A question stays open: the next process asks it.
-fn stop(session: &Session) {
+fn stop(session: &Session, by: &str) {
     if session.pending_questions().is_empty() {
-        session.cancel_by("a signal");
+        session.cancel_by(by);
     }
 }
 
@@ -147,7 +147,7 @@ impl Place<'_> {
             let next = match self.chat(session.clone(), shown.replace(id.clone()) == Some(id.clone())).await {
                 // A signal says so as well, earlier or later.
                 Err(_) if terminal::is_gone() => {
-                    stop(&session);
+                    stop(&session, "a signal");
                     Ok(Next::End(Exit::Cancelled))
                 }
                 next => next,
@@ -227,7 +227,7 @@ impl Place<'_> {
                     app.erased();
                 }
                 _reason = self.ending.requested() => {
-                    stop(&app.session);
+                    stop(&app.session, "a signal");
                     return Ok(Next::End(Exit::Cancelled));
                 }
             }
@@ -347,7 +347,7 @@ impl Place<'_> {
                 screen::note(format!("the session is in {}", flat(&file.display().to_string())));
             }
             Slash::Quit => {
-                idle(app)?;
+                stop(&app.session, "the user");
                 return Ok(Some(Next::End(Exit::Completed)));
             }
         }
