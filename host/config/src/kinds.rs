@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use flow::{Diagnostic, DiagnosticCode, Severity};
 
-/// Errors of one kind that are shown each by itself.
-const MOST_ERRORS: usize = 3;
+/// So many findings of one kind are shown each by itself. Of more errors the first ones are, of more warnings none.
+const MOST: usize = 3;
 
-/// The findings, of which several warnings about rules of one kind are one, and so are further errors about them.
+/// The findings, of which more than three warnings about rules of one kind are one, and so are further errors about them.
 pub fn by_kind(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
     for kind in findings.iter().filter_map(kind) {
@@ -20,10 +20,10 @@ pub fn by_kind(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
             shown.push(one);
             continue;
         };
-        let most = if one.is_error() { MOST_ERRORS } else { 0 };
+        let most = if one.is_error() { MOST } else { 0 };
         let (count, before) = (counts.get(&kind).copied().unwrap_or_default(), met.entry(kind).or_default());
         *before += 1;
-        if count <= most.max(1) || *before <= most {
+        if count <= MOST || *before <= most {
             shown.push(one);
         } else if *before == most + 1 {
             shown.push(all_of(&one, count, most));
