@@ -33,6 +33,7 @@ pub(crate) fn can_match(nfa: &Nfa) -> bool {
         match nfa.states[state as usize] {
             NfaState::Match => return true,
             NfaState::Union(one, other) => stack.extend([(other, context, next), (one, context, next)]),
+            NfaState::Cut(to) => stack.push((to, context, next)),
             NfaState::Look(look, to) if holds(look, context, NEXT[next]) => stack.push((to, context, next)),
             NfaState::Look(..) => {}
             NfaState::ByteRange { .. } | NfaState::Sparse { .. } => {
@@ -133,11 +134,12 @@ impl<'a> Together<'a> {
 
     /// One byte of each class that the conditions and their assertions distinguish.
     fn bytes(&self) -> Vec<u8> {
-        let mut ends = [false; 256];
-        self.conditions.iter().for_each(|(nfa, _)| nfa.mark_class_ends(&mut ends));
-        (0..255_u8).filter(|byte| kind(*byte) != kind(byte + 1)).for_each(|byte| ends[usize::from(byte)] = true);
-        ends[255] = true;
-        (0..=255_u8).filter(|byte| ends[usize::from(*byte)]).collect()
+        let is_end = |byte: u8| {
+            byte == u8::MAX
+                || kind(byte) != kind(byte + 1)
+                || self.conditions.iter().any(|(nfa, _)| nfa.ends.is_end(byte))
+        };
+        (0..=u8::MAX).filter(|byte| is_end(*byte)).collect()
     }
 
     fn all_done(&self) -> u32 {
@@ -196,6 +198,7 @@ impl<'a> Together<'a> {
             match (nfa.states[state as usize], role) {
                 (NfaState::ByteRange { .. } | NfaState::Sparse { .. }, _) => active.push((at, state)),
                 (NfaState::Union(one, other), _) => stack.extend([(at, other), (at, one)]),
+                (NfaState::Cut(to), _) => stack.push((at, to)),
                 (NfaState::Look(look, to), _) if allows(look) => stack.push((at, to)),
                 (NfaState::Look(..), _) => {}
                 (NfaState::Match, Role::Wanted(group)) => done |= 1 << group,

@@ -1,64 +1,43 @@
-//! A lazy DFA over many patterns, shared by all streams: the NFAs, the byte classes, and when the cache is cleared.
+//! Many patterns as a few lazy DFAs: the NFA states of all, and which part runs which of them.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-
-use regex_syntax::hir::Look;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::budget::CacheBudget;
-use super::cache::StateCache;
-use super::classes::ByteClasses;
-use super::determinize::{Scratch, StartTransition};
-use super::look::Context;
+use super::determinize::Scratch;
+use super::part::Part;
 use super::pattern::Pattern;
 
-/// A cache that is cleared after fewer bytes of text per state was not worth filling.
-const MIN_BYTES_PER_STATE: u64 = 16;
-
-/// After this number of consecutive early clears the automaton stops caching for a while.
-const MAX_EARLY_CLEARS: u64 = 4;
-
-/// The number of bytes that are then matched without the cache before caching is tried again.
-const PAUSE_BYTES: u64 = 1 << 20;
-
-/// Many patterns as one lazy DFA.
+/// Many patterns, to be run together.
 #[derive(Debug)]
 pub struct Automaton {
+    /// The patterns by number, and behind them their leads.
     patterns: Vec<Arc<Pattern>>,
+    /// The number of patterns without the leads.
+    count: usize,
     /// By pattern: the number of its first NFA state.
     base: Vec<u32>,
     /// By NFA state: its pattern.
     owner: Vec<u32>,
-    classes: Arc<ByteClasses>,
-    pub(crate) contexts: Contexts,
-    /// The transitions of the start states alone, by context and byte class (the last class is the end of the stream).
-    /// Start states are always live and therefore part of no DFA state.
-    start_transitions: Vec<OnceLock<StartTransition>>,
-    caches: Mutex<Caches>,
+    /// Whether patterns are divided into leads, heads and tails, as far as that is of use.
+    is_divided: bool,
+    /// By pattern: the number of its lead.
+    leads: Vec<Option<u32>>,
+    /// By pattern: its tail.
+    tail_of: Vec<Option<u32>>,
+    /// The parts that every stream runs all the time.
+    always: Vec<Part>,
+    tails: Vec<Tail>,
     budget: Arc<CacheBudget>,
     scratch: Mutex<Vec<Scratch>>,
-    counts: Counts,
 }
 
+/// The tails of the patterns that have the same head: they are entered together.
 #[derive(Debug)]
-struct Caches {
-    current: Arc<StateCache>,
-    /// The previous cache, as long as streams use it.
-    last: Weak<StateCache>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    clears: AtomicU64,
-    early_clears: AtomicU64,
-    freezes: AtomicU64,
-    /// The value of `uncached` at which caching is tried again.
-    thaw_at: AtomicU64,
-    uncached: AtomicU64,
-    steps: AtomicU64,
-    step_states: AtomicU64,
-    /// Bytes fed since the last cache clear, as far as streams have reported them.
-    fed: AtomicU64,
+struct Tail {
+    patterns: Vec<u32>,
+    part: OnceLock<Part>,
 }
 
 /// Memory and work of an automaton.
@@ -78,10 +57,10 @@ pub struct EngineStats {
     pub budget: usize,
     /// Bytes of the budget in use.
     pub budget_used: usize,
-    /// How often the cache was cleared because the budget was exhausted.
+    /// How often a cache was cleared because the budget was exhausted.
     pub clears: u64,
-    /// No states are cached for now, because the cache was cleared too often after too few bytes; matching without it
-    /// costs many times more per byte.
+    /// No states of some part are cached for now, because its cache was cleared too often after too few bytes; matching
+    /// without it costs many times more per byte.
     pub frozen: bool,
     /// How often caching was suspended.
     pub freezes: u64,
@@ -91,15 +70,6 @@ pub struct EngineStats {
     pub steps: u64,
     /// The sum of the live NFA states before and after these transitions: the work they took.
     pub step_states: u64,
-}
-
-/// The contexts that the patterns can distinguish; the others are treated as `Other`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Contexts {
-    start: bool,
-    line: bool,
-    crlf: bool,
-    word: bool,
 }
 
 impl Automaton {
@@ -116,116 +86,157 @@ impl Automaton {
 
     /// As [`new`](Self::new), with a cache budget that is shared with other automata.
     pub fn with_budget(patterns: Vec<Arc<Pattern>>, budget: &Arc<CacheBudget>) -> Arc<Self> {
+        Self::build(patterns, budget, true)
+    }
+
+    /// As [`new`](Self::new), but as one DFA, whose states multiply with the counts in the patterns. Matches and what is held
+    /// back are the same, so that tests can compare both.
+    pub fn undivided(patterns: Vec<Arc<Pattern>>) -> Arc<Self> {
+        Self::build(patterns, &CacheBudget::shared(), false)
+    }
+
+    fn build(mut patterns: Vec<Arc<Pattern>>, budget: &Arc<CacheBudget>, is_divided: bool) -> Arc<Self> {
+        let count = patterns.len();
+        let leads = if is_divided { add_leads(&mut patterns) } else { vec![None; count] };
         let (mut owner, mut base) = (Vec::new(), Vec::with_capacity(patterns.len()));
         for (number, pattern) in patterns.iter().enumerate() {
             base.push(owner.len() as u32);
             owner.resize(owner.len() + pattern.nfa().states.len(), number as u32);
         }
-        let contexts = Contexts::of(&patterns);
-        let classes = Arc::new(ByteClasses::of(&patterns, contexts.word));
-        let start_transitions = (0..Context::ALL.len() * (classes.count + 1)).map(|_| OnceLock::new()).collect();
-        let current = Arc::new(StateCache::new(&classes, budget));
-        budget.register();
+        let searched = (0..patterns.len() as u32).filter(|number| !patterns[*number as usize].matches_empty());
+        let (counting, others): (Vec<u32>, Vec<u32>) =
+            searched.partition(|number| is_divided && patterns[*number as usize].nfa().counts);
+        let mut always = Vec::new();
+        for starts in [others, counting] {
+            // There is always one, also without a pattern.
+            if !starts.is_empty() || always.is_empty() && patterns.iter().all(|pattern| pattern.matches_empty()) {
+                always.push(Part::searching(&patterns, starts, is_divided, budget));
+            }
+        }
+        let (tails, tail_of) = tails(&patterns);
         Arc::new(Self {
             patterns,
+            count,
             base,
             owner,
-            classes,
-            contexts,
-            start_transitions,
-            caches: Mutex::new(Caches { current, last: Weak::new() }),
+            is_divided,
+            leads,
+            tail_of,
+            always,
+            tails,
             budget: Arc::clone(budget),
             scratch: Mutex::default(),
-            counts: Counts::default(),
         })
     }
 
     /// The patterns by number.
     pub fn patterns(&self) -> &[Arc<Pattern>] {
-        &self.patterns
+        &self.patterns[..self.count]
     }
 
     /// Returns the current statistics.
     pub fn stats(&self) -> EngineStats {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let cache = self.current();
-        let states = cache.states();
-        EngineStats {
-            patterns: self.patterns.len(),
+        let mut stats = EngineStats {
+            patterns: self.count,
             nfa_states: self.owner.len(),
             nfa_bytes: self.patterns.iter().map(|pattern| pattern.nfa().bytes()).sum(),
-            states: states.count(),
-            bytes: states.bytes(),
             budget: self.budget.max_bytes(),
             budget_used: self.budget.used(),
-            clears: count(&self.counts.clears),
-            frozen: self.frozen(),
-            freezes: count(&self.counts.freezes),
-            uncached_bytes: count(&self.counts.uncached),
-            steps: count(&self.counts.steps),
-            step_states: count(&self.counts.step_states),
+            ..EngineStats::default()
+        };
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        for part in self.parts() {
+            let (cache, counts) = (part.current(), part.counts());
+            let states = cache.states();
+            stats.states += states.count();
+            stats.bytes += states.bytes();
+            stats.clears += count(&counts.clears);
+            stats.frozen |= part.frozen();
+            stats.freezes += count(&counts.freezes);
+            stats.uncached_bytes += count(&counts.uncached);
+            stats.steps += count(&counts.steps);
+            stats.step_states += count(&counts.step_states);
         }
+        stats
     }
 
-    pub(crate) fn current(&self) -> Arc<StateCache> {
-        Arc::clone(&self.caches.lock().unwrap_or_else(PoisonError::into_inner).current)
-    }
-
-    /// Clears the cache by starting a new one in place of `full`, unless another stream has done so, streams still use
-    /// the cache before it, or caching is suspended. Returns the cache to use from now on.
-    pub(crate) fn renew(&self, full: &Arc<StateCache>) -> Arc<StateCache> {
-        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&caches.current, full) && caches.last.strong_count() == 0 && !self.frozen() {
-            self.note_clear(full.states().count() as u64);
-            let new = Arc::new(StateCache::new(&self.classes, &self.budget));
-            caches.last = Arc::downgrade(&std::mem::replace(&mut caches.current, new));
+    /// By pattern: how often NFA states of it are in DFA states that were computed, which is its part of memory and work.
+    pub fn live_states(&self) -> Vec<u64> {
+        let mut out = vec![0; self.patterns.len()];
+        for part in self.parts() {
+            part.current().states().for_each_live(|state| out[self.owner(state) as usize] += 1);
         }
-        Arc::clone(&caches.current)
-    }
-
-    fn note_clear(&self, states: u64) {
-        let Counts { clears, early_clears, freezes, thaw_at, uncached, fed, .. } = &self.counts;
-        clears.fetch_add(1, Ordering::Relaxed);
-        if fed.swap(0, Ordering::Relaxed) >= states * MIN_BYTES_PER_STATE {
-            early_clears.store(0, Ordering::Relaxed);
-        } else if early_clears.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_EARLY_CLEARS {
-            freezes.fetch_add(1, Ordering::Relaxed);
-            thaw_at.store(uncached.load(Ordering::Relaxed) + PAUSE_BYTES, Ordering::Relaxed);
+        // A lead works for all of its patterns.
+        for lead in self.count as u32..self.patterns.len() as u32 {
+            let led = self.led_by(lead);
+            led.iter().for_each(|pattern| out[*pattern as usize] += out[lead as usize] / led.len() as u64);
         }
+        out.truncate(self.count);
+        out
     }
 
-    fn frozen(&self) -> bool {
-        self.counts.uncached.load(Ordering::Relaxed) < self.counts.thaw_at.load(Ordering::Relaxed)
+    /// The parts that have run.
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.always.iter().chain(self.tails.iter().filter_map(|tail| tail.part.get()))
     }
 
-    /// Counts a computed transition.
-    pub(crate) fn count_step(&self, states: usize) {
-        self.counts.steps.fetch_add(1, Ordering::Relaxed);
-        self.counts.step_states.fetch_add(states as u64, Ordering::Relaxed);
+    /// The number of parts that every stream runs all the time; the numbers of the tails follow.
+    pub(crate) fn always(&self) -> u32 {
+        self.always.len() as u32
     }
 
-    /// Counts a byte that was matched without the cache.
-    pub(crate) fn count_uncached(&self) {
-        self.counts.uncached.fetch_add(1, Ordering::Relaxed);
+    /// A part by number. A tail is made when it is first entered.
+    pub(crate) fn part(&self, number: u32) -> &Part {
+        if let Some(part) = self.always.get(number as usize) {
+            return part;
+        }
+        let Tail { patterns, part } = &self.tails[number as usize - self.always.len()];
+        let patterns = patterns.iter().map(|number| &*self.patterns[*number as usize]);
+        part.get_or_init(|| Part::tail(patterns, &self.budget))
     }
 
-    /// Counts the bytes that a stream has passed since it last reported.
-    pub(crate) fn count_fed(&self, bytes: u64) {
-        self.counts.fed.fetch_add(bytes, Ordering::Relaxed);
+    /// The number of the part that runs the tail of a pattern.
+    pub(crate) fn tail_of(&self, pattern: u32) -> Option<u32> {
+        self.tail_of[pattern as usize].map(|tail| tail + self.always())
     }
 
-    /// The transition of the start states alone.
-    pub(crate) fn after_start(&self, context: Context, next: Option<u8>) -> &StartTransition {
-        let class = next.map_or(self.classes.count, |byte| usize::from(self.classes.of[usize::from(byte)]));
-        let slot = &self.start_transitions[context as usize * (self.classes.count + 1) + class];
-        slot.get_or_init(|| StartTransition::find(self, context, next))
+    /// The lead of a pattern.
+    pub(crate) fn lead_of(&self, pattern: u32) -> Option<u32> {
+        self.leads[pattern as usize]
     }
 
-    /// The start states of the patterns that can match from a position before `next`.
-    pub(crate) fn starts(&self, next: Option<u8>) -> impl Iterator<Item = u32> {
-        let live =
-            move |(pattern, _): &(&Arc<Pattern>, &u32)| !pattern.matches_empty() && pattern.first_bytes().allows(next);
-        self.patterns.iter().zip(&self.base).filter(live).map(|(pattern, base)| base + pattern.nfa().start)
+    /// The patterns whose lead this is; a pattern that is no lead is its own only one.
+    pub(crate) fn led_by(&self, number: u32) -> Vec<u32> {
+        if (number as usize) < self.count {
+            return vec![number];
+        }
+        (0..self.count as u32).filter(|pattern| self.lead_of(*pattern) == Some(number)).collect()
+    }
+
+    /// By pattern number, leads included: whether one is held back. A lead is where one of its patterns is.
+    pub(crate) fn held_with_leads(&self, mut holds: Vec<bool>) -> Vec<bool> {
+        holds.resize(self.patterns.len(), false);
+        for pattern in (0..self.count).filter(|pattern| holds[*pattern]).collect::<Vec<_>>() {
+            if let Some(lead) = self.leads[pattern] {
+                holds[lead as usize] = true;
+            }
+        }
+        holds
+    }
+
+    /// The start states of those of `patterns` that can match from a position before `next`.
+    pub(crate) fn starts(&self, patterns: &[u32], next: Option<u8>) -> impl Iterator<Item = u32> {
+        let of_all = patterns.iter().map(|number| (&self.patterns[*number as usize], self.base[*number as usize]));
+        let can_start =
+            move |pattern: &Pattern| pattern.first_bytes().allows(next) || !self.is_divided && pattern.lead().is_some();
+        let live = of_all.filter(move |(pattern, _)| can_start(pattern));
+        live.map(|(pattern, base)| {
+            base + if self.is_divided { pattern.nfa().search_start } else { pattern.nfa().start }
+        })
+    }
+
+    pub(crate) fn is_divided(&self) -> bool {
+        self.is_divided
     }
 
     pub(crate) fn state_count(&self) -> usize {
@@ -252,14 +263,6 @@ impl Automaton {
         depths.max().unwrap_or(0)
     }
 
-    /// The patterns of the NFA states in `set`, each once.
-    pub(crate) fn owners(&self, set: &[u32]) -> Vec<u32> {
-        let mut owners: Vec<u32> = set.iter().map(|state| self.owner(*state)).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        owners
-    }
-
     /// Working memory; [`Self::put_back`] returns it for reuse.
     pub(crate) fn scratch(&self) -> Scratch {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
@@ -270,37 +273,37 @@ impl Automaton {
     }
 }
 
-impl Drop for Automaton {
-    fn drop(&mut self) {
-        self.budget.unregister();
+/// Adds the leads of the patterns behind them, each once; returns the number of each pattern's.
+fn add_leads(patterns: &mut Vec<Arc<Pattern>>) -> Vec<Option<u32>> {
+    let (count, mut known) = (patterns.len(), Vec::new());
+    let mut leads = Vec::with_capacity(count);
+    for pattern in &*patterns {
+        leads.push(pattern.lead().map(|lead| {
+            let at = known.iter().position(|one| *one == lead).unwrap_or_else(|| {
+                known.push(lead);
+                known.len() - 1
+            });
+            (count + at) as u32
+        }));
     }
+    let new: Vec<_> = known.into_iter().map(|lead| Arc::new(Pattern::of_lead(lead))).collect();
+    leads.resize(count + new.len(), None);
+    patterns.extend(new);
+    leads
 }
 
-impl Contexts {
-    fn of(patterns: &[Arc<Pattern>]) -> Self {
-        let mut out = Self::default();
-        for look in patterns.iter().flat_map(|pattern| pattern.nfa().looks()) {
-            match look {
-                Look::Start => out.start = true,
-                Look::StartLF => (out.start, out.line) = (true, true),
-                Look::StartCRLF => (out.start, out.line, out.crlf) = (true, true, true),
-                Look::EndCRLF => out.crlf = true,
-                Look::End | Look::EndLF => {}
-                _ => out.word = true,
-            }
+/// The tails of the patterns, and the tail of each.
+fn tails(patterns: &[Arc<Pattern>]) -> (Vec<Tail>, Vec<Option<u32>>) {
+    let (mut known, mut tails) = (HashMap::new(), Vec::<Tail>::new());
+    let of_each = patterns.iter().zip(0..).map(|(pattern, number)| {
+        let head = Some(pattern.nfa().head.as_str()).filter(|head| !head.is_empty())?;
+        let at = *known.entry(head).or_insert(tails.len() as u32);
+        if at as usize == tails.len() {
+            tails.push(Tail { patterns: Vec::new(), part: OnceLock::new() });
         }
-        out
-    }
-
-    /// The context as far as the patterns can distinguish it.
-    pub(crate) fn reduce(self, context: Context) -> Context {
-        let kept = match context {
-            Context::Start => self.start,
-            Context::Lf => self.line,
-            Context::Cr => self.crlf,
-            Context::Word => self.word,
-            Context::Other => true,
-        };
-        if kept { context } else { Context::Other }
-    }
+        tails[at as usize].patterns.push(number);
+        Some(at)
+    });
+    let of_each = of_each.collect();
+    (tails, of_each)
 }

@@ -15,9 +15,9 @@ use super::look::Context;
 /// A transition that has not been computed yet. Zeroed memory as the system provides it contains only such transitions.
 pub(crate) const UNKNOWN: u32 = 0;
 
-/// Set in a transition whose target is not a match state, so that the fast loop need not stop there. Offsets of states
-/// are multiples of [`CACHE_LINE`], and none is 0.
-pub(crate) const NO_MATCH: u32 = 1;
+/// Set in a transition whose target is quiet, so that the fast loop need not stop there: it is no match state, enters no
+/// tail, and is not the end of a tail. Offsets of states are multiples of [`CACHE_LINE`], and none is 0.
+pub(crate) const QUIET: u32 = 1;
 
 /// Transitions in one line of the processor's cache.
 const CACHE_LINE: usize = 16;
@@ -25,14 +25,18 @@ const CACHE_LINE: usize = 16;
 /// Capacity of a new transition table. The system provides the memory page by page, when it is first written to.
 const INITIAL_TRANSITIONS: usize = (1 << 20) / 4;
 
+/// The number of states that fit into a new table of a tail.
+const INITIAL_TAIL_STATES: usize = 64;
+
 /// Bytes that a state costs in addition to its transitions and its NFA states: entries in lists, headers, depth limits.
 const STATE_OVERHEAD: usize = 128;
 
 /// The number of depth-limit tables that a cache keeps for later streams.
 const MAX_LIMIT_TABLES: usize = 8;
 
-/// A DFA state: the context, the patterns that matched before and after the last byte, and the set of live NFA states
-/// (subset construction). One slice: context, number of each kind of matches, the matches, the NFA states (sorted).
+/// A DFA state: the context, the patterns that matched before and after the last byte, the tails that it enters, and the set
+/// of live NFA states (subset construction). One slice: context, numbers of matches of each kind and of entries, the matches,
+/// the entries, the NFA states (sorted).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State(Arc<[u32]>);
 
@@ -44,6 +48,8 @@ pub(crate) struct StateParts<'a> {
     pub(crate) before: &'a [u32],
     /// Patterns whose match ends with the last byte.
     pub(crate) after: &'a [u32],
+    /// The first NFA states of the tails whose heads end with the last byte.
+    pub(crate) entries: &'a [u32],
     /// The live NFA states, without the start states, which are always live.
     pub(crate) set: &'a [u32],
 }
@@ -51,23 +57,33 @@ pub(crate) struct StateParts<'a> {
 impl<'a> StateParts<'a> {
     /// Splits the encoded state.
     pub(crate) fn of(key: &'a [u32]) -> Self {
-        let (head, rest) = key.split_at(3);
+        let (head, rest) = key.split_at(4);
         let (before, rest) = rest.split_at(head[1] as usize);
-        let (after, set) = rest.split_at(head[2] as usize);
-        Self { context: Context::ALL[head[0] as usize], before, after, set }
+        let (after, rest) = rest.split_at(head[2] as usize);
+        let (entries, set) = rest.split_at(head[3] as usize);
+        Self { context: Context::ALL[head[0] as usize], before, after, entries, set }
     }
 
     /// Encodes the state.
     pub(crate) fn write(self, key: &mut Vec<u32>) {
         key.clear();
-        key.extend([self.context as u32, self.before.len() as u32, self.after.len() as u32]);
+        let lengths = [self.before, self.after, self.entries].map(|list| list.len() as u32);
+        key.push(self.context as u32);
+        key.extend(lengths);
         key.extend_from_slice(self.before);
         key.extend_from_slice(self.after);
+        key.extend_from_slice(self.entries);
         key.extend_from_slice(self.set);
     }
 
+    /// Whether it is a match state.
     pub(crate) fn is_match(&self) -> bool {
         !(self.before.is_empty() && self.after.is_empty())
+    }
+
+    /// Whether nothing has to be done about it: see [`QUIET`].
+    pub(crate) fn is_quiet(&self, is_tail: bool) -> bool {
+        !(self.is_match() || !self.entries.is_empty() || is_tail && self.set.is_empty())
     }
 }
 
@@ -174,9 +190,9 @@ const MAX_TRANSITIONS: usize = 1 << 26;
 impl TransitionTable {
     fn new(classes: &ByteClasses, transitions: usize) -> Self {
         let transitions = AtomicArray::new(transitions + CACHE_LINE);
-        // Identifiers of states have `NO_MATCH` set, which counts for the distance; the rest is the distance to the
+        // Identifiers of states have `QUIET` set, which counts for the distance; the rest is the distance to the
         // next line.
-        let to_line = transitions.0.as_ptr().addr().wrapping_neg() / size_of::<u32>() + CACHE_LINE - NO_MATCH as usize;
+        let to_line = transitions.0.as_ptr().addr().wrapping_neg() / size_of::<u32>() + CACHE_LINE - QUIET as usize;
         let stride = stride(classes);
         let columns = classes.of.map(|class| u16::from(class) + (to_line % CACHE_LINE) as u16);
         Self { columns, inverse: (1 << NUMBER_SHIFT) / stride as u64 + 1, stride, transitions }
@@ -188,7 +204,7 @@ impl TransitionTable {
         Transitions { columns: &self.columns, transitions: &self.transitions.0 }
     }
 
-    /// The transition of a state for a byte. States are identified by their offset with [`NO_MATCH`] set.
+    /// The transition of a state for a byte. States are identified by their offset with [`QUIET`] set.
     pub(crate) fn next(&self, state: u32, byte: u8) -> u32 {
         self.transitions().next(state as usize, byte).unwrap_or(UNKNOWN)
     }
@@ -270,7 +286,7 @@ impl HeldPatterns {
 pub(crate) struct DepthLimits {
     pub(crate) held: Arc<HeldPatterns>,
     /// Indexed by the first line of the state, which takes no multiplication: one more than the depth of the deepest
-    /// live NFA state; 0 if unknown, and for match states.
+    /// live NFA state; 0 if unknown, and for states that are not quiet.
     pub(crate) limits: AtomicArray,
 }
 
@@ -282,6 +298,7 @@ pub(crate) struct StateCache(Mutex<States>);
 #[derive(Debug)]
 pub(crate) struct States {
     classes: Arc<ByteClasses>,
+    is_tail: bool,
     pub(crate) table: Arc<TransitionTable>,
     index: HashMap<State, u32, BuildHasherDefault<StateHasher>>,
     /// The states by index, from the second on: index 0 is unused.
@@ -292,10 +309,12 @@ pub(crate) struct States {
 }
 
 impl StateCache {
-    pub(crate) fn new(classes: &Arc<ByteClasses>, budget: &Arc<CacheBudget>) -> Self {
-        let transitions = INITIAL_TRANSITIONS.min(budget.max_bytes() / 4).max(2 * stride(classes));
+    pub(crate) fn new(classes: &Arc<ByteClasses>, is_tail: bool, budget: &Arc<CacheBudget>) -> Self {
+        let initial = if is_tail { INITIAL_TAIL_STATES * stride(classes) } else { INITIAL_TRANSITIONS };
+        let transitions = initial.min(budget.max_bytes() / 4).max(2 * stride(classes));
         Self(Mutex::new(States {
             classes: Arc::clone(classes),
+            is_tail,
             table: Arc::new(TransitionTable::new(classes, transitions)),
             index: HashMap::default(),
             list: Vec::new(),
@@ -322,6 +341,11 @@ impl States {
         self.bytes
     }
 
+    /// Visits the live NFA states of all states.
+    pub(crate) fn for_each_live(&self, mut visit: impl FnMut(u32)) {
+        self.list.iter().for_each(|state| state.parts().set.iter().for_each(|live| visit(*live)));
+    }
+
     /// Whether there is no capacity for another state.
     pub(crate) fn is_full(&self) -> bool {
         self.budget.is_exhausted_for(self.bytes) || (self.list.len() + 2) * self.table.stride > MAX_TRANSITIONS
@@ -344,7 +368,7 @@ impl States {
             self.table = Arc::new(self.table.grown(&self.classes));
         }
         let offset = (number * self.table.stride) as u32;
-        let transition = if StateParts::of(key).is_match() { offset } else { offset | NO_MATCH };
+        let transition = if StateParts::of(key).is_quiet(self.is_tail) { offset | QUIET } else { offset };
         let cost = self.table.stride * 4 + key.len() * 4 + STATE_OVERHEAD;
         self.bytes += cost;
         self.budget.charge(cost);
@@ -391,16 +415,16 @@ mod tests {
             let classes = ByteClasses { of: std::array::from_fn(|byte| (byte % count) as u8), count };
             let mut table = TransitionTable::new(&classes, 4 * stride(&classes));
             for state in 1..4_u32 {
-                table.set((state * table.stride as u32) | NO_MATCH, 200, state);
+                table.set((state * table.stride as u32) | QUIET, 200, state);
             }
             for _ in 0..4 {
                 table = table.grown(&classes);
                 for state in 1..4_u32 {
-                    assert_eq!(table.next((state * table.stride as u32) | NO_MATCH, 200), state);
+                    assert_eq!(table.next((state * table.stride as u32) | QUIET, 200), state);
                 }
             }
             for state in (1..MAX_TRANSITIONS / table.stride).step_by(997) {
-                assert_eq!(table.index((state * table.stride) as u32 | NO_MATCH), state);
+                assert_eq!(table.index((state * table.stride) as u32 | QUIET), state);
             }
         }
     }

@@ -1,14 +1,13 @@
-//! The position of one stream in a lazy DFA: feeding bytes, and the first byte that a live match can include.
+//! The position of one stream in an automaton: feeding bytes, and the first byte that a live match can include.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::automaton::Automaton;
-use super::cache::{
-    DepthLimits, HeldPatterns, NO_MATCH, State, StateCache, StateParts, States, TransitionTable, UNKNOWN, line_of,
-    load, load_or_zero,
-};
-use super::determinize::Scratch;
-use super::look::Context;
+use super::cache::{HeldPatterns, State};
+use super::events::Events;
+use super::part_cursor::PartCursor;
+use super::scan::scan;
 
 /// A pattern has matched, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,25 +26,15 @@ pub struct Match {
 #[derive(Debug)]
 pub struct Cursor {
     automaton: Arc<Automaton>,
-    cache: Arc<StateCache>,
-    table: Arc<TransitionTable>,
-    depth_limits: Option<Arc<DepthLimits>>,
-    state: u32,
+    held: Option<Arc<HeldPatterns>>,
+    first: PartCursor,
+    /// Its positions in the other parts that run: those that always do, then tails.
+    others: Vec<PartCursor>,
+    /// Tails that have ended, for when they are entered again.
+    idle: Vec<PartCursor>,
     /// One more than the maximum number of bytes ago at which a live match of a held pattern started.
     lookback: u32,
     position: u64,
-    /// The last match state whose matches were all ignored: entering it again skips the lookup of its matches.
-    ignored: u32,
-    /// The position up to which bytes are counted in the statistics.
-    counted: u64,
-    /// Set while the automaton has no cache budget: the current DFA state itself.
-    uncached: Option<Box<Uncached>>,
-}
-
-#[derive(Debug)]
-struct Uncached {
-    key: Vec<u32>,
-    scratch: Scratch,
 }
 
 impl Cursor {
@@ -59,34 +48,22 @@ impl Cursor {
         let held = match holds.iter().filter(|holds| **holds).count() {
             0 => return Self::new(automaton),
             n if n == holds.len() => HeldPatterns::All,
-            _ => HeldPatterns::Some(holds),
+            _ => HeldPatterns::Some(automaton.held_with_leads(holds)),
         };
-        Self::with(automaton, Some(&Arc::new(held)))
+        Self::with(automaton, Some(Arc::new(held)))
     }
 
-    fn with(automaton: &Arc<Automaton>, held: Option<&Arc<HeldPatterns>>) -> Self {
-        let cache = automaton.current();
-        let (table, depth_limits) = {
-            let mut states = cache.states();
-            (Arc::clone(&states.table), held.map(|held| states.depth_limits(held)))
-        };
-        let mut cursor = Self {
+    fn with(automaton: &Arc<Automaton>, held: Option<Arc<HeldPatterns>>) -> Self {
+        let run = |number| PartCursor::new(automaton, number, held.as_ref());
+        Self {
             automaton: Arc::clone(automaton),
-            cache,
-            table,
-            depth_limits,
-            state: UNKNOWN,
+            first: run(0),
+            others: (1..automaton.always()).map(run).collect(),
+            held,
+            idle: Vec::new(),
             lookback: 1,
             position: 0,
-            ignored: UNKNOWN,
-            counted: 0,
-            uncached: None,
-        };
-        let mut scratch = automaton.scratch();
-        let context = automaton.contexts.reduce(Context::Start);
-        StateParts { context, before: &[], after: &[], set: &[] }.write(&mut scratch.key);
-        cursor.move_to(scratch, None);
-        cursor
+        }
     }
 
     /// The automaton that it runs on.
@@ -103,7 +80,7 @@ impl Cursor {
     /// Whether no pattern is held back.
     #[inline]
     pub fn holds_nothing(&self) -> bool {
-        self.depth_limits.is_none()
+        self.held.is_none()
     }
 
     /// The first byte that can belong to a live match of a held pattern: no match that ends after the current position
@@ -117,12 +94,18 @@ impl Cursor {
     /// The same, for those held patterns that `counts` accepts. Computed on demand from the depth of the live NFA
     /// states only, so it can be lower than necessary.
     pub fn held_from_by(&self, counts: impl Fn(u32) -> bool) -> u64 {
-        let Some(depth_limits) = &self.depth_limits else { return self.held_from() };
-        let live = self.live();
-        let depth =
-            self.automaton.depth_of(live.parts().set, |pattern| depth_limits.held.counts(pattern) && counts(pattern));
+        let Some(held) = &self.held else { return self.held_from() };
+        let counts = |pattern: &u32| held.counts(*pattern) && counts(*pattern);
+        let any = |number| self.automaton.led_by(number).iter().any(counts);
+        let live: Vec<State> = self.running().filter_map(PartCursor::live).collect();
+        let depths = live.iter().map(|live| self.automaton.depth_of(live.parts().set, any));
+        let depth = depths.max().unwrap_or(0);
         let lookback = depth.min(u32::MAX - 2) + 1;
         (self.position + 1).saturating_sub(u64::from(lookback.min(self.lookback)))
+    }
+
+    fn running(&self) -> impl Iterator<Item = &PartCursor> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Feeds the next bytes of UTF-8 text. The matches do not depend on the chunking. `on_match` returns whether the
@@ -137,37 +120,20 @@ impl Cursor {
         }
     }
 
-    /// The fast loop: takes bytes as long as transitions are known and lead to no match state, and returns how many it
-    /// took. The others are to be given to [`feed`](Self::feed).
-    // Not inlined: this leaves all registers to the loop, which saves more than the call costs.
-    #[inline(never)]
+    /// The fast loop: takes bytes as long as transitions are known and lead to quiet states, and returns how many it took.
+    /// The others are to be given to [`feed`](Self::feed).
+    #[inline(always)]
     pub(crate) fn scan(&mut self, bytes: &[u8]) -> usize {
-        let table = self.table.transitions();
-        let (mut state, mut passed) = (self.state as usize, 0);
-        if let Some(depth_limits) = &self.depth_limits {
-            let (mut lookback, limits) = (self.lookback, depth_limits.limits.all());
-            for byte in bytes {
-                let Some(transition) = table.next(state, *byte) else { break };
-                // Not on the dependency chain from transition to transition, which determines the time. The limit of
-                // match states is 0.
-                let Some(limit) = load(limits, line_of(transition)) else { break };
-                if limit == 0 {
-                    break;
-                }
-                (state, lookback, passed) = (transition as usize, (lookback + 1).min(limit), passed + 1);
-            }
-            self.lookback = lookback;
-        } else {
-            for byte in bytes {
-                let Some(transition) = table.next(state, *byte) else { break };
-                if transition & NO_MATCH == 0 {
-                    break;
-                }
-                (state, passed) = (transition as usize, passed + 1);
-            }
-        }
-        // It was loaded from a transition.
-        self.state = state as u32;
+        let Self { first, others, lookback, .. } = self;
+        let passed = match others.as_mut_slice() {
+            [] => scan([first], bytes, lookback),
+            [a] => scan([first, a], bytes, lookback),
+            [a, b] => scan([first, a, b], bytes, lookback),
+            [a, b, c] => scan([first, a, b, c], bytes, lookback),
+            [a, b, c, d] => scan([first, a, b, c, d], bytes, lookback),
+            // So many tails are seldom entered at once; `step` takes any number.
+            _ => 0,
+        };
         self.position += passed as u64;
         passed
     }
@@ -176,149 +142,104 @@ impl Cursor {
     #[inline(never)]
     fn step(&mut self, byte: u8, on_match: &mut impl FnMut(Match) -> bool) {
         let held_from = self.held_from();
-        let matches = match self.table.next(self.state, byte) {
-            UNKNOWN => self.determinize(byte),
-            transition => {
-                self.enter(transition | NO_MATCH);
-                let news = transition & NO_MATCH == 0 && self.state != self.ignored;
-                news.then(|| self.cache.states().key(self.state))
-            }
-        };
         self.position += 1;
-        if let Some(key) = matches
-            && !self.report(key.parts(), held_from, on_match)
-        {
-            self.ignored = self.state;
+        let automaton = Arc::clone(&self.automaton);
+        let mut events = Events::default();
+        for (at, run) in std::iter::once(&mut self.first).chain(&mut self.others).enumerate() {
+            if let Some(state) = run.step(&automaton, byte, self.position) {
+                events.add(&state, at);
+            }
+        }
+        if events.count > 0 {
+            self.enter_tails(&automaton, &mut events, byte);
+            let is_local = self.end_matched(&automaton, &events);
+            let is_of_use = self.report(events.in_order(), held_from, on_match);
+            // A tail may have ended with its match, which has to be seen each time.
+            let is_one = events.count == 1 && events.entries.is_empty() && events.last < automaton.always() as usize;
+            if is_one && is_local && !is_of_use {
+                std::iter::once(&mut self.first).chain(&mut self.others).nth(events.last).map(PartCursor::ignore);
+            }
+            self.drop_tails(&automaton);
+        }
+        if self.held.is_some() {
+            let limit = self.running().map(|run| run.limit).max().unwrap_or(1);
+            self.lookback = (self.lookback + 1).min(limit);
         }
     }
 
-    /// Reports the matches of a state. Returns whether any of them was of use.
-    fn report(&self, matches: StateParts<'_>, held_from: u64, on_match: &mut impl FnMut(Match) -> bool) -> bool {
-        let (seen, mut wanted) = (self.position, false);
-        for &pattern in matches.before {
-            wanted |= on_match(Match { pattern, end: seen - 1, seen, held_from });
+    /// Enters the tails whose heads end with the byte `last`, unless their pattern has just matched.
+    fn enter_tails(&mut self, automaton: &Automaton, events: &mut Events, last: u8) {
+        let matched = |state: &u32| events.matches.iter().any(|(_, pattern)| *pattern == automaton.owner(*state));
+        let tail_of = |state: &u32| automaton.tail_of(automaton.owner(*state));
+        let mut entries: Vec<u32> = events.entries.iter().copied().filter(|state| !matched(state)).collect();
+        entries.sort_by_key(tail_of);
+        for entries in entries.chunk_by(|one, other| tail_of(one) == tail_of(other)) {
+            let Some(number) = tail_of(&entries[0]) else { continue };
+            let at = self.others.iter().position(|run| run.number == number).unwrap_or_else(|| {
+                let known = self.idle.iter().position(|run| run.number == number);
+                let run = known.map(|at| self.idle.swap_remove(at));
+                self.others.push(run.unwrap_or_else(|| PartCursor::new(automaton, number, self.held.as_ref())));
+                self.others.len() - 1
+            });
+            if let Some(state) = self.others[at].enter(automaton, entries, last, self.position) {
+                events.add(&state, at + 1);
+            }
         }
-        for &pattern in matches.after {
-            wanted |= on_match(Match { pattern, end: seen, seen, held_from });
+    }
+
+    /// Ends the matches in progress of the patterns that have matched in all parts, since a part can do so only for its own.
+    /// Returns whether there was nothing to do.
+    fn end_matched(&mut self, automaton: &Automaton, events: &Events) -> bool {
+        let mut owners: Vec<u32> = Vec::new();
+        for &(_, pattern) in &events.matches {
+            let lead = automaton.lead_of(pattern);
+            if lead.is_some() || automaton.tail_of(pattern).is_some() {
+                owners.push(pattern);
+            }
+            // Patterns that are still in progress may need it; then it stays.
+            let is_held = |number: &u32| self.held.as_ref().is_some_and(|held| held.counts(*number));
+            owners
+                .extend(lead.filter(|lead| automaton.led_by(*lead).iter().all(|one| *one == pattern || !is_held(one))));
+        }
+        if !owners.is_empty() {
+            for run in std::iter::once(&mut self.first).chain(&mut self.others) {
+                run.remove(automaton, &owners, self.position);
+            }
+        }
+        owners.is_empty()
+    }
+
+    fn drop_tails(&mut self, automaton: &Automaton) {
+        let mut at = automaton.always() as usize - 1;
+        while at < self.others.len() {
+            if self.others[at].is_over {
+                self.idle.push(self.others.swap_remove(at));
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Reports matches. Returns whether any of them was of use.
+    fn report(&self, matches: Vec<(bool, u32)>, held_from: u64, on_match: &mut impl FnMut(Match) -> bool) -> bool {
+        let (seen, mut wanted) = (self.position, false);
+        for (is_after, pattern) in matches {
+            wanted |= on_match(Match { pattern, end: seen - u64::from(!is_after), seen, held_from });
         }
         wanted
     }
 
-    /// Computes a missing transition by subset construction and caches it if the budget permits. Returns the new state
-    /// if it is a match state.
-    fn determinize(&mut self, byte: u8) -> Option<State> {
-        let automaton = Arc::clone(&self.automaton);
-        if let Some(Uncached { key, mut scratch }) = self.uncached.take().map(|uncached| *uncached) {
-            automaton.count_uncached();
-            automaton.step(StateParts::of(&key), byte, &mut scratch);
-            return self.move_to(scratch, None);
-        }
-        let cache = Arc::clone(&self.cache);
-        let from = {
-            let mut states = cache.states();
-            let transition = states.table.next(self.state, byte);
-            if transition != UNKNOWN {
-                // Another stream computed it: since `step` looked, or in a table that has grown since this cursor loaded it.
-                let key = (transition & NO_MATCH == 0).then(|| states.key(transition | NO_MATCH));
-                self.refresh(&mut states);
-                // Where nobody has computed the depth limit yet, and at match states, `enter` takes the lock itself.
-                drop(states);
-                self.enter(transition | NO_MATCH);
-                return key;
-            }
-            states.key(self.state)
-        };
-        let mut scratch = automaton.scratch();
-        automaton.step(from.parts(), byte, &mut scratch);
-        self.move_to(scratch, Some(byte))
-    }
-
-    /// Moves to the state in `scratch`, which is looked up or added; without budget, the cursor continues without the
-    /// cache. Sets the transition of the previous state for the byte `link`. Returns the state if it is a match state.
-    fn move_to(&mut self, scratch: Scratch, link: Option<u8>) -> Option<State> {
-        self.automaton.count_fed(self.position - self.counted);
-        self.counted = self.position;
-        let full = Arc::clone(&self.cache);
-        if let Some(transition) = self.state_for(&scratch.key, link) {
-            return self.enter_cached(transition, scratch);
-        }
-        self.cache = self.automaton.renew(&full);
-        if !Arc::ptr_eq(&full, &self.cache) {
-            self.ignored = UNKNOWN;
-            if let Some(transition) = self.state_for(&scratch.key, None) {
-                return self.enter_cached(transition, scratch);
-            }
-        }
-        Some(self.leave_cache(scratch)).filter(|key| key.parts().is_match())
-    }
-
-    /// The transition that leads to a state, which is added if the budget permits.
-    fn state_for(&mut self, key: &[u32], link: Option<u8>) -> Option<u32> {
-        let cache = Arc::clone(&self.cache);
-        let mut states = cache.states();
-        let known = states.find(key);
-        let transition = known.or_else(|| (!states.is_full()).then(|| states.insert(key)));
-        if let (Some(byte), Some(transition)) = (link, transition) {
-            states.link(self.state, byte, transition);
-        }
-        self.refresh(&mut states);
-        transition
-    }
-
-    fn enter_cached(&mut self, transition: u32, scratch: Scratch) -> Option<State> {
-        self.automaton.put_back(scratch);
-        self.enter(transition | NO_MATCH);
-        (transition & NO_MATCH == 0).then(|| self.cache.states().key(self.state))
-    }
-
-    fn leave_cache(&mut self, mut scratch: Scratch) -> State {
-        let key = std::mem::take(&mut scratch.key);
-        let set = StateParts::of(&key).set;
-        if let Some(depth_limits) = &self.depth_limits {
-            self.lookback = (self.lookback + 1).min(self.limit(set, depth_limits));
-        }
-        // No state has this identifier: its transitions remain unknown.
-        self.state = UNKNOWN;
-        let matches = State::new(&key);
-        self.uncached = Some(Box::new(Uncached { key, scratch }));
-        matches
-    }
-
-    /// Loads the current transition table and depth limits.
-    fn refresh(&mut self, states: &mut States) {
-        if !Arc::ptr_eq(&self.table, &states.table) {
-            self.table = Arc::clone(&states.table);
-            self.depth_limits = self.depth_limits.as_ref().map(|depth_limits| states.depth_limits(&depth_limits.held));
-        }
-    }
-
-    /// Moves to a state and updates how far back a live match can start.
-    fn enter(&mut self, state: u32) {
-        self.state = state;
-        let Some(depth_limits) = &self.depth_limits else { return };
-        let at = line_of(state);
-        let mut limit = load_or_zero(depth_limits.limits.all(), at);
-        if limit == 0 {
-            let key = self.cache.states().key(state);
-            limit = self.limit(key.parts().set, depth_limits);
-            // The fast loop has to stop at match states.
-            if !key.parts().is_match() {
-                depth_limits.limits.set(at, limit);
-            }
-        }
-        self.lookback = (self.lookback + 1).min(limit);
-    }
-
-    /// One more than the maximum depth of the NFA states in `set` that belong to held patterns.
-    fn limit(&self, set: &[u32], depth_limits: &DepthLimits) -> u32 {
-        self.automaton.depth_of(set, |pattern| depth_limits.held.counts(pattern)).min(u32::MAX - 2) + 1
-    }
-
     /// Ends the stream: reports the patterns whose match ends with it.
     pub fn finish(&mut self, mut on_match: impl FnMut(Match) -> bool) {
-        let mut scratch = self.automaton.scratch();
-        let ended = self.automaton.finish(self.live().parts(), &mut scratch);
+        let (mut scratch, mut ended) = (self.automaton.scratch(), Vec::new());
+        for run in self.running() {
+            if let Some(live) = run.live() {
+                ended.extend(self.automaton.finish(self.automaton.part(run.number), live.parts(), &mut scratch));
+            }
+        }
         self.automaton.put_back(scratch);
+        ended.sort_unstable();
+        ended.dedup();
         let (end, held_from) = (self.position, self.held_from());
         for pattern in ended {
             on_match(Match { pattern, end, seen: end + 1, held_from });
@@ -327,14 +248,11 @@ impl Cursor {
 
     /// The patterns that have a live match.
     pub fn in_progress(&self) -> Vec<u32> {
-        self.automaton.owners(self.live().parts().set)
-    }
-
-    fn live(&self) -> State {
-        match &self.uncached {
-            Some(uncached) => State::new(&uncached.key),
-            None => self.cache.states().key(self.state),
-        }
+        let live: Vec<State> = self.running().filter_map(PartCursor::live).collect();
+        let owners = live.iter().flat_map(|live| live.parts().set).map(|state| self.automaton.owner(*state));
+        let owners: BTreeSet<u32> = owners.collect();
+        let patterns: BTreeSet<u32> = owners.into_iter().flat_map(|number| self.automaton.led_by(number)).collect();
+        patterns.into_iter().collect()
     }
 }
 
@@ -363,16 +281,15 @@ mod tests {
                 true
             });
             // As `step` calls it where the transition was unknown a moment ago.
-            let key = late.determinize(b'a').expect("a match state");
+            let key = late.first.determinize(&automaton, b'a', 2).expect("a match state");
             let matches = [key.parts().before, key.parts().after].concat();
             // A state that is no match state, whose limit nobody has computed.
             let [mut first, mut late] = [cursor(), cursor()];
             [&mut first, &mut late].into_iter().for_each(|cursor| cursor.feed(b"x", |_| true));
             first.feed(b"b", |_| true);
-            let limits = late.depth_limits.as_ref().expect("the pattern is held back");
-            limits.limits.set(line_of(first.state), 0);
-            assert!(late.determinize(b'b').is_none());
-            let same = (late.state, late.lookback) == (first.state, first.lookback);
+            first.first.forget_limit();
+            assert!(late.first.determinize(&automaton, b'b', 2).is_none());
+            let same = (late.first.state, late.first.limit) == (first.first.state, first.first.limit);
             done.send((of_first == matches, same)).expect("the test waits");
         });
         let found = waiting.recv_timeout(Duration::from_secs(60));

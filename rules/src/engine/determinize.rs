@@ -4,6 +4,7 @@ use super::automaton::Automaton;
 use super::cache::StateParts;
 use super::look::{Context, holds, looks_behind_only};
 use super::nfa::NfaState;
+use super::part::Part;
 
 /// Working memory, reused between transitions.
 #[derive(Debug, Default)]
@@ -16,6 +17,7 @@ pub(crate) struct Scratch {
     set: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
+    entries: Vec<u32>,
     /// The encoded DFA state that was computed.
     pub(crate) key: Vec<u32>,
 }
@@ -26,6 +28,7 @@ pub(crate) struct StartTransition {
     set: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
+    entries: Vec<u32>,
 }
 
 impl Scratch {
@@ -49,41 +52,79 @@ impl Scratch {
 
 impl Automaton {
     /// Computes the transition of `from` for `byte`; the encoded state is in `scratch.key`.
-    pub(crate) fn step(&self, from: StateParts<'_>, byte: u8, scratch: &mut Scratch) {
+    pub(crate) fn step(&self, part: &Part, from: StateParts<'_>, byte: u8, scratch: &mut Scratch) {
         self.resolve_assertions(from.set.iter().copied(), from.context, Some(byte), scratch);
-        let context = self.contexts.reduce(Context::after(byte));
+        let context = part.contexts.reduce(Context::after(byte));
         self.take_byte(byte, context, scratch);
-        let start = self.after_start(from.context, Some(byte));
-        for &state in &start.set {
-            if scratch.first_visit(state) {
-                scratch.set.push(state);
+        if let Some(start) = part.after_start(self, from.context, Some(byte)) {
+            for &state in &start.set {
+                if scratch.first_visit(state) {
+                    scratch.set.push(state);
+                }
             }
+            scratch.before.extend_from_slice(&start.before);
+            scratch.after.extend_from_slice(&start.after);
+            scratch.entries.extend_from_slice(&start.entries);
         }
-        let Scratch { set, before, after, key, .. } = scratch;
-        before.extend_from_slice(&start.before);
-        after.extend_from_slice(&start.after);
+        let live = self.complete(context, scratch);
+        part.count_step(from.set.len() + live);
+    }
+
+    /// Adds the tails that begin with the states `entries` to the state `from`, as of the position behind the last byte,
+    /// whose context is `context`; the encoded state is in `scratch.key`. Its matches are new ones.
+    pub(crate) fn enter(&self, from: StateParts<'_>, entries: &[u32], context: Context, scratch: &mut Scratch) {
+        self.begin(scratch);
+        scratch.before.clear();
+        for &state in from.set {
+            scratch.first_visit(state);
+            scratch.set.push(state);
+        }
+        for &state in entries {
+            self.epsilon_closure(state, context, scratch);
+        }
+        self.complete(context, scratch);
+    }
+
+    /// Takes the states of the patterns `owners` out of the state `from`, if there are any; the encoded state is in
+    /// `scratch.key`.
+    pub(crate) fn remove(&self, from: StateParts<'_>, owners: &[u32], scratch: &mut Scratch) -> bool {
+        self.begin(scratch);
+        scratch.before.clear();
+        scratch.set.extend(from.set.iter().filter(|state| !owners.contains(&self.owner(**state))));
+        let fewer = scratch.set.len() < from.set.len();
+        self.complete(from.context, scratch);
+        fewer
+    }
+
+    /// Encodes the state that was computed; returns the number of its live NFA states.
+    fn complete(&self, context: Context, scratch: &mut Scratch) -> usize {
+        let Scratch { set, before, after, entries, key, .. } = scratch;
         sort_unique(before);
         sort_unique(after);
+        sort_unique(entries);
         // A pattern that has just matched restarts: a stream only needs its first match, and fewer states are live.
         after.retain(|pattern| !contains(before, *pattern));
         if !before.is_empty() || !after.is_empty() {
-            set.retain(|state| {
+            let remains = |state: &u32| {
                 let owner = self.owner(*state);
                 !contains(before, owner) && !contains(after, owner)
-            });
+            };
+            set.retain(remains);
+            entries.retain(remains);
         }
         // Mostly two sorted runs, which a stable sort merges.
         set.sort();
-        self.count_step(from.set.len() + set.len());
-        StateParts { context, before, after, set }.write(key);
+        StateParts { context, before, after, entries, set }.write(key);
+        set.len()
     }
 
     /// The patterns whose match ends with the stream.
-    pub(crate) fn finish(&self, from: StateParts<'_>, scratch: &mut Scratch) -> Vec<u32> {
+    pub(crate) fn finish(&self, part: &Part, from: StateParts<'_>, scratch: &mut Scratch) -> Vec<u32> {
         self.resolve_assertions(from.set.iter().copied(), from.context, None, scratch);
         let mut ended = std::mem::take(&mut scratch.before);
-        ended.extend_from_slice(&self.after_start(from.context, None).before);
-        sort_unique(&mut ended);
+        if let Some(start) = part.after_start(self, from.context, None) {
+            ended.extend_from_slice(&start.before);
+        }
         ended
     }
 
@@ -115,6 +156,8 @@ impl Automaton {
                     NfaState::Union(one, other) => scratch.stack.extend([base + other, base + one]),
                     NfaState::Look(look, to) if holds(look, context, next) => scratch.stack.push(base + to),
                     NfaState::Look(..) => {}
+                    // Heads end with a byte. Were it otherwise, the tail would run here.
+                    NfaState::Cut(to) => scratch.stack.push(base + to),
                     NfaState::Match => scratch.before.push(self.owner(state)),
                 }
             }
@@ -123,9 +166,7 @@ impl Automaton {
 
     /// Consumes `byte` from the active states; fills `set` and `after`.
     fn take_byte(&self, byte: u8, context: Context, scratch: &mut Scratch) {
-        scratch.begin(self.state_count());
-        scratch.set.clear();
-        scratch.after.clear();
+        self.begin(scratch);
         let active = std::mem::take(&mut scratch.active);
         for &state in &active {
             let (pattern, base, own) = self.place(state);
@@ -134,6 +175,13 @@ impl Automaton {
             }
         }
         scratch.active = active;
+    }
+
+    fn begin(&self, scratch: &mut Scratch) {
+        scratch.begin(self.state_count());
+        scratch.set.clear();
+        scratch.after.clear();
+        scratch.entries.clear();
     }
 
     /// Adds the epsilon closure of `state`; assertions that depend on the next byte are not followed yet.
@@ -153,6 +201,8 @@ impl Automaton {
                     }
                 }
                 NfaState::Look(..) => scratch.set.push(state),
+                NfaState::Cut(to) if self.is_divided() => scratch.entries.push(base + to),
+                NfaState::Cut(to) => scratch.stack.push(base + to),
                 NfaState::Match => scratch.after.push(self.owner(state)),
             }
         }
@@ -160,17 +210,17 @@ impl Automaton {
 }
 
 impl StartTransition {
-    pub(crate) fn find(automaton: &Automaton, context: Context, next: Option<u8>) -> Self {
+    pub(crate) fn find(automaton: &Automaton, part: &Part, context: Context, next: Option<u8>) -> Self {
         let mut scratch = automaton.scratch();
-        automaton.resolve_assertions(automaton.starts(next), context, next, &mut scratch);
+        automaton.resolve_assertions(automaton.starts(part.starts(), next), context, next, &mut scratch);
         if let Some(byte) = next {
-            automaton.take_byte(byte, automaton.contexts.reduce(Context::after(byte)), &mut scratch);
+            automaton.take_byte(byte, part.contexts.reduce(Context::after(byte)), &mut scratch);
         } else {
-            scratch.set.clear();
-            scratch.after.clear();
+            automaton.begin(&mut scratch);
         }
         scratch.set.sort_unstable();
-        let out = Self { set: scratch.set.clone(), before: scratch.before.clone(), after: scratch.after.clone() };
+        let Scratch { set, before, after, entries, .. } = &scratch;
+        let out = Self { set: set.clone(), before: before.clone(), after: after.clone(), entries: entries.clone() };
         automaton.put_back(scratch);
         out
     }

@@ -33,6 +33,45 @@ impl Context {
     }
 }
 
+/// The contexts that some assertions distinguish; the others are treated as `Other`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contexts {
+    start: bool,
+    line: bool,
+    crlf: bool,
+    pub(crate) word: bool,
+}
+
+impl Contexts {
+    /// Those of `looks`.
+    pub(crate) fn of(looks: impl Iterator<Item = Look>) -> Self {
+        let mut out = Self::default();
+        for look in looks {
+            match look {
+                Look::Start => out.start = true,
+                Look::StartLF => (out.start, out.line) = (true, true),
+                Look::StartCRLF => (out.start, out.line, out.crlf) = (true, true, true),
+                Look::EndCRLF => out.crlf = true,
+                Look::End | Look::EndLF => {}
+                _ => out.word = true,
+            }
+        }
+        out
+    }
+
+    /// The context as far as it is distinguished.
+    pub(crate) fn reduce(self, context: Context) -> Context {
+        let kept = match context {
+            Context::Start => self.start,
+            Context::Lf => self.line,
+            Context::Cr => self.crlf,
+            Context::Word => self.word,
+            Context::Other => true,
+        };
+        if kept { context } else { Context::Other }
+    }
+}
+
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

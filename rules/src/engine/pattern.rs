@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use regex_syntax::hir::{Hir, Look};
 
 use super::automaton::Automaton;
+use super::compile::{self, Lead, MAX_STATES};
 use super::cursor::Cursor;
 use super::look::{Context, holds, looks_behind_only};
-use super::nfa::{self, MAX_STATES, Nfa, NfaState, UNBOUNDED};
+use super::nfa::{Nfa, NfaState, UNBOUNDED};
 use crate::dialect::{self, PatternError};
 
 /// What follows the position in question.
@@ -41,6 +42,7 @@ pub struct Pattern {
 #[derive(Debug)]
 struct Compiled {
     nfa: Nfa,
+    lead: Option<Lead>,
     first_bytes: FirstBytes,
 }
 
@@ -68,6 +70,18 @@ impl Pattern {
     /// matches everywhere: a rule that fires without cause is noticed, one that never fires is not.
     pub(crate) fn trusted(text: &str) -> Self {
         Self { text: text.to_owned(), compiled: OnceLock::new() }
+    }
+
+    /// The lead of other patterns as a pattern that never matches: its states determine how far back their matches reach.
+    pub(crate) fn of_lead(lead: &Lead) -> Self {
+        let nfa = lead.compile().unwrap_or_default();
+        let compiled = Compiled { first_bytes: FirstBytes::of(&nfa), nfa, lead: None };
+        Self { text: String::new(), compiled: OnceLock::from(compiled) }
+    }
+
+    /// Its lead: optional repetitions at its start, which a search does not need (see `split`).
+    pub(crate) fn lead(&self) -> Option<&Lead> {
+        self.compiled().lead.as_ref()
     }
 
     fn compiled(&self) -> &Compiled {
@@ -154,17 +168,17 @@ impl Pattern {
 impl Compiled {
     fn of(text: &str) -> Result<Self, PatternError> {
         let hir = dialect::parse(text)?;
-        let nfa = nfa::compile(&hir).map_err(|_| PatternError {
+        let nfa = compile::compile(&hir).map_err(|_| PatternError {
             message: format!("the condition is too large: it has more than {MAX_STATES} states"),
             help: Some("use smaller counts in `{…}` or split the condition".into()),
             span: 0..text.len(),
         })?;
-        Ok(Self { first_bytes: FirstBytes::of(&nfa), nfa })
+        Ok(Self { first_bytes: FirstBytes::of(&nfa), lead: Lead::of(&hir, &nfa), nfa })
     }
 
     fn everywhere() -> Self {
-        let nfa = nfa::compile(&Hir::empty()).unwrap_or_default();
-        Self { first_bytes: FirstBytes::of(&nfa), nfa }
+        let nfa = compile::compile(&Hir::empty()).unwrap_or_default();
+        Self { first_bytes: FirstBytes::of(&nfa), nfa, lead: None }
     }
 }
 
@@ -172,9 +186,9 @@ impl FirstBytes {
     fn of(nfa: &Nfa) -> Self {
         let mut out = Self::default();
         let mut closure = EpsilonClosure { nfa, seen: vec![usize::MAX; nfa.states.len()], stack: Vec::new() };
-        out.empty = closure.close(nfa.start, 0, |_| false, |_| {});
+        out.empty = closure.close(nfa.search_start, 0, |_| false, |_| {});
         out.asserts_only = closure.close(
-            nfa.start,
+            nfa.search_start,
             1,
             |_| true,
             |state| {
@@ -224,6 +238,7 @@ impl EpsilonClosure<'_> {
                 NfaState::Union(one, other) => self.stack.extend([other, one]),
                 NfaState::Look(look, to) if allows(look) => self.stack.push(to),
                 NfaState::Look(..) => {}
+                NfaState::Cut(to) => self.stack.push(to),
                 NfaState::Match => matched = true,
             }
         }

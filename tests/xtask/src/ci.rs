@@ -14,7 +14,9 @@ pub(crate) fn ci() -> Result<()> {
     docs()?;
     deps::check()?;
     wasm::check_pure_crates()?;
-    test::test(&[])
+    test::test(&[])?;
+    let mut divided = run::cargo(&["test", "--package", "tidegate-rules", "--test", "divided", "--locked"]);
+    run::step("100,000 sets of divided patterns", divided.env("TIDEGATE_CASES", "100000"))
 }
 
 fn format(packages: &[std::path::PathBuf]) -> Result<()> {
