@@ -7,6 +7,7 @@ mod callback;
 mod editors;
 mod extensions;
 mod front_ends;
+mod rule_sets;
 mod rules;
 mod segments;
 mod start;
@@ -14,11 +15,12 @@ mod state;
 mod support;
 mod turn;
 
-const BENCHES: [(&str, fn()); 10] = [
+const BENCHES: [(&str, fn()); 11] = [
     ("callback", callback::bench),
     ("extensions", extensions::bench),
     ("state", state::bench),
     ("rules", rules::bench),
+    ("rule-sets", rule_sets::bench),
     ("segments", segments::bench),
     ("turn", turn::bench),
     ("start", start::bench),

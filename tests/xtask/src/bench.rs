@@ -12,8 +12,19 @@ use crate::{guests, run};
 const COPY_THRESHOLD: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000";
 
 /// The benches, as `tests/benches/main.rs` names them.
-const BENCHES: [&str; 10] =
-    ["callback", "extensions", "state", "rules", "segments", "turn", "backlog", "start", "front-ends", "editors"];
+const BENCHES: [&str; 11] = [
+    "callback",
+    "extensions",
+    "state",
+    "rules",
+    "rule-sets",
+    "segments",
+    "turn",
+    "backlog",
+    "start",
+    "front-ends",
+    "editors",
+];
 
 /// Runs the benches of these names; of no names, all of them.
 pub(crate) fn bench(names: &[String]) -> Result<()> {
