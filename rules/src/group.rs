@@ -120,13 +120,14 @@ impl Group {
         if stats.uncached_bytes == 0 && stats.freezes == 0 {
             return None;
         }
-        let sizes = self.automaton.patterns().iter().map(|pattern| pattern.states());
-        let (states, slot) = sizes.zip(&self.slots).max_by_key(|(states, _)| *states)?;
-        let rule = &rules[self.rules[slot.0 as usize] as usize].name;
+        let work = self.automaton.live_states();
+        let all: u64 = work.iter().sum();
+        let (most, slot) = work.iter().zip(&self.slots).max_by_key(|(work, _)| **work)?;
+        let (rule, share) = (&rules[self.rules[slot.0 as usize] as usize].name, most * 100 / all.max(1));
         Some(format!(
             "the cache of the stream rules is full ({} of {} KiB, cleared {} times): {} bytes were matched without it, which \
              is correct but much slower{}. Of these {} rules `{rule}` has the largest \
-             condition, of {states} states: make the counts `{{…}}` in it smaller, or disable the rule",
+             share, {share} %: make the counts `{{…}}` in it smaller, or disable the rule",
             stats.budget_used >> 10,
             stats.budget >> 10,
             stats.clears,

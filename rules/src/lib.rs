@@ -43,6 +43,7 @@ mod builtin;
 mod calls;
 mod command_lines;
 mod conditions;
+mod cost;
 mod dialect;
 mod effect;
 pub mod engine;

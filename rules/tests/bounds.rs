@@ -141,6 +141,47 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     assert!(set.engines()[0].budget_used < 48 << 20);
 }
 
+/// Rules that make matching slow are named, with their share, before a stream is slow.
+#[test]
+fn slow_rules_are_named() {
+    let rule = |name: &str, condition: &str| {
+        let source = RuleOrigin { layer: RuleLayer::Project, path: format!("rules/{name}.md") };
+        let file = format!("+++\ncondition = '{condition}'\nscope = 'text'\n+++\nNo.\n");
+        parse_rule_file(name, &source, &file).0.unwrap()
+    };
+    let fast = || vec![rule("word", "never{3}again"), rule("gap", "(?i)password[^\\n]{0,200}=[a-z]{8,90}")];
+    let hard = rule("hard", "[a-d ][^q]{0,90}[e-h][^z]{20,60}zqx");
+    let slow = |rules: Vec<rules::Rule>| RuleSet::build(rules, RuleSettings::default(), "/w").0.slow();
+    assert_eq!(slow(fast()), []);
+    let found = slow(fast().into_iter().chain([hard.clone()]).collect());
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(one.rule(), Some("hard"));
+    assert!(one.message.contains("99 % of the work of 3 rules"), "{one:?}");
+    assert!(slow(vec![hard])[0].message.starts_with("matching is slow"));
+}
+
+/// Two hundred patterns each, in the shapes of real sets, on text of the kind that models write: states do not multiply, so
+/// what is computed fits on a small part of the budget. As one DFA it does not.
+#[test]
+fn the_states_of_real_sets_do_not_multiply() {
+    let text: String = rules::BUILTIN_FILES.iter().map(|(_, text)| *text).collect();
+    let sets = [
+        include_str!("../../tests/benches/sets/secrets.txt"),
+        include_str!("../../tests/benches/sets/personal.txt"),
+        include_str!("../../tests/benches/sets/injection.txt"),
+    ];
+    let patterns = |set: &str| -> Vec<_> { set.lines().map(|line| Arc::new(Pattern::new(line).unwrap())).collect() };
+    for set in sets {
+        let automaton = Automaton::new(patterns(set));
+        feed(&automaton, text.as_bytes());
+        let stats = automaton.stats();
+        assert!(stats.bytes < 3 << 20 && stats.step_states < 10 * text.len() as u64, "{stats:?}");
+    }
+    let whole = Automaton::undivided(patterns(sets[0]));
+    feed(&whole, &text.as_bytes()[..20_000]);
+    assert!(whole.stats().step_states > 100 * 20_000, "{:?}", whole.stats());
+}
+
 /// Alternatives with look-around are written out: 64 of them at most, in one group or in several.
 #[test]
 fn look_around_in_too_many_alternatives_is_refused() {

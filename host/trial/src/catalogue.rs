@@ -223,7 +223,13 @@ impl Catalogue {
 
     /// Every rule, used or not, highest layer first.
     pub fn entries(&self) -> Vec<RuleEntry> {
-        self.built.set.rules().map(|info| self.own_entry(&info)).collect()
+        let slow = self.built.set.slow();
+        let mut entries: Vec<RuleEntry> = self.built.set.rules().map(|info| self.own_entry(&info)).collect();
+        for entry in &mut entries {
+            let of_this = slow.iter().filter(|found| found.is_about_rule(&entry.rule.name, &entry.rule.source));
+            entry.findings.extend(of_this.cloned());
+        }
+        entries
     }
 
     /// Rules that were refused, by name, each with its first diagnostic. They have no entries.

@@ -49,7 +49,8 @@ impl Checked {
 /// Checks rule files, manifests (`plugin.toml`) and folders that contain either. `texts` are rule files in memory
 /// already, each with the name to show for it.
 pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)]) -> Checked {
-    let mut all = Checks { catalogue, out: Checked::default(), names: BTreeMap::new(), seen: BTreeSet::new() };
+    let mut all =
+        Checks { catalogue, out: Checked::default(), names: BTreeMap::new(), seen: BTreeSet::new(), rules: Vec::new() };
     for path in paths {
         if let Err(cause) = all.path(path) {
             all.out.unreadable.push(Unreadable { path: path.clone(), cause });
@@ -58,6 +59,7 @@ pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)
     for (name, text) in texts {
         all.source(&SourceFile::new(name, text.as_str()), Path::new(name));
     }
+    all.slow();
     all.out
 }
 
@@ -75,6 +77,8 @@ struct Checks<'a> {
     names: BTreeMap<String, PathBuf>,
     /// The places of files that were checked: one can be named twice, by itself and by its folder.
     seen: BTreeSet<PathBuf>,
+    /// The rules that can be used.
+    rules: Vec<Rule>,
 }
 
 impl Checks<'_> {
@@ -174,6 +178,7 @@ impl Checks<'_> {
     /// The diagnostics of a valid rule.
     fn rule(&mut self, rule: &Rule, source: &Arc<SourceFile>) {
         self.out.rules.push(rule.name.clone());
+        self.rules.push(rule.clone());
         self.out.examples += rule.examples.len();
         let settings = self.catalogue.settings().clone();
         let mut rule = rule.clone();
@@ -190,6 +195,13 @@ impl Checks<'_> {
         }
         self.examples(rule);
         self.name(rule, source);
+    }
+
+    /// Rules that make matching slow, of all together: what is fast alone can be slow next to others.
+    fn slow(&mut self) {
+        let rules = std::mem::take(&mut self.rules);
+        let (set, _) = RuleSet::build(rules, self.catalogue.settings().clone(), self.catalogue.set().workspace());
+        self.out.findings.extend(set.slow());
     }
 
     /// What becomes of the matches of a guard that its budget does not cover.

@@ -287,6 +287,8 @@ codes! {
         "Several rules have the same name, and only one of them is used."
     RuleUnboundedMatch "rule-unbounded-match"
         "A condition has no longest match, so text is held back up to the limits of the settings."
+    RuleSlow "rule-slow"
+        "Matching the rule's conditions is slow on ordinary text, because of counts in them."
     RuleRequired "rule-required"
         "A required rule is not in force, so the host does not run."
     HostNoPooling "host-no-pooling"

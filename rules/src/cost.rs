@@ -1,0 +1,61 @@
+//! Which rules make matching slow: found on ordinary text, before a stream is slow.
+
+use flow::{Diagnostic, DiagnosticCode as Code, Severity};
+
+use crate::BUILTIN_FILES;
+use crate::engine::{Automaton, Cursor};
+use crate::group::Group;
+use crate::{Rule, RuleSet};
+
+/// Bytes of ordinary text, code and prose, that are fed.
+const SAMPLE_BYTES: usize = 32 << 10;
+
+/// Rules for which each byte of ordinary text leads to more bytes of new states are slow: their states do not repeat.
+const MAX_BYTES_OF_STATES: usize = 100;
+
+/// A rule with this share of the states, in percent, is named.
+const NAMED_SHARE: u64 = 10;
+
+impl RuleSet {
+    /// Feeds ordinary text to the rules. Where its states do not repeat, so that matching is slow, a warning for each rule
+    /// that has a large share of them.
+    pub fn slow(&self) -> Vec<Diagnostic> {
+        self.groups().all().iter().flat_map(|group| self.slow_in(group)).collect()
+    }
+
+    fn slow_in(&self, group: &Group) -> Vec<Diagnostic> {
+        // Of its own, so that the caches of streams that are running do not fill up.
+        let automaton = Automaton::new(group.automaton.patterns().to_vec());
+        let mut cursor = Cursor::new(&automaton);
+        let sample: String = BUILTIN_FILES.iter().map(|(_, text)| *text).collect();
+        let bytes = SAMPLE_BYTES.min(sample.len());
+        sample.as_bytes()[..bytes].chunks(64).for_each(|chunk| cursor.feed(chunk, |_| false));
+        let stats = automaton.stats();
+        if stats.bytes / bytes < MAX_BYTES_OF_STATES && stats.clears == 0 {
+            return Vec::new();
+        }
+        let mut shares = vec![0; group.rules.len()];
+        for (live, (local, _)) in automaton.live_states().into_iter().zip(&group.slots) {
+            shares[*local as usize] += live;
+        }
+        let all: u64 = shares.iter().sum();
+        let shares = shares.into_iter().map(|share| share * 100 / all.max(1));
+        let named = shares.zip(&group.rules).filter(|(share, _)| *share >= NAMED_SHARE);
+        named.map(|(share, at)| slow_rule(self.at(*at), share, group.rules.len())).collect()
+    }
+}
+
+fn slow_rule(rule: &Rule, share: u64, of: usize) -> Diagnostic {
+    let message = match of {
+        1 => "matching is slow on ordinary text: the counts in its conditions do not repeat".to_owned(),
+        _ => format!("matching is slow on ordinary text, and {share} % of the work of {of} rules is for this one"),
+    };
+    let found = rule.diagnostic(Severity::Warning, Code::RuleSlow, message).help(HELP);
+    match rule.location(&["condition", "ttsr_trigger", "ttsrTrigger", "all"]) {
+        Some(location) => found.at(location, ""),
+        None => found,
+    }
+}
+
+const HELP: &str =
+    "put a word of three letters or more before the first count `{…}` of a condition, or make the counts smaller";
