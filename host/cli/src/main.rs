@@ -42,6 +42,9 @@ use crate::args::{AgentsCommand, Args, Command, Common, ConfigCommand, DefaultFi
 use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
+/// Threads that wait for the disk: more of them, in a process with thousands of sessions, are no faster.
+const BLOCKING_THREADS: usize = 64;
+
 fn main() -> std::process::ExitCode {
     let (common, command) = match Args::try_parse().and_then(Args::parsed) {
         Ok(parsed) => parsed,
@@ -50,7 +53,9 @@ fn main() -> std::process::ExitCode {
     keys::protect(&command);
     style::choose(common.color);
     std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(BLOCKING_THREADS).enable_all().build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };

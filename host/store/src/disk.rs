@@ -1,6 +1,7 @@
 //! State on the disk: one file for each session in a folder, and next to it a lock while the session is open.
 
 mod file;
+mod opened;
 mod session;
 mod tables;
 
@@ -91,7 +92,7 @@ impl DiskStore {
         states.iter_mut().for_each(|(_, state)| check.retain(&mut state.entries));
         let Some(mut shown) = shown(&snapshot.session, check, states) else { return Ok(None) };
         let lock = path.with_extension(LOCK);
-        shown.summary.owner = LockFile::owner(&lock).map_err(|error| unavailable(&lock, error))?;
+        shown.summary.owner = LockFile::owner(&lock, &self.folder).map_err(|error| unavailable(&lock, error))?;
         Ok(Some(shown))
     }
 

@@ -4,8 +4,9 @@
 //! # Transcripts
 //!
 //! [`TranscriptStore`] records the events of each session in a file of its own, through the port [`Journal`](turn::ports::Journal); it
-//! reads, forks, lists and repairs these files. Data flow: `append` ─► queue, which never waits ─► the writer's thread ─► one write and
-//! one `fdatasync` for all that is queued ─► the watcher, and who waits for `durable`.
+//! reads, forks, lists and repairs these files. Data flow: `append` ─► queue, which never waits ─► one of a few threads that write all
+//! transcripts of the process ─► one write and one `fdatasync` for all that is queued ─► the watcher, and who waits for `durable`. No
+//! open session has a thread or an open file of its own.
 //!
 //! # Extension state
 //!
@@ -47,6 +48,7 @@
 mod activity;
 mod backend;
 mod changes;
+mod descriptors;
 mod disk;
 pub mod emission;
 mod expiry;
@@ -55,6 +57,7 @@ mod lock;
 mod memory;
 mod names;
 mod options;
+mod process;
 mod queue;
 #[cfg(feature = "redis")]
 mod redis_store;

@@ -1,24 +1,27 @@
-//! The lease of a session on the disk: a locked file next to its data, which names its owner.
+//! The lease of a session on the disk: a link next to its data, to the file of the process that has it.
 //!
-//! The operating system releases the lock when the owner's process ends, however it ends; the content of the file is only read
-//! while it is locked.
+//! The link is made in one step, and by one process only. It counts while its process lives; the file of the process is locked that long,
+//! and names the owner. A session holds no file open for it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A reader that looks whether a session is open locks the file for an instant: a refusal is believed only after these tries.
+use crate::process::{self, Process};
+
+/// A process that removes what a dead one has left locks its file for an instant: a refusal is believed only after these tries.
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// A locked file. Dropping it removes the file and releases the lock.
+/// A lock of this process. Dropping it releases the lock and removes the link.
 #[derive(Debug)]
 pub(crate) struct LockFile {
     path: PathBuf,
-    /// Held open for its lock.
-    file: File,
+    link: PathBuf,
+    process: Arc<Process>,
 }
 
 /// The outcome of an attempt to lock.
@@ -29,106 +32,123 @@ pub(crate) enum Locked {
     Held(String),
 }
 
+/// What is at the path of a lock.
+enum Found {
+    Nothing,
+    /// What a dead process has left.
+    Left,
+    HeldBy(String),
+}
+
 impl LockFile {
-    /// Locks the file for `owner`; creates it where there is none.
-    pub(crate) fn acquire(path: &Path, owner: &str) -> io::Result<Locked> {
+    /// Locks the path, which is in `root` or in a folder in it, for `owner`.
+    pub(crate) fn acquire(path: &Path, root: &Path, owner: &str) -> io::Result<Locked> {
+        let process = Process::own(root, owner)?;
+        let depth = path.strip_prefix(root).map_or(0, |inside| inside.components().count().saturating_sub(1));
+        let link = process::link(depth, process.name());
+        let acquired = |process| Ok(Locked::Acquired(Self { path: path.to_owned(), link: link.clone(), process }));
         let mut tries = 0;
         loop {
-            let mut file = open(path, true)?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, path)? => {
-                    // On a full disk the lock works without the name.
-                    if let Err(error) = file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())) {
-                        tracing::debug!(path = %path.display(), %error, "a lock has no name of its owner");
-                    }
-                    return Ok(Locked::Acquired(Self { path: path.to_owned(), file }));
-                }
-                // Its owner has removed it between our opening and our locking.
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
+            match symlink(&link, path) {
+                Ok(()) => return acquired(process),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+            match find(path, root)? {
+                Found::Nothing => {}
+                Found::Left if take_over(path, root, &link)? => return acquired(process),
+                Found::Left => {}
+                Found::HeldBy(owner) => {
                     tries += 1;
                     if tries == TRIES {
-                        return named(&mut file).map(Locked::Held);
+                        return Ok(Locked::Held(owner));
                     }
                     std::thread::sleep(BETWEEN_TRIES);
                 }
-                Err(TryLockError::Error(error)) => return Err(error),
             }
         }
     }
 
-    /// Whether the path still names the locked file. Otherwise somebody has removed it, and others can lock as well.
+    /// Whether the path still has this lock. Otherwise somebody has removed it, and others can lock as well.
     pub(crate) fn is_in_place(&self) -> io::Result<bool> {
-        is_at(&self.file, &self.path)
+        match fs::read_link(&self.path) {
+            Ok(link) => Ok(link == self.link && self.process.is_in_place()?),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the owner of a lock, if it is held.
-    pub(crate) fn owner(path: &Path) -> io::Result<Option<String>> {
-        let mut file = match open(path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(None),
-            Err(TryLockError::WouldBlock) => named(&mut file).map(Some),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+    pub(crate) fn owner(path: &Path, root: &Path) -> io::Result<Option<String>> {
+        Ok(match find(path, root)? {
+            Found::HeldBy(owner) => Some(owner),
+            Found::Nothing | Found::Left => None,
+        })
     }
 }
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // While the lock is held: who opens the file by its old name finds after locking that it is gone, and starts again. A file
-        // that somebody else has put there is theirs.
+        // What somebody else has put there is theirs.
         let removed = self.is_in_place().and_then(|ours| if ours { fs::remove_file(&self.path) } else { Ok(()) });
         if let Err(error) = removed {
-            tracing::debug!(path = %self.path.display(), %error, "a lock file remains; it is not locked any more");
+            tracing::debug!(path = %self.path.display(), %error, "a lock remains until this process ends");
         }
     }
 }
 
-fn open(path: &Path, create: bool) -> io::Result<File> {
-    // Nothing is written through a link that somebody has planted.
-    let no_link = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let mut options = OpenOptions::new();
-    options.read(true).write(create).create(create).truncate(false).mode(0o600).custom_flags(no_link);
-    options.open(path)
+fn find(path: &Path, root: &Path) -> io::Result<Found> {
+    let held = match fs::read_link(path) {
+        // The name alone: a link that somebody has planted leads nowhere else.
+        Ok(link) => match link.file_name() {
+            Some(name) => process::owner(root, name)?,
+            None => None,
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        // Earlier versions locked a file here.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => process::locked_by(path)?,
+        Err(error) => return Err(error),
+    };
+    Ok(held.map_or(Found::Left, Found::HeldBy))
 }
 
-/// Whether the path still names this file.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn named(file: &mut File) -> io::Result<String> {
-    let mut name = String::new();
-    file.take(4_096).read_to_string(&mut name)?;
-    // Between locking and writing, an owner has no name yet.
-    Ok(if name.is_empty() { "another process".to_owned() } else { name })
+/// Puts the link in the place of what a dead process has left. Returns whether it was: another process can be faster.
+fn take_over(path: &Path, root: &Path, link: &Path) -> io::Result<bool> {
+    process::alone(root, || {
+        if !matches!(find(path, root)?, Found::Left) {
+            return Ok(false);
+        }
+        let new = path.with_extension("take-over");
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => symlink(link, &new)?,
+        }
+        fs::rename(&new, path)?;
+        Ok(true)
+    })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{LockFile, Locked, is_at, open};
+    use super::{LockFile, Locked};
 
     #[test]
     fn a_lock_is_refused_with_its_owner_and_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.lock");
-        assert_eq!(LockFile::owner(&path).unwrap(), None);
-        let Locked::Acquired(lock) = LockFile::acquire(&path, "first").unwrap() else { panic!("it is free") };
-        let Locked::Held(owner) = LockFile::acquire(&path, "second").unwrap() else { panic!("it is locked") };
+        assert_eq!(LockFile::owner(&path, folder.path()).unwrap(), None);
+        let Locked::Acquired(lock) = LockFile::acquire(&path, folder.path(), "first").unwrap() else {
+            panic!("it is free")
+        };
+        let Locked::Held(owner) = LockFile::acquire(&path, folder.path(), "second").unwrap() else {
+            panic!("it is locked")
+        };
         assert_eq!(owner, "first");
-        assert_eq!(LockFile::owner(&path).unwrap().as_deref(), Some("first"));
+        assert_eq!(LockFile::owner(&path, folder.path()).unwrap().as_deref(), Some("first"));
         drop(lock);
         assert!(!path.exists());
-        assert!(matches!(LockFile::acquire(&path, "second").unwrap(), Locked::Acquired(_)));
+        assert!(matches!(LockFile::acquire(&path, folder.path(), "second").unwrap(), Locked::Acquired(_)));
     }
 
     #[test]
@@ -136,32 +156,76 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.lock");
         std::fs::write(&path, "a dead process with a long name").unwrap();
-        assert_eq!(LockFile::owner(&path).unwrap(), None);
-        let Locked::Acquired(_lock) = LockFile::acquire(&path, "next").unwrap() else { panic!("it is free") };
+        assert_eq!(LockFile::owner(&path, folder.path()).unwrap(), None);
+        let Locked::Acquired(_lock) = LockFile::acquire(&path, folder.path(), "next").unwrap() else {
+            panic!("it is free")
+        };
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "next");
     }
 
     #[test]
-    fn a_file_that_was_removed_or_replaced_is_not_at_its_path() {
+    fn what_a_dead_process_left_is_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session/lock");
+        std::fs::create_dir(folder.path().join("session")).unwrap();
+        for left in ["../.processes/gone", "/etc/passwd", ".."] {
+            std::os::unix::fs::symlink(left, &path).unwrap();
+            assert_eq!(LockFile::owner(&path, folder.path()).unwrap(), None, "{left}");
+            let Locked::Acquired(lock) = LockFile::acquire(&path, folder.path(), "next").unwrap() else {
+                panic!("{left}")
+            };
+            assert_eq!(LockFile::owner(&path, folder.path()).unwrap().as_deref(), Some("next"));
+            assert!(matches!(LockFile::acquire(&path, folder.path(), "other").unwrap(), Locked::Held(_)));
+            drop(lock);
+            assert!(std::fs::symlink_metadata(&path).is_err());
+        }
+    }
+
+    #[test]
+    fn a_lock_of_an_earlier_version_is_respected_while_it_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.lock");
-        let file = open(&path, true).unwrap();
-        assert!(is_at(&file, &path).unwrap());
-        std::fs::remove_file(&path).unwrap();
-        assert!(!is_at(&file, &path).unwrap());
-        std::fs::write(&path, "another").unwrap();
-        assert!(!is_at(&file, &path).unwrap());
+        let mut file = std::fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut file, b"an earlier version").unwrap();
+        file.try_lock().unwrap();
+        let Locked::Held(owner) = LockFile::acquire(&path, folder.path(), "next").unwrap() else {
+            panic!("it is locked")
+        };
+        assert_eq!(owner, "an earlier version");
+        drop(file);
+        assert!(matches!(LockFile::acquire(&path, folder.path(), "next").unwrap(), Locked::Acquired(_)));
+    }
+
+    #[test]
+    fn many_locks_take_one_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = |number: u32| LockFile::acquire(&folder.path().join(format!("{number}.lock")), folder.path(), "one");
+        let descriptors = || {
+            let all = std::fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+            all.filter(|target| target.starts_with(folder.path())).count()
+        };
+        let locks: Vec<Locked> = (0..100).map(|number| lock(number).unwrap()).collect();
+        assert_eq!(descriptors(), 1);
+        assert!(locks.iter().all(|lock| matches!(lock, Locked::Acquired(_))));
+        drop(locks);
+        assert_eq!(descriptors(), 0, "and none when the last one is released");
     }
 
     #[test]
     fn a_lock_that_was_removed_is_not_in_place_and_leaves_the_next_one_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.lock");
-        let Locked::Acquired(lost) = LockFile::acquire(&path, "first").unwrap() else { panic!("it is free") };
+        let Locked::Acquired(lost) = LockFile::acquire(&path, folder.path(), "first").unwrap() else {
+            panic!("it is free")
+        };
         assert!(lost.is_in_place().unwrap());
         std::fs::remove_file(&path).unwrap();
         assert!(!lost.is_in_place().unwrap());
-        let Locked::Acquired(next) = LockFile::acquire(&path, "second").unwrap() else { panic!("it is free") };
+        let Locked::Acquired(next) = LockFile::acquire(&path, folder.path(), "second").unwrap() else {
+            panic!("it is free")
+        };
         drop(lost);
         assert!(next.is_in_place().unwrap(), "the file of the second owner is still there");
     }
@@ -176,7 +240,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        if let Locked::Acquired(lock) = LockFile::acquire(&path, "one").unwrap() {
+                        if let Locked::Acquired(lock) = LockFile::acquire(&path, folder.path(), "one").unwrap() {
                             assert_eq!(inside.fetch_add(1, SeqCst), 0);
                             acquired.fetch_add(1, SeqCst);
                             inside.fetch_sub(1, SeqCst);

@@ -29,6 +29,7 @@ mod repair;
 #[cfg(feature = "schema")]
 mod schema;
 mod writer;
+mod writers;
 
 use std::fmt;
 use std::io::Write as _;

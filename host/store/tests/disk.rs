@@ -58,8 +58,9 @@ async fn only_the_owner_can_read_the_files() {
     let state = open(&folder, &clock).await.unwrap();
     save(&*state, "notes", vec![set(&clock, "key", "x", DEFAULT)]).await;
     assert_eq!(mode(&folder), 0o700);
-    let modes: Vec<u32> = fs::read_dir(&folder).unwrap().map(|entry| mode(&entry.unwrap().path())).collect();
-    assert_eq!(modes, [0o600, 0o600], "a file and its lock");
+    let mut modes: Vec<u32> = fs::read_dir(&folder).unwrap().map(|entry| mode(&entry.unwrap().path())).collect();
+    modes.sort_unstable();
+    assert_eq!(modes, [0o600, 0o600, 0o700], "a file, its lock, and the folder of the process that has it");
     state.close(PATIENCE).await.unwrap();
     assert_eq!(mode(&file_in(&folder)), 0o600);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the lock is removed");
@@ -269,4 +270,34 @@ async fn only_files_that_were_not_written_for_long_are_looked_at_for_expired_ses
     written(&other, 2);
     assert_eq!(store.remove_expired().await.unwrap().removed, 1);
     assert!(!path.exists());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn of_many_open_sessions_a_few_have_an_open_file() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), TestClock::new());
+    let store = store(folder.path(), &clock);
+    let mut open = Vec::new();
+    for number in 0..100 {
+        let state = store.open(&session(&format!("s{number}"))).await.unwrap();
+        save(&*state, "notes", vec![set(&clock, "key", &number.to_string(), DEFAULT)]).await;
+        open.push(state);
+    }
+    let files = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap().filter_map(|one| fs::read_link(one.unwrap().path()).ok());
+        all.filter(|file| file.starts_with(folder.path())).count()
+    };
+    // One of them locks all sessions.
+    assert!(files() <= 64 + 1, "{}", files());
+    for (number, state) in open.iter().enumerate() {
+        let stored = state.load(&plugin("notes")).await.unwrap();
+        assert_eq!(stored.entries[0].value.as_ref(), number.to_string().as_bytes());
+        save(&**state, "notes", vec![set(&clock, "key", "again", DEFAULT)]).await;
+    }
+    assert!(files() <= 64 + 1, "{}", files());
+    for state in open {
+        state.close(PATIENCE).await.unwrap();
+    }
+    assert_eq!(files(), 0);
+    assert_eq!(store.sessions().await.unwrap().sessions.len(), 100);
 }

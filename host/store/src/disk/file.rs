@@ -23,9 +23,11 @@ const REMEDY: &str = "restore the file from a copy, or delete it to start withou
 pub(super) struct StateFile<D> {
     path: PathBuf,
     database: D,
-    /// Device and number of the file: they show that the path still names it.
-    identity: (u64, u64),
+    identity: Identity,
 }
+
+/// Device and number of a file: they show that the path still names it.
+pub(super) type Identity = (u64, u64);
 
 /// All that is stored in a file.
 pub(super) struct Snapshot {
@@ -54,6 +56,19 @@ impl StateFile<Database> {
             return Err(unreadable(path, cause));
         }
         Ok(file)
+    }
+
+    /// Opens the file of a session again, which the owner of its lease has closed before; `None`: it is another file.
+    pub(super) fn open_again(path: &Path, before: Identity) -> Result<Option<Self>, StateError> {
+        if identity(path)? != before {
+            return Ok(None);
+        }
+        let database = builder().open(path).map_err(|error| failed(path, error.into()))?;
+        Ok(Some(Self { path: path.to_owned(), database, identity: before }))
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// Repairs what a crash has left. The caller has the lease.
@@ -140,7 +155,7 @@ fn builder() -> Builder {
     builder
 }
 
-fn identity(path: &Path) -> Result<(u64, u64), StateError> {
+fn identity(path: &Path) -> Result<Identity, StateError> {
     let about = fs::metadata(path).map_err(|error| unavailable(path, error))?;
     Ok((about.dev(), about.ino()))
 }

@@ -7,8 +7,8 @@ use flow::{PluginId, SessionId};
 use redb::Database;
 use turn::ports::{BoxFuture, StateError, StoredState};
 
-use super::file::{StateFile, unavailable};
-use super::{LOCK, on_thread, tables};
+use super::file::{Identity, StateFile, unavailable};
+use super::{LOCK, on_thread, opened, tables};
 use crate::activity::Recorded;
 use crate::backend::{Backend, Opened, Swept, WriteError};
 use crate::lifetime::ExpiryCheck;
@@ -25,8 +25,11 @@ pub(crate) struct DiskSession(Arc<Mutex<Inner>>);
 pub(super) struct Inner {
     session: SessionId,
     path: PathBuf,
-    /// `None` before the first write of a fresh session, and after an error: then it is opened again. Dropped before the lock.
+    /// `None` before the first write of a fresh session, after an error, and while others are used: then it is opened again. Dropped
+    /// before the lock.
     file: Option<StateFile<Database>>,
+    /// The file that was closed without an error, so that it need not be checked when it is opened again.
+    closed: Option<Identity>,
     /// `None` once it is released.
     lock: Option<LockFile>,
     /// Whether there is a file, as far as this session knows.
@@ -59,6 +62,8 @@ impl DiskSession {
                 }
             }
         };
+        // An idle session has no open file.
+        inner.rest();
         Ok(Opened { backend: Self(Arc::new(Mutex::new(inner))), recorded })
     }
 
@@ -67,17 +72,22 @@ impl DiskSession {
         &self,
         work: impl FnOnce(&mut Inner) -> Result<T, StateError> + Send + 'static,
     ) -> Result<T, StateError> {
-        let inner = Arc::clone(&self.0);
-        let path = guard(&inner).path.clone();
+        let session = Arc::clone(&self.0);
+        let path = guard(&session).path.clone();
         on_thread(path, move || {
-            let mut inner = guard(&inner);
+            let mut inner = guard(&session);
             if inner.lock.is_none() {
                 return Err(StateError::Closed { session: inner.session.clone() });
             }
             let done = work(&mut inner);
             if done.is_err() {
                 // A database that has seen an error refuses everything from then on.
-                inner.file = None;
+                (inner.file, inner.closed) = (None, None);
+            }
+            let is_open = inner.file.is_some();
+            drop(inner);
+            if is_open {
+                opened::used(&session);
             }
             done
         })
@@ -88,7 +98,7 @@ impl DiskSession {
 fn guard(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
     inner.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
         let mut inner: MutexGuard<'_, Inner> = poisoned.into_inner();
-        inner.file = None;
+        (inner.file, inner.closed) = (None, None);
         inner
     })
 }
@@ -96,7 +106,8 @@ fn guard(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
 /// Acquires the lock of a session.
 pub(super) fn lock(path: &Path, session: &SessionId, owner: &str) -> Result<LockFile, StateError> {
     let lock = path.with_extension(LOCK);
-    match LockFile::acquire(&lock, owner).map_err(|error| unavailable(&lock, error))? {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    match LockFile::acquire(&lock, folder, owner).map_err(|error| unavailable(&lock, error))? {
         Locked::Acquired(lock) => Ok(lock),
         Locked::Held(by) => Err(StateError::Leased { session: session.clone(), by, until_ms: None }),
     }
@@ -105,7 +116,15 @@ pub(super) fn lock(path: &Path, session: &SessionId, owner: &str) -> Result<Lock
 impl Inner {
     pub(super) fn new(path: &Path, session: &SessionId, lock: LockFile) -> Self {
         let has_file = path.exists();
-        Self { session: session.clone(), path: path.to_owned(), file: None, lock: Some(lock), has_file, last_number: 0 }
+        Self {
+            session: session.clone(),
+            path: path.to_owned(),
+            file: None,
+            closed: None,
+            lock: Some(lock),
+            has_file,
+            last_number: 0,
+        }
     }
 
     /// The file, opened where it is not; `None` where there is none.
@@ -114,14 +133,27 @@ impl Inner {
             return Err(self.lost());
         }
         if self.file.is_none() && self.has_file {
-            self.file = Some(StateFile::open(&self.path, &self.session)?);
+            self.file = Some(match self.closed.take() {
+                Some(identity) => match StateFile::open_again(&self.path, identity)? {
+                    Some(file) => file,
+                    None => return Err(self.lost()),
+                },
+                None => StateFile::open(&self.path, &self.session)?,
+            });
         }
         Ok(self.file.as_ref())
     }
 
+    /// Closes the file until it is needed.
+    pub(super) fn rest(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.closed = Some(file.identity());
+        }
+    }
+
     /// Forgets a file that somebody has removed or replaced.
     fn lost(&mut self) -> StateError {
-        (self.file, self.has_file) = (None, self.path.exists());
+        (self.file, self.closed, self.has_file) = (None, None, self.path.exists());
         StateError::Lost { session: self.session.clone(), place: self.path.display().to_string() }
     }
 
@@ -148,6 +180,9 @@ impl Inner {
 
     /// Deletes a file in which nothing is stored any more.
     fn remove_empty(&mut self) -> Result<(), StateError> {
+        if self.closed.is_some() {
+            self.file()?;
+        }
         match &self.file {
             Some(file) if file.is_in_place() && file.read(tables::is_empty)? => self.delete(),
             _ => Ok(()),
@@ -156,7 +191,7 @@ impl Inner {
 
     /// Deletes the file.
     pub(super) fn delete(&mut self) -> Result<(), StateError> {
-        (self.file, self.has_file) = (None, false);
+        (self.file, self.closed, self.has_file) = (None, None, false);
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unavailable(&self.path, error)),
             _ => Ok(()),

@@ -14,6 +14,8 @@ pub(super) trait Sink: Send {
     /// Makes durable what was written.
     fn sync(&mut self) -> io::Result<()>;
     fn truncate(&mut self, length: u64) -> io::Result<()>;
+    /// Nothing is written for now: nothing is held open.
+    fn rest(&mut self) {}
     /// Returns why this is not the transcript any more, if so.
     fn check_in_place(&self) -> Result<(), String>;
 }
@@ -68,6 +70,11 @@ impl Appender {
         self.sink.check_in_place().map_err(|reason| unusable(&self.path, reason))?;
         self.synced = self.written;
         Ok(())
+    }
+
+    /// Nothing is written for now.
+    pub(super) fn rest(&mut self) {
+        self.sink.rest();
     }
 
     pub(super) fn is_synced(&self) -> bool {

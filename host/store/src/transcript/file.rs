@@ -11,6 +11,7 @@ use super::appender::Sink;
 use super::error::{TranscriptError, failed, invalid, unusable};
 use super::format::{TranscriptHeader, head};
 use super::lines::Lines;
+use crate::descriptors;
 use crate::lock::{LockFile, Locked};
 
 /// The files in the folder of a thread.
@@ -32,7 +33,7 @@ pub(super) fn lock(folder: &Path, owner: &str) -> Result<LockFile, JournalError>
         if fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()) {
             return Err(unusable(folder, "it is not a folder of its own but a link; remove it"));
         }
-        match LockFile::acquire(&path, owner) {
+        match LockFile::acquire(&path, folder.parent().unwrap_or(Path::new(".")), owner) {
             Ok(Locked::Acquired(lock)) => return Ok(lock),
             Ok(Locked::Held(by)) => return Err(JournalError::Locked { by }),
             // Somebody removes the session at this moment.
@@ -143,11 +144,11 @@ pub(super) fn check(folder: &Path, id: &str) -> Result<Option<Checked>, Transcri
     Ok(Some(Checked { header, next_seq, next_event, length, torn }))
 }
 
-/// A transcript that is open for writing, with its lock.
+/// A transcript that this process writes, with its lock. The file is open only while it is written.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     path: PathBuf,
-    file: File,
+    file: Option<File>,
     /// Device and number of the file: they show that the path still names it.
     identity: (u64, u64),
     /// Dropped last: whoever locks next finds the file closed.
@@ -168,30 +169,51 @@ impl OpenFile {
             file.sync_all()?;
             Ok((file, (about.dev(), about.ino())))
         };
-        let (file, identity) = open().map_err(|error| failed(&path, &error))?;
-        Ok(Self { path, file, identity, lock })
+        let (_file, identity) = open().map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, file: None, identity, lock })
+    }
+
+    /// The open file, which is still that of the path.
+    fn file(&mut self) -> io::Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let file = descriptors::open(|| OpenOptions::new().append(true).open(&self.path));
+                let found = file.and_then(|file| Ok((file.metadata()?, file)));
+                match found {
+                    Ok((about, file)) if (about.dev(), about.ino()) == self.identity => file,
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(_) | Err(_) => return Err(io::Error::other(REPLACED)),
+                }
+            }
+        };
+        Ok(self.file.insert(file))
     }
 }
 
+const REPLACED: &str = "it was removed or replaced while the session was open; what follows is not recorded";
+
 impl Sink for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file()?.write(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file()?.sync_data()
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.file.set_len(length)
+        self.file()?.set_len(length)
+    }
+
+    fn rest(&mut self) {
+        self.file = None;
     }
 
     fn check_in_place(&self) -> Result<(), String> {
         let named = fs::metadata(&self.path).map(|about| (about.dev(), about.ino()));
         if named.ok() != Some(self.identity) {
-            return Err(
-                "it was removed or replaced while the session was open; what follows is not recorded".to_owned()
-            );
+            return Err(REPLACED.to_owned());
         }
         match self.lock.is_in_place() {
             Ok(true) => Ok(()),

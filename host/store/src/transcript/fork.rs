@@ -121,7 +121,7 @@ impl TranscriptStore {
 
     fn lock_tree(&self) -> Result<LockFile, JournalError> {
         let path = self.root.join(TREE_LOCK);
-        match LockFile::acquire(&path, &self.owner).map_err(|error| failed(&path, &error))? {
+        match LockFile::acquire(&path, &self.root, &self.owner).map_err(|error| failed(&path, &error))? {
             Locked::Acquired(lock) => Ok(lock),
             Locked::Held(by) => Err(unusable(&self.root, format!("{by} forks or removes a session there; try again"))),
         }

@@ -9,12 +9,14 @@ use turn::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress}
 use super::appender::Appender;
 use super::error::unusable;
 use super::policy::EventPolicy;
-use super::queue::Queue;
-use super::writer::Writer;
+use super::queue::{Due, LINGER, Queue};
+use super::writer::LineWriter;
+use super::writers;
 
 type Watcher = dyn Fn(JournalProgress) + Send + Sync;
 
-/// Records the events of one thread in its transcript, on a thread of its own.
+/// Records the events of one thread in its transcript, on one of the few threads that write the transcripts of the process. The file is
+/// open only while something is written.
 ///
 /// Critical events are written and synced as soon as they are appended; those that are appended while a sync runs share the next one
 /// (group commit). Droppable events are written within 50 ms, or with the next critical one. More than 1,024 of them that wait are lost,
@@ -26,11 +28,13 @@ pub struct FileJournal {
     policy: Arc<dyn EventPolicy>,
 }
 
-/// What the session and the writer share.
+/// What the session and the writers share.
 pub(super) struct Shared {
     pub(super) queue: Queue,
     pub(super) status: watch::Sender<Status>,
     watcher: Mutex<Option<Arc<Watcher>>>,
+    /// Locked while something is written; `None` once the file and its lock are released.
+    pub(super) lines: Mutex<Option<LineWriter>>,
 }
 
 /// How far the writer is.
@@ -45,20 +49,19 @@ pub(super) struct Status {
 }
 
 impl FileJournal {
-    /// Starts the writer at the end of a transcript.
+    /// Writes at the end of a transcript.
     pub(super) fn start(
         policy: Arc<dyn EventPolicy>,
         thread_id: &str,
         next_seq: u64,
         appender: Appender,
     ) -> Result<Self, JournalError> {
-        let shared =
-            Arc::new(Shared { queue: Queue::default(), status: watch::Sender::default(), watcher: Mutex::default() });
-        let path = appender.path().to_owned();
-        let writer = Writer::new(Arc::clone(&shared), policy.filter(), thread_id, next_seq, appender);
-        let thread = std::thread::Builder::new().name("transcript".to_owned()).spawn(move || writer.run());
-        thread.map_err(|error| unusable(&path, format!("the thread that writes it cannot be started: {error}")))?;
-        Ok(Self { shared, policy })
+        writers::start().map_err(|error| {
+            unusable(appender.path(), format!("the thread that writes it cannot be started: {error}"))
+        })?;
+        let lines = Mutex::new(Some(LineWriter::new(policy.filter(), thread_id, next_seq, appender)));
+        let (queue, status, watcher) = (Queue::default(), watch::Sender::default(), Mutex::default());
+        Ok(Self { shared: Arc::new(Shared { queue, status, watcher, lines }), policy })
     }
 }
 
@@ -69,6 +72,15 @@ impl std::fmt::Debug for FileJournal {
 }
 
 impl Shared {
+    /// Has a thread write what is queued.
+    pub(super) fn ask(self: &Arc<Self>, due: Due) {
+        match due {
+            Due::Asked => {}
+            Due::Later => writers::later(Arc::clone(self), LINGER),
+            Due::Now => writers::now(Arc::clone(self)),
+        }
+    }
+
     /// Calls the watcher. It may append and wait: no lock is held.
     pub(super) fn notify(&self, progress: JournalProgress) {
         let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -87,7 +99,7 @@ impl Status {
 impl Journal for FileJournal {
     fn append(&self, event: &Event) -> Durability {
         let durability = self.policy.durability(&event.kind);
-        self.shared.queue.push(event.clone(), durability == Durability::Critical);
+        self.shared.ask(self.shared.queue.push(event.clone(), durability == Durability::Critical));
         durability
     }
 
@@ -105,12 +117,12 @@ impl Journal for FileJournal {
     fn watch(&self, watcher: Box<dyn Fn(JournalProgress) + Send + Sync>) {
         *self.shared.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(watcher));
         // It learns from the writer how far that is: the caller may hold a lock that the watcher takes.
-        self.shared.queue.announce();
+        self.shared.ask(self.shared.queue.announce());
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async {
-            self.shared.queue.close();
+            self.shared.ask(self.shared.queue.close());
             let mut status = self.shared.status.subscribe();
             status.wait_for(|status| status.closed).await.map_or(Ok(()), |status| status.result())
         })
@@ -119,7 +131,7 @@ impl Journal for FileJournal {
 
 impl Drop for FileJournal {
     fn drop(&mut self) {
-        self.shared.queue.close();
+        self.shared.ask(self.shared.queue.close());
     }
 }
 

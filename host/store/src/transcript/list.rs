@@ -160,7 +160,7 @@ impl TranscriptStore {
         }
         let (last, bytes) = last_record(path, lines.offset())?;
         let lock = folder.join(file::LOCK);
-        let owner = LockFile::owner(&lock).map_err(|error| failed(&lock, &error))?;
+        let owner = LockFile::owner(&lock, &self.root).map_err(|error| failed(&lock, &error))?;
         let records = last.as_ref().map_or(header.first_seq(), |(seq, _)| seq + 1);
         let ((title, workspace), last) = (self.start(&id)?, last.map(|(_, last)| last));
         Ok(Some(TranscriptSummary { id, header, title, workspace, records, last, bytes, owner }))

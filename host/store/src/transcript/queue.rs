@@ -1,14 +1,14 @@
-//! The events between a session and the thread that writes them: adding one never waits for the disk.
+//! The events between a session and the threads that write them: adding one never waits for the disk.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use flow::Event;
 
 /// How many droppable events are queued at most, in addition to one after each critical event.
 pub(super) const DROPPABLE: usize = 1_024;
 /// How long droppable events wait for company, and so how far a reader of the file is behind.
-const LINGER: Duration = Duration::from_millis(50);
+pub(super) const LINGER: Duration = Duration::from_millis(50);
 
 /// An event that is to be written.
 #[derive(Debug)]
@@ -29,10 +29,20 @@ pub(super) struct Batch {
     pub(super) closing: bool,
 }
 
+/// When a journal has to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Due {
+    /// There is nothing to write, or it is asked for already.
+    #[default]
+    Asked,
+    /// After [`LINGER`], so that droppable events gather.
+    Later,
+    Now,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    work: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -45,24 +55,32 @@ struct State {
     critical: u64,
     /// No event is taken any more.
     closed: bool,
-    writer: Waiting,
-}
-
-/// What the writer waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Waiting {
-    /// It is working, or was woken.
-    #[default]
-    Nothing,
-    Anything,
-    /// It lets droppable events gather.
-    Urgent,
+    /// What was asked for and has not begun.
+    asked: Due,
+    /// A writer works on the batch before this one, and looks for the next one when it is done.
+    is_written: bool,
 }
 
 impl State {
     /// Whether the batch is to be written without delay.
     fn is_urgent(&self) -> bool {
         self.has_critical || self.droppable >= DROPPABLE / 2 || self.batch.announce || self.batch.closing
+    }
+
+    /// What is to be asked for now.
+    fn ask(&mut self) -> Due {
+        let due = if self.is_urgent() {
+            Due::Now
+        } else if self.batch.events.is_empty() {
+            Due::Asked
+        } else {
+            Due::Later
+        };
+        if self.is_written || due <= self.asked {
+            return Due::Asked;
+        }
+        self.asked = due;
+        due
     }
 
     fn push(&mut self, event: Event, is_critical: bool) {
@@ -82,13 +100,14 @@ impl State {
 }
 
 impl Queue {
-    /// Adds an event. A queue that is closed ignores it.
-    pub(super) fn push(&self, event: Event, is_critical: bool) {
+    /// Adds an event, and returns when the journal has to be written for it. A queue that is closed ignores it.
+    pub(super) fn push(&self, event: Event, is_critical: bool) -> Due {
         let mut state = self.lock();
-        if !state.closed {
-            state.push(event, is_critical);
-            self.wake(state);
+        if state.closed {
+            return Due::Asked;
         }
+        state.push(event, is_critical);
+        state.ask()
     }
 
     /// The number of critical events that were added.
@@ -97,18 +116,18 @@ impl Queue {
     }
 
     /// Has the writer announce how far it is.
-    pub(super) fn announce(&self) {
+    pub(super) fn announce(&self) -> Due {
         let mut state = self.lock();
         state.batch.announce = true;
-        self.wake(state);
+        state.ask()
     }
 
     /// Has the writer end after what is queued.
-    pub(super) fn close(&self) {
+    pub(super) fn close(&self) -> Due {
         let mut state = self.lock();
         state.closed = true;
         state.batch.closing = true;
-        self.wake(state);
+        state.ask()
     }
 
     /// Forgets what is queued, and ignores what is added from now on.
@@ -119,41 +138,22 @@ impl Queue {
         state.batch.events = Vec::new();
     }
 
-    /// Wakes the writer if it waits for this. Waking is a system call, so it is not done for nothing.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let wakes = match state.writer {
-            Waiting::Nothing => false,
-            Waiting::Anything => true,
-            Waiting::Urgent => state.is_urgent(),
-        };
-        if wakes {
-            state.writer = Waiting::Nothing;
-            drop(state);
-            self.work.notify_one();
+    /// Takes all there is, to be ended by [`Queue::written`]. `None`: it was taken for an earlier request.
+    pub(super) fn take(&self) -> Option<Batch> {
+        let mut state = self.lock();
+        if state.is_written || state.asked == Due::Asked {
+            return None;
         }
+        (state.is_written, state.asked) = (true, Due::Asked);
+        (state.droppable, state.has_critical) = (0, false);
+        Some(std::mem::take(&mut state.batch))
     }
 
-    /// Waits for work and takes all there is.
-    pub(super) fn take(&self) -> Batch {
+    /// What was taken is written. Returns when what was added meanwhile has to be.
+    pub(super) fn written(&self) -> Due {
         let mut state = self.lock();
-        let mut linger_until = None;
-        while !state.is_urgent() {
-            if state.batch.events.is_empty() {
-                state.writer = Waiting::Anything;
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let until = *linger_until.get_or_insert_with(|| Instant::now() + LINGER);
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state.writer = Waiting::Urgent;
-            (state, _) = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.writer = Waiting::Nothing;
-        (state.droppable, state.has_critical) = (0, false);
-        std::mem::take(&mut state.batch)
+        state.is_written = false;
+        state.ask()
     }
 
     /// The state is valid after every statement, whatever panicked.

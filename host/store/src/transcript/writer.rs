@@ -1,7 +1,7 @@
-//! The thread that writes a transcript: events become lines, and everything critical of a batch becomes durable with one sync.
+//! Writing a transcript: events become lines, and everything critical of a batch becomes durable with one sync.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use flow::Event;
 use turn::ports::{JournalError, JournalProgress};
@@ -11,18 +11,16 @@ use super::error::unusable;
 use super::format::write_line;
 use super::journal::Shared;
 use super::policy::EventFilter;
-use super::queue::Queued;
+use super::queue::{Batch, Queued};
 
-/// A buffer of lines that has grown larger is not kept.
-const BUFFER: usize = 1 << 20;
+/// A buffer of lines that has grown larger is not kept: most sessions are idle.
+const BUFFER: usize = 4 << 10;
 
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    lines: LineWriter,
-}
-
-struct LineWriter {
+/// What adds lines to one transcript.
+pub(super) struct LineWriter {
     filter: Box<dyn EventFilter>,
+    /// The filter was not used yet.
+    is_new: bool,
     thread_id: String,
     next_seq: u64,
     /// Events that the queue lost since the last record.
@@ -32,79 +30,61 @@ struct LineWriter {
     recorded: Vec<Event>,
 }
 
-impl Writer {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        filter: Box<dyn EventFilter>,
-        thread_id: &str,
-        next_seq: u64,
-        appender: Appender,
-    ) -> Self {
-        let lines = LineWriter {
-            filter,
-            thread_id: thread_id.to_owned(),
-            next_seq,
-            dropped: 0,
-            appender,
-            buffer: Vec::new(),
-            recorded: Vec::new(),
-        };
-        Self { shared, lines }
-    }
-
-    /// Writes until the queue is closed; then the file and its lock are released.
-    pub(super) fn run(self) {
-        let (shared, path) = (Arc::clone(&self.shared), self.lines.appender.path().to_owned());
-        if catch_unwind(AssertUnwindSafe(|| self.write_all())).is_err() {
+impl Shared {
+    /// Writes what is queued, unless that is done already. The last time, the file's lock is released.
+    pub(super) fn write(self: &Arc<Self>) {
+        let Some(batch) = self.queue.take() else { return };
+        let closing = batch.closing;
+        if catch_unwind(AssertUnwindSafe(|| self.write_batch(batch))).is_err() {
             // A filter or a watcher is at fault. What was not durable is not acknowledged by anybody.
-            let error = unusable(&path, "the thread that writes it has panicked; close the session and resume it");
-            if catch_unwind(AssertUnwindSafe(|| fail(&shared, error.clone()))).is_err() {
+            let error =
+                unusable(&self.path(), "the thread that writes it has panicked; close the session and resume it");
+            if catch_unwind(AssertUnwindSafe(|| fail(self, error.clone()))).is_err() {
                 tracing::error!("the watcher of a transcript has panicked again");
-                stop(&shared, error);
+                stop(self, error);
             }
         }
-        shared.status.send_modify(|status| status.closed = true);
+        if closing {
+            drop(self.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
+            self.status.send_modify(|status| status.closed = true);
+        }
+        self.ask(self.queue.written());
     }
 
-    fn write_all(mut self) {
-        self.lines.filter.prepare();
-        loop {
-            let batch = self.shared.queue.take();
-            if batch.announce {
-                self.announce();
-            }
-            let has_failed = self.shared.status.borrow().failed.is_some();
-            if !has_failed && let Err(error) = self.write(batch.events, batch.closing) {
-                fail(&self.shared, error);
-            }
-            if batch.closing {
-                return;
-            }
+    fn path(&self) -> std::path::PathBuf {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.as_ref().map(|lines| lines.appender.path().to_owned()).unwrap_or_default()
+    }
+
+    fn write_batch(&self, batch: Batch) {
+        if batch.announce {
+            self.announce();
+        }
+        let has_failed = self.status.borrow().failed.is_some();
+        if !has_failed && let Err(error) = self.write_events(batch.events, batch.closing) {
+            fail(self, error);
         }
     }
 
-    /// Writes a batch and acknowledges what is critical in it.
-    fn write(&mut self, events: Vec<Queued>, is_last: bool) -> Result<(), JournalError> {
+    /// Writes events and acknowledges what is critical of them.
+    fn write_events(&self, events: Vec<Queued>, is_last: bool) -> Result<(), JournalError> {
         let mut critical = 0;
         let mut last = None;
-        for queued in events {
-            if queued.is_critical {
-                critical += 1;
-                last = Some(queued.event.seq);
-            }
-            self.lines.take(queued);
+        for queued in events.iter().filter(|queued| queued.is_critical) {
+            critical += 1;
+            last = Some(queued.event.seq);
         }
-        if is_last {
-            self.lines.flush();
-        }
-        self.lines.write()?;
-        if critical > 0 || (is_last && !self.lines.appender.is_synced()) {
-            self.lines.appender.sync()?;
+        {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(lines) = lines.as_mut() else { return Ok(()) };
+            let added = lines.add(events, critical > 0, is_last);
+            lines.appender.rest();
+            added?;
         }
         if let Some(event) = last {
             // The watcher first: when the turn continues, subscribers have what it waited for.
-            self.shared.notify(JournalProgress::Durable(event));
-            self.shared.status.send_modify(|status| {
+            self.notify(JournalProgress::Durable(event));
+            self.status.send_modify(|status| {
                 status.durable += critical;
                 status.last = last;
             });
@@ -114,12 +94,12 @@ impl Writer {
 
     /// Reports to a new watcher how far the journal is.
     fn announce(&self) {
-        let status = self.shared.status.borrow().clone();
+        let status = self.status.borrow().clone();
         if let Some(event) = status.last {
-            self.shared.notify(JournalProgress::Durable(event));
+            self.notify(JournalProgress::Durable(event));
         }
         if let Some(error) = status.failed {
-            self.shared.notify(JournalProgress::Failed(error));
+            self.notify(JournalProgress::Failed(error));
         }
     }
 }
@@ -137,6 +117,27 @@ fn stop(shared: &Shared, error: JournalError) {
 }
 
 impl LineWriter {
+    pub(super) fn new(filter: Box<dyn EventFilter>, thread_id: &str, next_seq: u64, appender: Appender) -> Self {
+        let thread_id = thread_id.to_owned();
+        let (buffer, recorded) = (Vec::new(), Vec::new());
+        Self { filter, is_new: true, thread_id, next_seq, dropped: 0, appender, buffer, recorded }
+    }
+
+    fn add(&mut self, events: Vec<Queued>, is_critical: bool, is_last: bool) -> Result<(), JournalError> {
+        if std::mem::take(&mut self.is_new) {
+            self.filter.prepare();
+        }
+        events.into_iter().for_each(|queued| self.take(queued));
+        if is_last {
+            self.flush();
+        }
+        self.write()?;
+        if is_critical || (is_last && !self.appender.is_synced()) {
+            self.appender.sync()?;
+        }
+        Ok(())
+    }
+
     fn take(&mut self, queued: Queued) {
         self.dropped += queued.dropped;
         self.filter.take(queued.event, &mut self.recorded);

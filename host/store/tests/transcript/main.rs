@@ -4,6 +4,8 @@
 
 mod forks;
 mod lists;
+#[cfg(target_os = "linux")]
+mod many;
 mod opening;
 mod reading;
 mod repairs;

@@ -1,14 +1,9 @@
 //! Tests of the queue: what a full one loses, and when the writer wakes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use flow::{Event, EventKind, RunPosition};
 
-use super::{DROPPABLE, LINGER, Queue};
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use super::{DROPPABLE, Due, Queue};
 
 fn event(seq: usize) -> Event {
     let kind = EventKind::Notice { message: seq.to_string() };
@@ -18,9 +13,11 @@ fn event(seq: usize) -> Event {
 /// Adds events, of which those at the positions of `critical` are critical, and returns `number+dropped` of what the writer gets.
 fn taken(count: usize, critical: &[usize]) -> Vec<(u64, u64)> {
     let queue = Queue::default();
-    (0..count).for_each(|number| queue.push(event(number), critical.contains(&number)));
+    for number in 0..count {
+        queue.push(event(number), critical.contains(&number));
+    }
     queue.close();
-    let batch = queue.take();
+    let batch = queue.take().unwrap();
     assert!(batch.closing);
     let lost: u64 = batch.events.iter().map(|queued| queued.dropped).sum();
     assert_eq!(batch.events.len() as u64 + lost, count as u64, "every event is there or counted");
@@ -54,48 +51,40 @@ fn critical_events_are_never_lost_and_their_order_is_kept() {
 }
 
 #[test]
-fn droppable_events_wait_for_company_and_critical_ones_do_not() {
-    let queue = Arc::new(Queue::default());
-    queue.push(event(0), false);
-    let started = Instant::now();
-    assert_eq!(queue.take().events.len(), 1);
-    // The lower bound is exact: the upper one is the machine's.
-    assert!(started.elapsed() >= LINGER, "{:?}", started.elapsed());
-
-    // A critical event wakes a writer that waits, and one that gathers: each is taken before the next is added.
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let other = Arc::clone(&queue);
-    let writer = std::thread::spawn(move || {
-        loop {
-            let batch = other.take();
-            batch.events.iter().for_each(|queued| sender.send(queued.event.seq).unwrap());
-            if batch.closing {
-                return;
-            }
-        }
-    });
-    for number in 1..100 {
-        let gathers = number % 3 == 0;
-        if gathers {
-            queue.push(event(1_000 + number), false);
-        }
-        queue.push(event(number), true);
-        let first = if gathers { receiver.recv_timeout(PATIENCE).unwrap() } else { 0 };
-        assert!(!gathers || first == 1_000 + number as u64);
-        assert_eq!(receiver.recv_timeout(PATIENCE).unwrap(), number as u64);
-    }
-    queue.close();
-    writer.join().unwrap();
+fn a_writer_is_asked_once_and_at_once_for_what_is_critical() {
+    let queue = Queue::default();
+    let push = |number, is_critical| queue.push(event(number), is_critical);
+    assert!(queue.take().is_none(), "nothing is there");
+    assert_eq!([push(0, false), push(1, false)], [Due::Later, Due::Asked], "droppable events wait for company");
+    assert_eq!([push(2, true), push(3, true), push(4, false)], [Due::Now, Due::Asked, Due::Asked]);
+    assert_eq!(queue.take().unwrap().events.len(), 5, "of both that were asked the first one takes all");
+    assert!(queue.take().is_none(), "the other one finds nothing");
+    assert_eq!(push(5, true), Due::Asked, "who writes looks again");
+    assert!(queue.take().is_none(), "one writes at a time");
+    assert_eq!(queue.written(), Due::Now);
+    assert_eq!(queue.take().unwrap().events.len(), 1);
+    assert_eq!(push(6, false), Due::Asked);
+    assert_eq!(queue.written(), Due::Later);
+    assert_eq!(queue.take().unwrap().events.len(), 1);
+    assert_eq!(queue.written(), Due::Asked);
+    let last =
+        (0..DROPPABLE / 2).map(|number| push(number, false)).filter(|due| *due != Due::Asked).collect::<Vec<_>>();
+    assert_eq!(last, [Due::Later, Due::Now], "half of what the queue takes does not wait");
+    assert_eq!([queue.announce(), queue.close()], [Due::Asked; 2]);
 }
 
 #[test]
 fn a_failed_or_closed_queue_takes_nothing() {
-    for end in [Queue::fail, Queue::close] {
+    for fails in [true, false] {
         let queue = Queue::default();
-        end(&queue);
-        queue.push(event(0), true);
+        if fails {
+            queue.fail();
+        } else {
+            queue.close();
+        }
+        assert_eq!(queue.push(event(0), true), Due::Asked);
         assert_eq!(queue.critical(), 0);
         queue.close();
-        assert!(queue.take().events.is_empty());
+        assert!(queue.take().unwrap().events.is_empty());
     }
 }
