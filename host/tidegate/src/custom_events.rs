@@ -17,7 +17,7 @@ pub(crate) struct CustomEvents {
     workspace: PathBuf,
     variables: Variables,
     plugins: Arc<SessionPlugins>,
-    catalogue: OnceLock<Result<EventCatalogue, String>>,
+    catalogue: OnceLock<Result<Arc<EventCatalogue>, String>>,
     /// The types of these plugins, by their serial numbers.
     types: Mutex<Option<(Vec<u64>, Arc<DeclaredTypes>)>>,
 }
@@ -29,7 +29,7 @@ impl CustomEvents {
     }
 
     /// The catalogue was read for the transcript of the session.
-    pub(crate) fn read(&self, catalogue: EventCatalogue) {
+    pub(crate) fn read(&self, catalogue: Arc<EventCatalogue>) {
         let _first = self.catalogue.set(Ok(catalogue));
     }
 
@@ -42,7 +42,7 @@ impl CustomEvents {
         }
         let read = || {
             let (catalogue, _) = Catalogue::load(&self.workspace).map_err(|error| error.to_string())?;
-            Ok(catalogue.for_session(&self.variables))
+            Ok(Arc::new(catalogue.for_session(&self.variables)))
         };
         let catalogue = self.catalogue.get_or_init(read).as_ref().map_err(String::clone)?;
         let new = DeclaredTypes::new(catalogue, own(&loaded)).map_err(|error| error.to_string())?;

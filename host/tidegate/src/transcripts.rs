@@ -32,7 +32,7 @@ pub(crate) struct Recorded {
     /// What a chat knows of the records, where it was asked for.
     pub(crate) chat: Option<SavedChat>,
     /// The catalogue by which it is recorded.
-    pub(crate) catalogue: EventCatalogue,
+    pub(crate) catalogue: Arc<EventCatalogue>,
 }
 
 /// Opens the store as the operator's file says; `None`: sessions are not recorded.
@@ -66,8 +66,9 @@ pub(crate) async fn record(
 ) -> Result<Recorded, HostError> {
     blocking(move || {
         let (catalogue, left_out) = Catalogue::load(&workspace)?;
-        let catalogue = catalogue.for_session(&variables);
-        let opened = store.open_child(&id, Arc::new(EmissionPolicy::new(catalogue.clone())), spawned_by)?;
+        let policy = EmissionPolicy::new(catalogue.for_session(&variables));
+        let catalogue = Arc::clone(policy.catalogue());
+        let opened = store.open_child(&id, Arc::new(policy), spawned_by)?;
         // It would continue with the prompt, the tools and the limits of another agent.
         if let Some(parent) = opened.header.spawned_by.as_ref().filter(|_| !opened.is_new) {
             return Err(HostError::ChildThread { id, parent: SessionId::new(parent.thread_id.as_str()) });

@@ -29,7 +29,7 @@ mod validator;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
 use turn::ports::Durability;
@@ -45,17 +45,38 @@ use crate::transcript::{EventFilter, EventPolicy};
 /// The catalogue of one session, for its journal.
 #[derive(Clone, Debug)]
 pub struct EmissionPolicy {
-    catalogue: Arc<EventCatalogue>,
-    validator: Arc<OnceLock<Option<Validator>>>,
+    known: Arc<Known>,
     on_violation: OnViolation,
+}
+
+/// A catalogue, and what is made of it. It takes about a megabyte: sessions whose catalogues are equal share one.
+#[derive(Debug)]
+struct Known {
+    catalogue: Arc<EventCatalogue>,
+    /// Made on a thread that writes transcripts: that takes some milliseconds.
+    validator: OnceLock<Option<Validator>>,
+}
+
+/// Those of the open sessions of the process.
+static KNOWN: Mutex<Vec<Weak<Known>>> = Mutex::new(Vec::new());
+
+impl Known {
+    fn of(catalogue: EventCatalogue) -> Arc<Self> {
+        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = all.iter().filter_map(Weak::upgrade).find(|known| *known.catalogue == catalogue) {
+            return same;
+        }
+        let known = Arc::new(Self { catalogue: Arc::new(catalogue), validator: OnceLock::new() });
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&known));
+        known
+    }
 }
 
 /// What is recorded of the events of one thread.
 #[derive(Debug)]
 pub struct Emission {
-    catalogue: Arc<EventCatalogue>,
-    /// Made on the thread that writes the transcript: that takes some milliseconds, once for all threads with the catalogue.
-    validator: Arc<OnceLock<Option<Validator>>>,
+    known: Arc<Known>,
     on_violation: OnViolation,
     throttle: Throttle,
     milestones: Milestones,
@@ -67,7 +88,12 @@ pub struct Emission {
 impl EmissionPolicy {
     /// A policy that applies this catalogue.
     pub fn new(catalogue: EventCatalogue) -> Self {
-        Self { catalogue: Arc::new(catalogue), validator: Arc::default(), on_violation: OnViolation::default() }
+        Self { known: Known::of(catalogue), on_violation: OnViolation::default() }
+    }
+
+    /// The catalogue, which sessions share whose catalogues are equal.
+    pub fn catalogue(&self) -> &Arc<EventCatalogue> {
+        &self.known.catalogue
     }
 
     /// Records a `schema_violation` in place of an event whose payload does not conform to its schema, also in builds for development,
@@ -81,7 +107,7 @@ impl EmissionPolicy {
     /// Whether the turn and subscribers wait for events of this kind. A type that the catalogue does not have is critical: what
     /// nobody has decided about is not lost.
     pub fn durability(&self, kind: &EventKind) -> Durability {
-        match kinds::event_type(&self.catalogue, kind) {
+        match kinds::event_type(&self.known.catalogue, kind) {
             _ if kinds::is_needed(kind) => Durability::Critical,
             Some(of) if !of.critical || !of.enabled => Durability::Droppable,
             Some(_) | None => Durability::Critical,
@@ -91,8 +117,7 @@ impl EmissionPolicy {
     /// Returns the state machine of a thread.
     pub fn filter(&self) -> Emission {
         Emission {
-            catalogue: Arc::clone(&self.catalogue),
-            validator: Arc::clone(&self.validator),
+            known: Arc::clone(&self.known),
             on_violation: self.on_violation,
             throttle: Throttle::default(),
             milestones: Milestones::default(),
@@ -114,8 +139,8 @@ impl EventPolicy for EmissionPolicy {
 
 impl EventFilter for Emission {
     fn prepare(&mut self) {
-        self.validator.get_or_init(|| {
-            let made = Validator::new(&self.catalogue);
+        self.known.validator.get_or_init(|| {
+            let made = Validator::new(&self.known.catalogue);
             made.inspect_err(|error| tracing::error!("payloads of events are not checked: {error}")).ok()
         });
     }
@@ -129,7 +154,7 @@ impl EventFilter for Emission {
     }
 
     fn replacement(&self, body: &Body) -> Option<Body> {
-        let Some(Some(validator)) = self.validator.get() else { return None };
+        let Some(Some(validator)) = self.known.validator.get() else { return None };
         validator.replacement(body, self.on_violation)
     }
 }
@@ -138,7 +163,7 @@ impl Emission {
     /// Takes the next event of the thread, and pushes what is to be recorded now, in order.
     pub fn take(&mut self, event: Event, out: &mut Vec<Event>) {
         self.counted.turn_began(event.place.turn, out);
-        let catalogue = Arc::clone(&self.catalogue);
+        let catalogue = Arc::clone(&self.known.catalogue);
         let of = kinds::event_type(&catalogue, &event.kind);
         let is_needed = kinds::is_needed(&event.kind);
         let is_recorded = is_needed || of.is_none_or(|of| self.is_recorded(of, &event.kind));

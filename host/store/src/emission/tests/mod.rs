@@ -4,12 +4,12 @@
 mod payloads;
 mod properties;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use config::events::{Catalogue, Variables};
 use flow::{
-    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventKind,
-    FailureCause, RunPosition, SourceFile, TurnStatus, Usage,
+    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventCatalogue,
+    EventKind, FailureCause, RunPosition, SourceFile, TurnStatus, Usage,
 };
 use turn::ports::Durability;
 
@@ -239,10 +239,11 @@ fn durability_is_that_of_the_level() {
     }
     // A type of which nothing is recorded need not be waited for.
     let off = "event_types.rule_fired.emit_config.condition = \"false\"";
-    let catalogue = policy(off).catalogue;
+    let policy_off = policy(off);
+    let catalogue = policy_off.catalogue();
     assert!(catalogue.get("rule_fired").unwrap().critical && !catalogue.get("rule_fired").unwrap().enabled);
     // What no catalogue knows is not lost.
-    let empty = EmissionPolicy::new(flow::EventCatalogue::default());
+    let empty = EmissionPolicy::new(EventCatalogue::default());
     assert_eq!(empty.durability(&delta("a", 0)), Durability::Critical);
     assert_eq!(numbers(&run(empty.filter(), [at(0, delta("a", 0)), at(1, delta("b", 1))])), [0, 1]);
 }
@@ -275,4 +276,16 @@ fn the_traits_of_types_are_those_of_their_events() {
         assert_eq!(super::kinds::is_accumulated(&kind), traits.accumulates, "{kind:?}");
         assert_eq!(super::kinds::call(&kind).is_some(), traits.has_progress, "{kind:?}");
     }
+}
+
+#[test]
+fn sessions_with_equal_catalogues_share_one() {
+    let [one, same] = [with_file(""), with_file("")];
+    assert!(Arc::ptr_eq(one.catalogue(), same.catalogue()));
+    let alone = [("alone".to_owned(), flow::EventType::new("lifecycle", "critical", true))];
+    let other = EmissionPolicy::new(EventCatalogue::new(alone.into()));
+    assert!(!Arc::ptr_eq(one.catalogue(), other.catalogue()));
+    let catalogue = Arc::downgrade(other.catalogue());
+    drop(other);
+    assert_eq!(catalogue.strong_count(), 0, "the last session takes it along");
 }

@@ -7,7 +7,7 @@ use super::policy;
 use crate::emission::{OnViolation, Validator};
 
 fn validator() -> Validator {
-    Validator::new(&policy("").catalogue).unwrap()
+    Validator::new(policy("").catalogue()).unwrap()
 }
 
 /// The type of a value, or the first of several.
@@ -48,7 +48,7 @@ fn wrong(schema: &Value) -> Value {
 fn a_payload_needs_each_of_its_required_fields() {
     let (policy, validator) = (policy(""), validator());
     let (mut types, mut fields) = (0, 0);
-    for (name, of) in policy.catalogue.iter() {
+    for (name, of) in policy.catalogue().iter() {
         let payload = sample(&of.payload_schema);
         assert_eq!(validator.check(name, &payload), Ok(()), "{name}: {payload}");
         for key in payload.as_object().unwrap().keys() {
@@ -68,7 +68,7 @@ fn a_payload_needs_each_of_its_required_fields() {
 #[test]
 fn a_payload_needs_the_types_of_its_fields() {
     let (policy, validator) = (policy(""), validator());
-    for (name, of) in policy.catalogue.iter() {
+    for (name, of) in policy.catalogue().iter() {
         for (key, schema) in of.payload_schema["properties"].as_object().into_iter().flatten() {
             let mut payload = sample(&of.payload_schema);
             payload[key] = sample(schema);
@@ -86,7 +86,7 @@ fn a_payload_needs_the_types_of_its_fields() {
 #[test]
 fn a_file_of_a_project_changes_what_is_valid() {
     let stricter = "[event_types.notice.payload_schema]\nproperties.message = { maxLength = 3 }";
-    let validator = Validator::new(&policy(stricter).catalogue).unwrap();
+    let validator = Validator::new(policy(stricter).catalogue()).unwrap();
     assert_eq!(validator.check("notice", &json!({"message": "abc"})), Ok(()));
     let violation = validator.check("notice", &json!({"message": "abcd"})).unwrap_err();
     assert!(
