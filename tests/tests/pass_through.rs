@@ -119,7 +119,10 @@ fn inputs() -> impl Strategy<Value = Vec<(String, usize)>> {
 /// 5,000 inputs through a host of its own, whose guests are on this thread.
 fn guests_that_pass_change_no_byte(rewrite: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let host = host(&Sandbox::new(&EngineOptions { cache_dir: None, max_instances: 16 }).unwrap(), rewrite);
+    let host = host(
+        &Sandbox::new(&EngineOptions { cache_dir: None, max_instances: 16, ..EngineOptions::default() }).unwrap(),
+        rewrite,
+    );
     let config =
         ProptestConfig { cases: 200, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() };
     let passed = RefCell::new(BTreeSet::new());

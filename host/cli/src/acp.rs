@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::metrics::Measured;
 use crate::open;
 
-/// Plugins times sessions: an editor has several of these open at once.
+/// Plugins times sessions that are in use: an editor has several of these open at once.
 const MAX_INSTANCES: u32 = 1024;
 
 /// Why `--workspace` is refused.

@@ -45,6 +45,8 @@ pub struct Operator {
     pub tools: ToolSettings,
     /// The most that any plugin may take.
     pub limits: PluginLimits,
+    /// The most instances of all plugins at once; `None`: the program decides. It counts for an engine, and so for all hosts that share one.
+    pub instances: Option<u32>,
     /// Where the state of plugins is kept.
     pub state: StateSettings,
     /// Whether sessions are recorded, and where.
@@ -278,6 +280,7 @@ impl Default for Operator {
             rule_folders: RuleFolders::default(),
             tools: ToolSettings::of(&typed.tools, Vec::new()),
             limits: PluginLimits::of(&typed.limits),
+            instances: typed.limits.instances,
             state: StateSettings::of(&typed.state, Path::new("")),
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
             compaction: CompactionSettings::of(&typed.compaction),
@@ -353,6 +356,7 @@ impl Operator {
             rule_folders,
             tools: ToolSettings::of(&typed.tools, permissions),
             limits: PluginLimits::of(&typed.limits),
+            instances: typed.limits.instances,
             state: StateSettings::of(&typed.state, folder("state", "folder")),
             transcript: TranscriptSettings::of(&typed.transcript, folder("transcript", "folder")),
             compaction: CompactionSettings::of(&typed.compaction),

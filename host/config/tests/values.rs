@@ -28,7 +28,7 @@ fn an_empty_file_is_the_defaults() {
     assert_eq!(defaults.limits.memory_bytes, 32 << 20);
     assert_eq!(defaults.limits.output_bytes, 4 << 20);
     assert_eq!((defaults.limits.tool, defaults.limits.tool_output_bytes), (Duration::from_secs(30), 64 << 10));
-    assert_eq!(defaults.limits.state_bytes, 10 << 20);
+    assert_eq!((defaults.limits.state_bytes, defaults.instances), (10 << 20, None));
     assert_eq!(defaults.state.absent, Duration::from_secs(7 * 24 * 60 * 60));
     assert_eq!(defaults.rules, rules::RuleSettings::default());
 }
@@ -70,7 +70,7 @@ fn every_value_arrives() {
     assert_eq!(operator.state.session_bytes, 8 << 20);
     assert_eq!(operator.state.absent, Duration::from_secs(3 * 24 * 60 * 60));
     assert_eq!((operator.limits.tool, operator.limits.tool_output_bytes), (Duration::from_secs(5), 32 << 10));
-    assert_eq!(operator.limits.state_bytes, 6 << 20);
+    assert_eq!((operator.limits.state_bytes, operator.instances), (6 << 20, Some(512)));
     assert_eq!((operator.turn.max_steps, operator.turn.max_repeats, operator.turn.max_retries), (5, 3, Some(0)));
 }
 

@@ -280,6 +280,8 @@ pub enum FailureCause {
     Start,
     /// A power it used failed on the host's side.
     Host,
+    /// All instances of the host are in use: nothing is wrong with the extension.
+    NoInstance,
 }
 
 impl FailureCause {
@@ -295,6 +297,7 @@ impl FailureCause {
             Self::Malformed => "malformed",
             Self::Start => "start",
             Self::Host => "host",
+            Self::NoInstance => "no_instance",
         }
     }
 }
@@ -304,6 +307,9 @@ impl FailureCause {
 pub enum NoAnswer {
     /// It was not called; the string gives the reason: a circuit breaker is open, the turn's budget is spent.
     NotPermitted(String),
+    /// It was not called, because all instances of the host are in use; the string says so, and what to do. Nothing is wrong with the
+    /// extension. What it was to check is not used unchecked, whatever its failure policy is.
+    NoInstance(String),
     /// The call failed.
     Failed(CallFailure),
 }

@@ -107,6 +107,14 @@ metrics! {
         "Circuit breaker of the callbacks, of all sessions or in the open session in which it is worst: 0 closed, 1 half open, 2 open.";
     BreakerOpened = "extension.breaker.opened.total", Counter, [EXTENSION],
         "Times that the circuit breaker of the callbacks opened in a session, after failed trial calls too.";
+    Instances = "extension.instances", Gauge, [],
+        "Instances of extensions that exist, idle ones included.";
+    InstanceLimit = "extension.instances.limit", Gauge, [],
+        "The most instances of extensions that can exist at once: `instances` under `[limits]`.";
+    InstanceWaits = "extension.instances.waits.total", Counter, [],
+        "Calls that waited for an instance, because a call was running in each.";
+    InstancesReclaimed = "extension.instances.reclaimed.total", Counter, [],
+        "Idle instances that were dropped for a call of another session or extension; they are made again when they are needed.";
     RuleFired = "rule.fired.total", Counter, [RULE, "action"],
         "Matches of stream rules by action: pass, remind, interrupt, block or stop.";
     RuleTokens = "rule.tokens_discarded", Counter, [RULE],

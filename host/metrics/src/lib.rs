@@ -47,12 +47,30 @@ use text::Format;
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     registry: Mutex<Registry>,
     /// The circuit breakers that extensions have for all sessions. Never locked while `registry` is.
     breakers: Mutex<Vec<Breaker>>,
+    /// By engine: what gives the numbers of its instances. Never locked while `registry` is.
+    instances: Mutex<BTreeMap<u64, ReadInstances>>,
 }
+
+/// How many instances of extensions an engine has, and how often that was too few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InstanceNumbers {
+    /// Instances that exist now, idle ones included.
+    pub in_use: u64,
+    /// The most that may exist at once.
+    pub limit: u64,
+    /// Calls that had to wait for one.
+    pub waits: u64,
+    /// Idle instances that were dropped for another call.
+    pub reclaimed: u64,
+}
+
+/// `None`: the engine is gone.
+type ReadInstances = Box<dyn Fn() -> Option<InstanceNumbers> + Send + Sync>;
 
 /// A circuit breaker that an extension has for all sessions.
 struct Breaker {
@@ -85,6 +103,27 @@ impl Metrics {
         breakers.push(Breaker { extension: extension.clone(), state: Box::new(state) });
     }
 
+    /// Includes the instances of an engine in their gauges and counters, once for each `engine`. `numbers` is called whenever the numbers
+    /// are read, until it returns `None`. It must take no lock under which a session's events are emitted.
+    pub fn watch_instances(&self, engine: u64, numbers: impl Fn() -> Option<InstanceNumbers> + Send + Sync + 'static) {
+        let mut engines = self.0.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        engines.entry(engine).or_insert_with(|| Box::new(numbers));
+    }
+
+    /// The instances of all engines that exist; `None`: none was ever watched.
+    fn instances(&self) -> Option<InstanceNumbers> {
+        let mut sum = None;
+        for numbers in self.0.instances.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            let numbers = numbers().unwrap_or_default();
+            let all: &mut InstanceNumbers = sum.get_or_insert_default();
+            all.in_use += numbers.in_use;
+            all.limit = all.limit.saturating_add(numbers.limit);
+            all.waits += numbers.waits;
+            all.reclaimed += numbers.reclaimed;
+        }
+        sum
+    }
+
     /// Returns the numbers in the text format of Prometheus, version 0.0.4. A series is there from its first event on.
     pub fn prometheus(&self) -> String {
         text::render(&self.read(), Format::Prometheus)
@@ -108,14 +147,25 @@ impl Metrics {
             state.is_some()
         });
         drop(breakers);
+        let instances = self.instances();
         let mut registry = self.lock();
         registry.host_breakers(&worst);
+        registry.instances(instances);
         registry
     }
 
     /// Numbers are valid after every statement, so a panic elsewhere does not matter.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Registry> {
         self.0.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("registry", &self.registry)
+            .field("breakers", &self.breakers)
+            .finish_non_exhaustive()
     }
 }
 

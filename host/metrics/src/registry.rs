@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use flow::{BreakerState, PluginId};
 
+use crate::InstanceNumbers;
 use crate::catalogue::{EXTENSION, Id, METRICS, MOST_LABELS, MetricInfo, MetricKind};
 use crate::labels::{self, Values};
 
@@ -121,6 +122,22 @@ impl Registry {
         let before = std::mem::replace(&mut self.host_breakers, now);
         let changed = before.keys().chain(self.host_breakers.keys()).cloned().collect::<BTreeSet<String>>();
         changed.iter().for_each(|extension| self.show_breaker(extension));
+    }
+
+    /// These are the instances of extensions. A counter does not fall where an engine is gone.
+    pub(crate) fn instances(&mut self, numbers: Option<InstanceNumbers>) {
+        let Some(InstanceNumbers { in_use, limit, waits, reclaimed }) = numbers else { return };
+        let mut show = |id, now: u64, may_fall| {
+            self.change(id, &[], |series| {
+                if let Series::Value(value) = series {
+                    *value = if may_fall { now } else { now.max(*value) };
+                }
+            });
+        };
+        show(Id::Instances, in_use, true);
+        show(Id::InstanceLimit, limit, true);
+        show(Id::InstanceWaits, waits, false);
+        show(Id::InstancesReclaimed, reclaimed, false);
     }
 
     /// Sets the gauge of an extension to the worst state of its breakers.

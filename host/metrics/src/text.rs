@@ -35,6 +35,7 @@ pub(crate) fn render(registry: &Registry, format: Format) -> String {
         for (labels, Labelled { series, .. }) in series {
             // Writing to a string cannot fail.
             let _ = match (series, metric.kind) {
+                (Series::Value(value), _) if labels.is_empty() => writeln!(text, "{name} {value}"),
                 (Series::Value(value), _) => writeln!(text, "{name}{{{labels}}} {value}"),
                 (Series::Histogram(observations), MetricKind::Histogram(bounds)) => {
                     histogram(&name, labels, bounds, observations, &mut text)

@@ -11,7 +11,7 @@ use flow::{
     ToolOutcome, TurnStatus,
 };
 use support::*;
-use tidegate_metrics::{METRICS, MetricValue, Metrics};
+use tidegate_metrics::{InstanceNumbers, METRICS, MetricValue, Metrics};
 
 /// The value of a series, by its name and labels.
 fn value(metrics: &Metrics, series: &str) -> Option<String> {
@@ -27,6 +27,10 @@ fn assert_value(metrics: &Metrics, series: &str, wanted: impl Into<Option<&'stat
 #[test]
 fn a_session_in_both_formats() {
     let metrics = Metrics::new();
+    // Hosts that share an engine have it watched once.
+    for _ in 0..2 {
+        metrics.watch_instances(0, || Some(InstanceNumbers { in_use: 3, limit: 8, waits: 2, reclaimed: 1 }));
+    }
     whole_session(&mut metrics.session());
     expect_file!["snapshots/prometheus.txt"].assert_eq(&metrics.prometheus());
     expect_file!["snapshots/openmetrics.txt"].assert_eq(&metrics.openmetrics());

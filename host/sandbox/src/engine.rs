@@ -4,12 +4,15 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Duration;
 
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
 
 use crate::cache::Cache;
 use crate::error::LoadProblem;
+use crate::instances::Instances;
 use crate::limits::TABLE_ELEMENTS;
 use crate::ticker::{Ticker, Ticking};
 use crate::wasm::Wasm;
@@ -34,16 +37,20 @@ pub struct EngineOptions {
     /// Where compiled components are kept. `None`: every start compiles. The folder is made where it does not exist; it
     /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] has the reason.
     pub cache_dir: Option<PathBuf>,
-    /// How many instances there may be at once: sessions times plugins, and another one for each `ttsr_triggered` that runs. A call for
-    /// which there is none fails. Address space is set aside for them, about 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
-    /// [`Report::pooling`] reports this. Each also has a stack that is set up at start, 4 µs each: ask for no more
-    /// than will be used where a process must start fast.
+    /// How many instances there may be at once, at least 1. A plugin has one in each session that used it within the last minute, and
+    /// another one for each `ttsr_triggered` that runs. Where all are taken, a call gets that of an idle session; where a call runs in
+    /// each, it waits for [`EngineOptions::instance_wait`]. Address space is set aside for them, about 4 GiB each; where the system
+    /// refuses it, memory is taken as it is needed, which is slower, and [`Report::pooling`] reports this. Each also has a stack that is
+    /// set up at start, 4 µs each: ask for no more than will be used where a process must start fast.
     pub max_instances: u32,
+    /// How long a call waits for an instance. What it was to check is not shown then, and its turn ends: that all instances are in use
+    /// is no failure of the plugin.
+    pub instance_wait: Duration,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { cache_dir: None, max_instances: 4096 }
+        Self { cache_dir: None, max_instances: 4096, instance_wait: Duration::from_secs(10) }
     }
 }
 
@@ -82,9 +89,11 @@ pub enum EngineError {
 /// The engine and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Machine {
+    pub(crate) id: u64,
     pub(crate) engine: Engine,
     pub(crate) report: Report,
     ticker: Ticker,
+    pub(crate) instances: Instances,
     pub(crate) cache: Option<Cache>,
     compiled: AtomicU64,
     loaded: AtomicU64,
@@ -99,7 +108,7 @@ const MAX_RECENT: usize = 32;
 impl Machine {
     pub(crate) fn new(options: &EngineOptions) -> Result<Arc<Self>, EngineError> {
         let mut report = Report::default();
-        let engine = match Engine::new(&config(Some(options.max_instances))) {
+        let engine = match Engine::new(&config(Some(pooled(options.max_instances)))) {
             Ok(engine) => engine,
             Err(error) => {
                 report.pooling = Some(format!("{error:#}"));
@@ -121,10 +130,13 @@ impl Machine {
             })
         })
         .map_err(EngineError::Ticker)?;
+        static MADE: AtomicU64 = AtomicU64::new(0);
         Ok(Arc::new(Self {
+            id: MADE.fetch_add(1, Ordering::Relaxed),
             engine,
             report,
             ticker,
+            instances: Instances::new(options.max_instances, options.instance_wait),
             cache,
             compiled: AtomicU64::new(0),
             loaded: AtomicU64::new(0),
@@ -219,6 +231,12 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
     // The memory of an instance that ends goes back to the system. Kept for the next one, it would have been cleared, and so be resident, to
     // its last page: 64 KB that were kept more than doubled what an instance takes, and a new one was no faster.
     pool
+}
+
+/// The instances of sessions, and those in which plugins register: hosts load theirs on all cores.
+fn pooled(instances: u32) -> u32 {
+    let registering = available_parallelism().map_or(1, usize::from).saturating_mul(2);
+    instances.max(1).saturating_add(u32::try_from(registering).unwrap_or(u32::MAX))
 }
 
 /// One for each instance, and some for components with more than one.

@@ -11,6 +11,7 @@
 //! | `engine`, `ticker`, `meter`, `cache` | the engine, its time limits, the time that guests use, compiled components on disk |
 //! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
 //! | `host`, `session`, `slot`, `guest`, `breaker`, `breakers` | sessions, calls, instances and what they know |
+//! | `instances` | how many instances there may be at once, and who gets one |
 //! | `tools`, `schema` | tools that plugins provide: their check, their calls, the schemas of their arguments |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
 //! | `power`, `setting`, `state`, `events` | what plugins may have |
@@ -29,6 +30,7 @@ mod events;
 mod failure;
 mod guest;
 mod host;
+mod instances;
 mod interface;
 mod limits;
 mod load;
@@ -47,6 +49,7 @@ mod wasm;
 pub use engine::{Counts, EngineError, EngineOptions, Report};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::{SESSION_STATE_BYTES, SandboxHost};
+pub use instances::InstanceCounts;
 pub use interface::Interface;
 pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
 pub use load::{Plugin, PluginSource, Sandbox};

@@ -11,6 +11,7 @@ use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
+use crate::instances::InstanceCounts;
 use crate::interface::Interface;
 use crate::limits::GuestLimits;
 use crate::setting::Settings;
@@ -128,6 +129,22 @@ impl Sandbox {
     /// How many components were compiled, and how many found compiled.
     pub fn counts(&self) -> Counts {
         self.machine.counts()
+    }
+
+    /// How many instances there are, and how often that was too few.
+    pub fn instances(&self) -> InstanceCounts {
+        self.machine.instances.counts()
+    }
+
+    /// A number that no other engine of the process has.
+    pub fn id(&self) -> u64 {
+        self.machine.id
+    }
+
+    /// Returns what gives [`Sandbox::instances`], and `None` once the engine is gone. It takes no lock, and does not keep the engine.
+    pub fn watch_instances(&self) -> impl Fn() -> Option<InstanceCounts> + Send + Sync + 'static {
+        let machine = Arc::downgrade(&self.machine);
+        move || machine.upgrade().map(|machine| machine.instances.counts())
     }
 
     /// Loads a plugin: checks its component against its manifest and what it was granted, compiles it (or takes it

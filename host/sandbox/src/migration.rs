@@ -4,7 +4,7 @@ use flow::FailureCause;
 
 use crate::failure::{Described, caught, describe};
 use crate::guest::Guest;
-use crate::session::SessionExtensions;
+use crate::session::{NotStarted, SessionExtensions};
 use crate::slot::{Live, Slot};
 use crate::state::Commit;
 use crate::v0_1;
@@ -14,7 +14,7 @@ impl SessionExtensions {
     /// state as it was, and the session does without the plugin: run on a format that it does not know, it could destroy it.
     ///
     /// The outer error is that of a host that could not start an instance now: the next call tries again.
-    pub(crate) async fn migrate(&self, slot: &Slot) -> Result<Result<(), Described>, Described> {
+    pub(crate) async fn migrate(&self, slot: &Slot) -> Result<Result<(), Described>, NotStarted> {
         let to = slot.plugin.identity.state_version;
         let format = {
             let mut area = slot.area.lock();

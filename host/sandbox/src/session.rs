@@ -12,10 +12,13 @@ use turn::ports::{
     AbsentState, AttemptEnd, BoxFuture, Extensions, KnownPlugins, Progress, StateChange, StateError, TtsrEvent,
 };
 
+use wasmtime::PoolConcurrencyLimitError;
+
 use crate::breakers::{Admission, SessionBreakers};
 use crate::discreet::Reasons as _;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
+use crate::instances::NoInstance;
 use crate::interface::Interface;
 use crate::load::Loaded;
 use crate::slot::{Live, Slot, lock};
@@ -36,6 +39,26 @@ pub(crate) struct SessionExtensions {
     preload: AtomicBool,
     /// The store has lost what it had, and it was not written again yet.
     lost: AtomicBool,
+}
+
+/// Why there is no instance for a call.
+pub(crate) enum NotStarted {
+    /// All are in use.
+    NoInstance(NoInstance),
+    /// It cannot be made, or the state that it needs cannot be used.
+    Failed(Described),
+}
+
+impl From<NoInstance> for NotStarted {
+    fn from(shortage: NoInstance) -> Self {
+        Self::NoInstance(shortage)
+    }
+}
+
+impl From<Described> for NotStarted {
+    fn from(described: Described) -> Self {
+        Self::Failed(described)
+    }
 }
 
 /// A call that may be made: by the budget of the turn, and by the breakers.
@@ -106,7 +129,7 @@ impl SessionExtensions {
         let live = slot.take(&mut lane);
         let (mut live, answer) = self.run(slot, live, permit, call).await?;
         live.store.data_mut().commit(Commit::Call);
-        *lane = Some(live);
+        slot.plugin.machine.instances.keep(slot, &mut lane, live);
         Ok(answer)
     }
 
@@ -119,7 +142,11 @@ impl SessionExtensions {
         let called = TtsrTriggered(event).called();
         for attempt in 0.. {
             // The last attempt has the state to itself.
-            let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
+            let mut alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
+            // The instance of the other callbacks cannot give way to that of the notice while its lane is locked.
+            if let Some(lane) = &mut alone {
+                **lane = None;
+            }
             let permit = self.admit(slot, &called)?;
             let version = area.version();
             let (mut live, ()) = self.run(slot, None, permit, TtsrTriggered(event)).await?;
@@ -160,7 +187,9 @@ impl SessionExtensions {
             // Rare, and a large future: in a box it leaves that of most calls small.
             None => match Box::pin(self.start(slot)).await {
                 Ok(live) => live,
-                Err(described) => {
+                // Nothing is wrong with the plugin: neither does it count as a failure, nor as a success.
+                Err(NotStarted::NoInstance(NoInstance(why))) => return Err(NoAnswer::NoInstance(why)),
+                Err(NotStarted::Failed(described)) => {
                     // Its state, or the host: other sessions may have no such problem.
                     admission.failed_here(self.session.clock.now_ms());
                     return Err(slot.failure(called.clone(), described));
@@ -197,12 +226,13 @@ impl SessionExtensions {
 
     /// Makes an instance, on a stack of its own: a start function may run for long. Its time has a limit of its own and
     /// belongs to no callback.
-    async fn start(&self, slot: &Slot) -> Result<Box<Live>, Described> {
+    async fn start(&self, slot: &Slot) -> Result<Box<Live>, NotStarted> {
         self.load(slot).await?;
         self.instantiate(slot).await
     }
 
-    pub(crate) async fn instantiate(&self, slot: &Slot) -> Result<Box<Live>, Described> {
+    pub(crate) async fn instantiate(&self, slot: &Slot) -> Result<Box<Live>, NotStarted> {
+        let seat = slot.plugin.machine.instances.seat(&*self.session.clock).await?;
         let generation = slot.generation();
         let plugin = &*slot.plugin;
         let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(slot.area.clone()));
@@ -215,15 +245,18 @@ impl SessionExtensions {
             plugin.exports.load(&mut store, &instance).map_err(Fault::Engine)
         };
         match caught(&meter, start).await {
-            Ok(calls) => Ok(Box::new(Live { store, calls, meter, generation })),
-            Err(Fault::Engine(error)) => Err(describe_start(&error, &mut store, time.as_millis())),
-            Err(fault) => Err(describe(fault, &mut store, time.as_millis())),
+            Ok(calls) => Ok(Box::new(Live { store, calls, meter, generation, _seat: seat })),
+            Err(Fault::Engine(error)) if error.is::<PoolConcurrencyLimitError>() => {
+                Err(NoInstance(plugin.machine.instances.exhausted(&error)).into())
+            }
+            Err(Fault::Engine(error)) => Err(describe_start(&error, &mut store, time.as_millis()).into()),
+            Err(fault) => Err(describe(fault, &mut store, time.as_millis()).into()),
         }
     }
 
     /// Takes over what the store has for the plugin, before its first instance starts: run as if it had nothing, it would
     /// overwrite what it has.
-    async fn load(&self, slot: &Slot) -> Result<(), Described> {
+    async fn load(&self, slot: &Slot) -> Result<(), NotStarted> {
         let load = async || {
             // A component that does not import the power has no state.
             if slot.plugin.imports.contains(&Interface::State) {
@@ -237,7 +270,7 @@ impl SessionExtensions {
         slot.loaded.get_or_try_init(load).await.map_err(|error| {
             Described::new(FailureCause::Host, format!("the state of the extension cannot be loaded: {error}"))
         })?;
-        slot.migrated.get_or_try_init(|| self.migrate(slot)).await?.clone()
+        Ok(slot.migrated.get_or_try_init(|| self.migrate(slot)).await?.clone()?)
     }
 
     /// Loads what is not loaded yet, for conditions of prompt additions, which cannot wait. Ends at the first failure, which the

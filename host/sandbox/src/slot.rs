@@ -12,6 +12,7 @@ use wasmtime::Store;
 use crate::breakers::SessionBreakers;
 use crate::failure::Described;
 use crate::guest::Guest;
+use crate::instances::{Idle, Seat};
 use crate::interface::Interface;
 use crate::load::Loaded;
 use crate::meter::Meter;
@@ -46,6 +47,8 @@ pub(crate) struct Slot {
     pub(crate) generation: AtomicU64,
     /// Of all callbacks but `ttsr_triggered`. Locked during a call: calls are serial.
     pub(crate) main: Lane,
+    /// Whether the instance in `main` can be dropped for another call.
+    pub(crate) idle: Idle,
     /// Locked during a call of `ttsr_triggered`, which nothing waits for and which must make nothing wait: each has an instance of its
     /// own, which ends with it. Rules fire rarely, and kept instances would be half of the memory of an idle session.
     pub(crate) notices: Mutex<()>,
@@ -63,6 +66,8 @@ pub(crate) struct Live {
     pub(crate) meter: Arc<Meter>,
     /// The generation of its slot when it was started.
     pub(crate) generation: u64,
+    /// Given back after the store was dropped.
+    pub(crate) _seat: Seat,
 }
 
 /// Waits for a lane, without the cost of waiting where it is free.
@@ -85,6 +90,7 @@ impl Slot {
             probation: AtomicU32::new(0),
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
+            idle: Idle::default(),
             notices: Mutex::new(()),
         }
     }

@@ -123,7 +123,7 @@ impl SessionExtensions {
         flight.end(match &answer {
             Ok(ToolText::Done(_)) => ToolOutcome::Done,
             Ok(ToolText::Rejected(why)) => ToolOutcome::Rejected(why.clone()),
-            Err(NoAnswer::NotPermitted(why)) => ToolOutcome::NotPermitted(why.clone()),
+            Err(NoAnswer::NotPermitted(why) | NoAnswer::NoInstance(why)) => ToolOutcome::NotPermitted(why.clone()),
             Err(NoAnswer::Failed(failure)) => ToolOutcome::Failed(failure.clone()),
         });
         Ok(match answer? {
@@ -133,7 +133,7 @@ impl SessionExtensions {
     }
 
     /// The writes of a call that was rejected are undone, and with them an instance that may remember them.
-    async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
+    async fn run_tool(&self, slot: &Arc<Slot>, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
         let mut lane = lock(&slot.main).await;
         let run = ToolRun { call, progress };
         let called = run.called();
@@ -146,7 +146,7 @@ impl SessionExtensions {
             ToolText::Rejected(_) => !guest.has_written(),
         };
         if keeps {
-            *lane = Some(live);
+            slot.plugin.machine.instances.keep(slot, &mut lane, live);
         }
         Ok(answer)
     }

@@ -12,7 +12,8 @@ use support::{Guest, PASS, source};
 use tidegate_sandbox::{Counts, EngineOptions, Sandbox};
 
 fn start(dir: &Path) -> Sandbox {
-    Sandbox::new(&EngineOptions { cache_dir: Some(dir.to_owned()), max_instances: 4 }).unwrap()
+    Sandbox::new(&EngineOptions { cache_dir: Some(dir.to_owned()), max_instances: 4, ..EngineOptions::default() })
+        .unwrap()
 }
 
 fn counts(compiled: u64, loaded: u64) -> Counts {

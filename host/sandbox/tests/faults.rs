@@ -15,9 +15,10 @@ use flow::{
     SessionId, StopReason, StreamKind, ToolCall, ToolOutput, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
-use support::{Guest, PASS, Registered, Still, patient, source, store};
+use support::{Guest, Registered, Still, patient, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
+use tokio::task::JoinHandle;
 use turn::ports::{
     BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
 };
@@ -201,6 +202,10 @@ fn plugin(fault: &Fault, kind: CallbackKind, closed: bool) -> PluginSource {
     if let Some(variant) = fault.variant {
         return patient(source("guard", returns(kind, variant, &fault.text, closed).component()));
     }
+    if fault.no_instance {
+        // With no other callback that would meet the fault before.
+        return patient(source("guard", returns(kind, Variant::Number(0), &[], closed).component()));
+    }
     let mut source = source("guard", conformance());
     let texts = |of: &[&str]| Setting::Texts(of.iter().map(ToString::to_string).collect());
     let text = |text: &str| Setting::Text(text.into());
@@ -291,6 +296,7 @@ impl Scene {
         match &report.status {
             TurnStatus::Completed => text.push('\n'),
             TurnStatus::Rejected { reason, .. } => writeln!(text, ", rejected: {reason}").unwrap(),
+            TurnStatus::Failed { message, .. } => writeln!(text, ", failed: {message}").unwrap(),
             other => panic!("{other:?}"),
         }
         for event in &events {
@@ -347,28 +353,23 @@ fn texts(kind: CallbackKind, script: &str) -> (String, Says) {
 fn engine(max_instances: u32) -> Sandbox {
     static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path().join("compiled");
-    Sandbox::new(&EngineOptions { max_instances, cache_dir: Some(folder) }).unwrap()
+    Sandbox::new(&EngineOptions { max_instances, cache_dir: Some(folder), instance_wait: Duration::from_millis(20) })
+        .unwrap()
 }
 
 async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
-    // An engine with one instance, which another session has.
+    // An engine with one instance, in which a call of another session runs.
     let small;
-    let mut taken = None;
+    let mut busy = None;
     let sandbox = if fault.no_instance {
         small = engine(1);
-        let plugin = small.load(source("other", Guest::text(PASS).component())).unwrap();
-        let other = SandboxHost::new(vec![plugin], store()).unwrap();
-        let extensions = support::open(&other, "other", &Arc::default());
-        taken = Some(extensions);
+        busy = Some(busy_session(&small).await);
         &small
     } else {
         static ENGINE: OnceLock<Sandbox> = OnceLock::new();
         ENGINE.get_or_init(|| engine(64))
     };
     let plugin = sandbox.load(plugin(fault, kind, closed)).unwrap();
-    if let Some(other) = &taken {
-        support::say(other, "x").await.unwrap();
-    }
     let host = SandboxHost::with_clock(vec![plugin], store(), Arc::new(Still::default())).unwrap();
     let rules = if kind == CallbackKind::TtsrTriggered {
         rules()
@@ -384,7 +385,22 @@ async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
     if fault.spends_turn {
         input = "!loop".into();
     }
-    scene.turn(kind, &input, &answer).await
+    let came = scene.turn(kind, &input, &answer).await;
+    busy.iter().for_each(JoinHandle::abort);
+    came
+}
+
+/// A call that has the only instance until it is aborted.
+async fn busy_session(sandbox: &Sandbox) -> JoinHandle<()> {
+    let mut source = source("other", Guest::text("(loop $l (br $l)) (i32.const ANSWER)").component());
+    (source.limits.text_time, source.limits.turn_time) = (Duration::from_secs(600), Duration::from_secs(600));
+    let host = SandboxHost::new(vec![sandbox.load(source).unwrap()], store()).unwrap();
+    let other = support::open(&host, "other", &Arc::default());
+    let task = tokio::spawn(async move { drop(support::say(&other, "x").await) });
+    while sandbox.instances().in_use == 0 {
+        tokio::task::yield_now().await;
+    }
+    task
 }
 
 #[tokio::test]
@@ -415,7 +431,9 @@ async fn the_fault_matrix() {
                 };
                 let seen = came.lines().filter(is_seen);
                 let raw = seen.filter(|line| line.contains(RAW)).count();
-                if kind != CallbackKind::TtsrTriggered {
+                if fault.no_instance && kind != CallbackKind::TtsrTriggered {
+                    assert_eq!(raw, 0, "no guard is skipped, whatever its policy is: {what}\n{came}");
+                } else if kind != CallbackKind::TtsrTriggered {
                     assert_eq!(raw > 0, !closed, "{what}\n{came}");
                     assert_eq!(came.contains("  withheld "), closed, "{what}\n{came}");
                 }

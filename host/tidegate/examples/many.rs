@@ -47,7 +47,7 @@ pub(crate) async fn many(folder: &Path) -> Result<Outcome, Box<dyn Error>> {
         std::fs::create_dir_all(&workspace)?;
         std::fs::write(workspace.join("name.txt"), format!("workspace-{number}"))?;
     }
-    let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 64 })?;
+    let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 64, ..EngineOptions::default() })?;
     let mut hosts = Vec::new();
     for _ in 0..2 {
         hosts.push(Host::builder(Operator::default()).engine(&engine).user_rules(None).open().await?);

@@ -310,7 +310,9 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
     };
     match failed {
         None => Check::good(what, "called successfully"),
-        Some(NoAnswer::NotPermitted(why)) => Check::failed(what, format!("it was not called: {why}")),
+        Some(NoAnswer::NotPermitted(why) | NoAnswer::NoInstance(why)) => {
+            Check::failed(what, format!("it was not called: {why}"))
+        }
         Some(NoAnswer::Failed(failure)) => {
             let help = remedy(&failure).map(|help| format!("; {help}")).unwrap_or_default();
             Check::failed(what, format!("{failure}{help}"))

@@ -71,6 +71,16 @@ pub enum HostError {
     /// The WebAssembly engine cannot run on this machine.
     #[error(transparent)]
     Engine(#[from] sandbox::EngineError),
+    /// Calls of plugins wait, because a call runs in every instance: sessions that are open come first.
+    #[error(
+        "no session can be opened now: all {limit} instances of plugins are in use, and {waiting} calls wait for one"
+    )]
+    NoInstance {
+        /// The most instances at once.
+        limit: u64,
+        /// How many calls wait.
+        waiting: u64,
+    },
     /// A plugin has a component, and the engine did not start.
     #[error("it is not loaded: there is no sandbox to run it in")]
     NoEngine,
@@ -174,6 +184,9 @@ impl HostError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoProvider { known } => format!("set `kind` under `[provider]` in tidegate.toml ({known})"),
+            Self::NoInstance { .. } => {
+                "try again when fewer turns run, or raise `instances` under `[limits]` in tidegate.toml".to_owned()
+            }
             Self::NoModel => "set `model` under `[provider]` in tidegate.toml".to_owned(),
             Self::NoRecording => "set `recording` under `[provider]` in tidegate.toml".to_owned(),
             Self::RecordsRecording => "choose another provider, or do not record".to_owned(),
@@ -287,6 +300,7 @@ impl HostError {
             }
             Self::Tools(tools::ToolsError::UnknownTool { .. }) => Some(DiagnosticCode::ConfigUnknownTool),
             Self::Tools(_) => Some(DiagnosticCode::HostWorkspaceUnusable),
+            Self::NoInstance { .. } => Some(DiagnosticCode::HostInstances),
             Self::NoRuntime | Self::CutOff(_) => None,
         }
     }

@@ -167,9 +167,10 @@ impl HostBuilder {
         self
     }
 
-    /// How many instances there may be at once: open sessions times plugins, and another one for each `ttsr_triggered` that runs, which
-    /// delays no other callback. A call for which there is none fails. Default: 4,096. Address space is set aside for each, which
-    /// takes about 5 µs at the start.
+    /// How many instances of plugins there may be at once, unless the operator's file has `instances` under `[limits]`. A plugin has one in
+    /// each session that used it within the last minute, and another one for each `ttsr_triggered` that runs, which delays no other
+    /// callback. Where all are taken, a call gets that of an idle session; where a call runs in each, it waits up to 10 s, and its turn
+    /// fails after that. Default: 4,096. Address space is set aside for each, which takes about 5 µs at the start.
     #[must_use]
     pub fn max_instances(mut self, instances: u32) -> Self {
         self.max_instances = instances;
@@ -294,9 +295,12 @@ impl Host {
     /// without any call. The session reports it with the event `rules_reloaded`.
     ///
     /// # Errors
-    /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, or
-    /// there is no model.
+    /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, there is no
+    /// model, or calls of open sessions wait for an instance of a plugin.
     pub async fn session(&self, options: SessionOptions) -> Result<Session, HostError> {
+        if let Some(engine) = &self.engine {
+            engine.admit()?;
+        }
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
             let provider = &self.live.shared().operator.provider;
             return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));

@@ -146,7 +146,9 @@ pub use front_end::{Chat, carry_out};
 pub use host::{Host, HostBuilder};
 pub use interrupted::Interrupted;
 pub use loaded::{Loaded, PluginInfo};
-pub use metrics::{METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics};
+pub use metrics::{
+    InstanceNumbers, METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics,
+};
 #[cfg(feature = "metrics-server")]
 pub use metrics::{MetricsServer, ServeError};
 pub use options::{SessionOptions, new_session_id};
@@ -166,7 +168,7 @@ pub use rules::{
     RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
-pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
+pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, InstanceCounts, LoadError, LoadProblem};
 /// For what an embedder logs: the text with `***` in the place of each secret.
 pub use secrets::without_secrets;
 pub use session::{Input, NewInput, Session, TurnRunning, WhenBusy};

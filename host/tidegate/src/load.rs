@@ -301,7 +301,8 @@ fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, 
     if let Some(engine) = &builder.engine {
         return Ok(Some(engine.clone()));
     }
-    let options = EngineOptions { cache_dir: builder.cache_dir.clone(), max_instances: builder.max_instances };
+    let max_instances = builder.operator.instances.unwrap_or(builder.max_instances);
+    let options = EngineOptions { cache_dir: builder.cache_dir.clone(), max_instances, ..EngineOptions::default() };
     faults.part("sandbox", Engine::new(&options))
 }
 

@@ -85,6 +85,9 @@ impl Shared {
         {
             metrics.watch_breaker(component.id(), component.breaker_state());
         }
+        if let (None, Some(engine)) = (before, &self.basis.engine) {
+            engine.counted_in(metrics);
+        }
     }
 
     /// The plugins' ids.
@@ -258,8 +261,11 @@ impl Loaded {
 
     /// Those of them that no rule causes.
     pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
-        let report = self.shared.basis.engine.as_ref().map(|engine| engine.report().clone()).unwrap_or_default();
-        self.shared.warnings.iter().chain(&self.warnings).cloned().chain(lacking(report))
+        let engine = self.shared.basis.engine.as_ref();
+        let report = engine.map(|engine| engine.report().clone()).unwrap_or_default();
+        let has = engine.map(|engine| engine.instances().limit);
+        let other = other_limit(self.shared.operator.instances, has);
+        self.shared.warnings.iter().chain(&self.warnings).cloned().chain(lacking(report)).chain(other)
     }
 
     /// The extensions of a session, and its tools where it goes by these rules. The two belong together: the plugins' tools are
@@ -359,6 +365,16 @@ impl PluginInfo {
     }
 }
 
+/// The number of instances that the operator's file wants, where the engine has another one: it was started for another host, or before the
+/// file was edited.
+fn other_limit(wanted: Option<u32>, has: Option<u64>) -> Option<Diagnostic> {
+    let (wanted, has) = (wanted?, has?);
+    let message = format!(
+        "`limits.instances` is {wanted}, and has no effect: this process was started with {has} instances of plugins for all its sessions"
+    );
+    (u64::from(wanted) != has).then(|| Diagnostic::warning(Code::HostInstances, message))
+}
+
 /// What the sandbox works without.
 fn lacking(report: sandbox::Report) -> impl Iterator<Item = Diagnostic> {
     let pooling = |why| {
@@ -374,7 +390,17 @@ fn lacking(report: sandbox::Report) -> impl Iterator<Item = Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    use super::lacking;
+    use super::{lacking, other_limit};
+
+    #[test]
+    fn a_number_of_instances_that_has_no_effect_is_a_warning() {
+        assert!(other_limit(Some(8), Some(8)).is_none() && other_limit(None, Some(8)).is_none());
+        let warning = other_limit(Some(9), Some(8)).map(|one| one.to_string()).unwrap_or_default();
+        assert!(
+            warning.starts_with("warning[host-instances]: `limits.instances` is 9, and has no effect"),
+            "{warning}"
+        );
+    }
 
     #[test]
     fn what_the_sandbox_lacks_is_a_warning() {

@@ -176,6 +176,7 @@ impl PluginCall<'_> {
             NoAnswer::NotPermitted(why) => {
                 format!("`{name}` was not called: its plugin `{plugin}` is not available: {why}. Continue without it.")
             }
+            NoAnswer::NoInstance(why) => format!("`{name}` was not called: {why}. Call it again later."),
             NoAnswer::Failed(failure) => format!(
                 "`{name}` failed and changed nothing: its plugin `{plugin}` {} ({}). The arguments were valid.",
                 failure.message,

@@ -189,7 +189,7 @@ impl Caller {
     /// Calls one extension.
     ///
     /// # Errors
-    /// The failure of an extension that is `required`.
+    /// The failure of an extension that is `required`, or that there is no instance to call it in.
     pub(crate) async fn ask<T: Answered>(
         &self,
         plugin: usize,
@@ -215,6 +215,10 @@ impl Caller {
             Err(NoAnswer::NotPermitted(reason)) => {
                 flight.report(CallbackOutcome::NotPermitted(reason.clone()), 0);
                 self.without(plugin, callback, FailureCause::Start, reason)
+            }
+            Err(NoAnswer::NoInstance(why)) => {
+                flight.report(CallbackOutcome::NotPermitted(why.clone()), 0);
+                self.without_instance(plugin, callback, why)
             }
             Err(NoAnswer::Failed(failure)) => {
                 let message = failure.to_string();
@@ -242,6 +246,22 @@ impl Caller {
             return Err(CallFailure { plugin, called, cause, message: reason, frames: Vec::new() });
         }
         Ok(self.policy(plugin, callback, reason))
+    }
+
+    /// The host could not call an extension that would have worked. What the callback was to check is used unchecked under no policy: the
+    /// turn ends. A notice has nothing to check.
+    fn without_instance<T>(
+        &self,
+        plugin: usize,
+        callback: CallbackKind,
+        message: String,
+    ) -> Result<Asked<T>, CallFailure> {
+        let (id, called) = (self.id(plugin), callback.into());
+        tracing::warn!(plugin = %id, callback = callback.as_str(), "it was not called: {message}");
+        if callback == CallbackKind::TtsrTriggered {
+            return Ok(Asked::Nothing);
+        }
+        Err(CallFailure { plugin: id, called, cause: FailureCause::NoInstance, message, frames: Vec::new() })
     }
 
     fn policy<T>(&self, plugin: usize, callback: CallbackKind, reason: String) -> Asked<T> {

@@ -34,7 +34,8 @@ fn engine() -> &'static Engine {
     static ENGINE: OnceLock<(Engine, TempDir)> = OnceLock::new();
     let (engine, _) = ENGINE.get_or_init(|| {
         let cache = tempfile::tempdir().unwrap();
-        let options = EngineOptions { cache_dir: Some(cache.path().to_owned()), max_instances: 64 };
+        let options =
+            EngineOptions { cache_dir: Some(cache.path().to_owned()), max_instances: 64, ..EngineOptions::default() };
         (Engine::new(&options).unwrap(), cache)
     });
     engine

@@ -27,7 +27,9 @@ pub(crate) fn manifest() -> String {
 /// One engine for all tests: each sets address space aside.
 fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(&EngineOptions { cache_dir: None, max_instances: 64 }).unwrap())
+    ENGINE.get_or_init(|| {
+        Engine::new(&EngineOptions { cache_dir: None, max_instances: 64, ..EngineOptions::default() }).unwrap()
+    })
 }
 
 /// Says a script for the plugin, one a turn, and keeps what it was sent.

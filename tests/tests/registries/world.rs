@@ -35,7 +35,9 @@ fn component() -> &'static Path {
 /// One engine for all hosts: the component is compiled once.
 fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(&EngineOptions { cache_dir: None, max_instances: 64 }).unwrap())
+    ENGINE.get_or_init(|| {
+        Engine::new(&EngineOptions { cache_dir: None, max_instances: 64, ..EngineOptions::default() }).unwrap()
+    })
 }
 
 fn id(id: &str) -> PluginId {

@@ -308,6 +308,11 @@ pub(crate) struct LimitsFile {
     /// Maximum size of what one plugin keeps with the power `state` in a session, keys and values together, in MiB. Beyond it, its least recently used keys are removed.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) state_mib: u64,
+    /// Maximum number of instances of all plugins in the process. A plugin has one in each session that used it within the last minute.
+    /// Where all are taken, calls get those of idle sessions, or wait. Default: 1,024 for `tidegate acp`, 128 for programs with one
+    /// session, and as the program decides where the host is embedded.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) instances: Option<u32>,
 }
 
 impl Default for LimitsFile {
@@ -322,6 +327,7 @@ impl Default for LimitsFile {
             tool_output_kib: 64,
             state_ttl_s: 3_600,
             state_mib: 10,
+            instances: None,
         }
     }
 }

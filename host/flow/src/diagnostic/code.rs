@@ -295,6 +295,8 @@ codes! {
         "Instances of plugins cannot be pooled, which makes starting them slower."
     HostNoCache "host-no-cache"
         "Compiled plugins cannot be stored, so they are compiled at every start."
+    HostInstances "host-instances"
+        "There are too few instances of plugins for another session, or their number was decided for the process and cannot be changed."
 }
 
 impl fmt::Display for DiagnosticCode {

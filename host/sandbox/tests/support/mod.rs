@@ -418,7 +418,7 @@ pub async fn say(extensions: &Arc<dyn Extensions>, text: &str) -> Result<flow::T
 pub fn failure(no_answer: NoAnswer) -> flow::CallFailure {
     match no_answer {
         NoAnswer::Failed(failure) => failure,
-        NoAnswer::NotPermitted(why) => panic!("not called: {why}"),
+        NoAnswer::NotPermitted(why) | NoAnswer::NoInstance(why) => panic!("not called: {why}"),
     }
 }
 
@@ -426,7 +426,7 @@ pub fn failure(no_answer: NoAnswer) -> flow::CallFailure {
 pub async fn skipped(extensions: &Arc<dyn Extensions>, text: &str) -> Option<String> {
     match extensions.plain_text(0, text, &TextPlace::default()).await {
         Err(NoAnswer::NotPermitted(why)) => Some(why),
-        Err(NoAnswer::Failed(_)) | Ok(_) => None,
+        Err(NoAnswer::Failed(_) | NoAnswer::NoInstance(_)) | Ok(_) => None,
     }
 }
 

@@ -233,3 +233,19 @@ async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
     let error = builder(&toml).open().await.unwrap_err();
     assert_eq!(error.code().unwrap().as_str(), "plugin-component-refused", "{error}");
 }
+
+#[tokio::test]
+async fn the_operators_file_decides_how_many_instances_an_engine_has() {
+    let limit = |host: &tidegate::Host| host.engine().unwrap().instances().limit;
+    let default = builder("").open().await.unwrap();
+    let own = builder("[limits]\ninstances = 7\n").open().await.unwrap();
+    assert_eq!((limit(&default), limit(&own)), (4, 7));
+    // Of two that share an engine, the one that was opened later is told that its number has no effect.
+    let shared = builder("[limits]\ninstances = 9\n").engine(own.engine().unwrap()).open().await.unwrap();
+    assert_eq!(limit(&shared), 7);
+    let folder = TempDir::new().unwrap();
+    let warnings = shared.loaded(folder.path()).await.unwrap().warnings();
+    let codes: Vec<&str> = warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(codes, ["host-instances"], "{warnings:?}");
+    assert!(own.loaded(folder.path()).await.unwrap().warnings().is_empty());
+}

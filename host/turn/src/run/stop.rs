@@ -1,6 +1,6 @@
 //! Why a turn ends before the model is done, and how that is reported.
 
-use flow::{CallFailure, ErrorClass, ModelError, SuspendReason, TurnStatus};
+use flow::{CallFailure, ErrorClass, FailureCause, ModelError, SuspendReason, TurnStatus};
 
 use crate::ports::{JournalError, StateError};
 
@@ -16,6 +16,7 @@ pub(super) enum Stop {
         message: String,
     },
     Model(ModelError),
+    /// An extension that is required failed, or none could be called for want of an instance.
     Required(CallFailure),
     Rule(String),
 }
@@ -37,6 +38,9 @@ impl Stop {
             }
             Self::State(error) => TurnStatus::failed(error.to_string()),
             Self::Journal(error) => TurnStatus::failed(error.to_string()),
+            Self::Required(CallFailure { plugin, called, cause: FailureCause::NoInstance, message, .. }) => {
+                TurnStatus::failed(format!("{called} of `{plugin}` could not be called: {message}"))
+            }
             Self::Required(failure) => TurnStatus::failed(format!("a required extension failed: {failure}")),
         }
     }

@@ -1,7 +1,7 @@
 //! The spans of a step and of its attempts around what they are about: each ends where its work ends, also where the turn is
 //! cancelled in the middle of it.
 
-use flow::{ErrorClass, PluginId, TurnStatus};
+use flow::{CallFailure, ErrorClass, FailureCause, PluginId, TurnStatus};
 use tracing::Instrument as _;
 
 use super::{Stop, Turn};
@@ -17,10 +17,18 @@ impl Stop {
             Self::State(_) => ("failed", Some("state")),
             Self::Journal(_) => ("failed", Some("journal")),
             Self::Model(error) => ("failed", Some(error.class.unwrap_or(ErrorClass::Permanent).as_str())),
-            Self::Required(_) => ("failed", Some("required_extension")),
+            Self::Required(failure) => ("failed", Some(refused(failure))),
             Self::Rule(_) => ("stopped_by_rule", None),
             Self::Limit { .. } => ("limit_hit", None),
         }
+    }
+}
+
+/// A word for an extension without which the turn cannot continue.
+fn refused(failure: &CallFailure) -> &'static str {
+    match failure.cause {
+        FailureCause::NoInstance => failure.cause.as_str(),
+        _ => "required_extension",
     }
 }
 
@@ -100,7 +108,7 @@ impl Request<'_, '_> {
                 let class = self.turn.session.parts.settings.retries.classify(error).class;
                 ("failed", Some(code.unwrap_or_else(|| class.as_str().to_owned())))
             }
-            End::Refused(_) => ("failed", Some("required_extension".to_owned())),
+            End::Refused(failure) => ("failed", Some(refused(failure).to_owned())),
         });
     }
 }

@@ -1,0 +1,204 @@
+//! How many instances there may be at once, which idle one gives way to a call, and how long a call waits for one.
+//!
+//! An instance is a cache: what a plugin keeps is in its state. An idle one can therefore be dropped for a call of another session, and is
+//! made again when its own session needs it. Only instances in which calls run at this moment cannot be had.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use turn::ports::Clock;
+
+use crate::slot::{Live, Slot};
+
+/// A call that waits looks this often for an instance that became idle.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How many instances an engine has, and how often that was too few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceCounts {
+    /// Instances that exist now, idle ones included.
+    pub in_use: u64,
+    /// The most that may exist at once.
+    pub limit: u64,
+    /// Calls that are waiting for one now.
+    pub waiting: u64,
+    /// Calls so far that had to wait, because a call was running in each instance.
+    pub waits: u64,
+    /// Idle instances so far that were dropped for a call of another session or plugin.
+    pub reclaimed: u64,
+}
+
+/// The instances of an engine.
+#[derive(Debug)]
+pub(crate) struct Instances {
+    seats: Arc<Semaphore>,
+    limit: u32,
+    patience: Duration,
+    waiting: AtomicUsize,
+    waits: AtomicU64,
+    reclaimed: AtomicU64,
+    /// Lanes with an instance that was idle when it was seen last, each at most once.
+    idle: Mutex<VecDeque<Weak<Slot>>>,
+}
+
+/// The right to have one instance, which ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat(#[expect(dead_code, reason = "held for its end")] OwnedSemaphorePermit);
+
+/// What the list of idle instances knows about a slot.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    /// The slot is in the list.
+    listed: AtomicBool,
+    /// Its instance was used since the list was last searched: it gets a second chance (the CLOCK algorithm).
+    used: AtomicBool,
+}
+
+/// No instance came free in time; the string says it to the operator.
+#[derive(Debug)]
+pub(crate) struct NoInstance(pub(crate) String);
+
+/// Counts a call that waits, also where it is dropped meanwhile.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Instances {
+    pub(crate) fn new(limit: u32, patience: Duration) -> Self {
+        let limit = limit.max(1);
+        let seats = usize::try_from(limit).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Self {
+            seats: Arc::new(Semaphore::new(seats)),
+            limit,
+            patience,
+            waiting: AtomicUsize::new(0),
+            waits: AtomicU64::new(0),
+            reclaimed: AtomicU64::new(0),
+            idle: Mutex::default(),
+        }
+    }
+
+    /// Returns the right to make an instance: at once where there are fewer than the limit or one is idle, which is dropped then, else as
+    /// soon as a call has ended.
+    pub(crate) async fn seat(&self, clock: &dyn Clock) -> Result<Seat, NoInstance> {
+        // A call that waits is the next one: it must not be overtaken.
+        if let Some(seat) = self.free() {
+            return Ok(seat);
+        }
+        if self.reclaim()
+            && let Some(seat) = self.free()
+        {
+            return Ok(seat);
+        }
+        self.wait(clock).await
+    }
+
+    fn free(&self) -> Option<Seat> {
+        Arc::clone(&self.seats).try_acquire_owned().ok().map(Seat)
+    }
+
+    async fn wait(&self, clock: &dyn Clock) -> Result<Seat, NoInstance> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting(&self.waiting);
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        let mut seat = pin!(Arc::clone(&self.seats).acquire_owned());
+        for _ in 0..self.patience.as_millis().div_ceil(LOOK.as_millis()) {
+            let mut look = clock.sleep(LOOK);
+            let found = poll_fn(|cx| match seat.as_mut().poll(cx) {
+                Poll::Ready(found) => Poll::Ready(found.ok()),
+                Poll::Pending => look.as_mut().poll(cx).map(|()| None),
+            });
+            if let Some(permit) = found.await {
+                return Ok(Seat(permit));
+            }
+            self.reclaim();
+        }
+        Err(NoInstance(self.shortage()))
+    }
+
+    /// An instance in the lane is idle from now on. Where calls wait, it is dropped for one of them.
+    pub(crate) fn keep(&self, slot: &Arc<Slot>, lane: &mut Option<Box<Live>>, live: Box<Live>) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.reclaimed.fetch_add(1, Ordering::Relaxed);
+            return drop(live);
+        }
+        *lane = Some(live);
+        slot.idle.used.store(true, Ordering::Relaxed);
+        if !slot.idle.listed.load(Ordering::Relaxed) {
+            slot.idle.listed.store(true, Ordering::Relaxed);
+            self.idle().push_back(Arc::downgrade(slot));
+        }
+    }
+
+    /// Drops an instance that is idle, preferably one that has not been used for long. Returns whether there was one.
+    fn reclaim(&self) -> bool {
+        let mut idle = self.idle();
+        // Twice: the first look takes the second chance.
+        for _ in 0..2 * idle.len() {
+            let Some(slot) = idle.pop_front().and_then(|slot| slot.upgrade()) else { continue };
+            let Ok(mut lane) = slot.main.try_lock() else {
+                // A call runs in it.
+                idle.push_back(Arc::downgrade(&slot));
+                continue;
+            };
+            if lane.is_some() && slot.idle.used.swap(false, Ordering::Relaxed) {
+                idle.push_back(Arc::downgrade(&slot));
+                continue;
+            }
+            // Changed by nobody else while the lane is locked.
+            slot.idle.listed.store(false, Ordering::Relaxed);
+            let Some(live) = lane.take() else { continue };
+            drop(lane);
+            drop(idle);
+            drop(live);
+            self.reclaimed.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        false
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Weak<Slot>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a call got no instance, and what to do.
+    fn shortage(&self) -> String {
+        let Self { limit, patience, .. } = self;
+        format!(
+            "all instances of plugins are in use ({limit}), and none came free within {patience:?}; `instances` under `[limits]` in \
+             tidegate.toml raises their number"
+        )
+    }
+
+    /// As [`Instances::shortage`], for components with more memories or tables than others, which the engine has too few of.
+    pub(crate) fn exhausted(&self, error: &wasmtime::Error) -> String {
+        let limit = self.limit;
+        format!(
+            "the memory that was set aside for {limit} instances of plugins is in use ({error}); `instances` under `[limits]` in \
+             tidegate.toml raises their number"
+        )
+    }
+
+    pub(crate) fn counts(&self) -> InstanceCounts {
+        let free = u64::try_from(self.seats.available_permits()).unwrap_or(u64::MAX);
+        let limit = u64::from(self.limit);
+        InstanceCounts {
+            in_use: limit.saturating_sub(free),
+            limit,
+            waiting: u64::try_from(self.waiting.load(Ordering::SeqCst)).unwrap_or(u64::MAX),
+            waits: self.waits.load(Ordering::Relaxed),
+            reclaimed: self.reclaimed.load(Ordering::Relaxed),
+        }
+    }
+}
