@@ -81,6 +81,16 @@ pub enum HostError {
         /// How many calls wait.
         waiting: u64,
     },
+    /// The process has nearly no file descriptors left: those that are left are for sessions that are open.
+    #[error(
+        "no session can be opened now: {open} of the {limit} file descriptors that the process may have are in use"
+    )]
+    NoDescriptors {
+        /// How many are open.
+        open: u64,
+        /// The limit of the process.
+        limit: u64,
+    },
     /// A plugin has a component, and the engine did not start.
     #[error("it is not loaded: there is no sandbox to run it in")]
     NoEngine,
@@ -184,6 +194,9 @@ impl HostError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoProvider { known } => format!("set `kind` under `[provider]` in tidegate.toml ({known})"),
+            Self::NoDescriptors { .. } => {
+                "close sessions, or raise the limit (`ulimit -n`) before the program is started".to_owned()
+            }
             Self::NoInstance { .. } => {
                 "try again when fewer turns run, or raise `instances` under `[limits]` in tidegate.toml".to_owned()
             }
@@ -301,6 +314,7 @@ impl HostError {
             Self::Tools(tools::ToolsError::UnknownTool { .. }) => Some(DiagnosticCode::ConfigUnknownTool),
             Self::Tools(_) => Some(DiagnosticCode::HostWorkspaceUnusable),
             Self::NoInstance { .. } => Some(DiagnosticCode::HostInstances),
+            Self::NoDescriptors { .. } => Some(DiagnosticCode::HostDescriptors),
             Self::NoRuntime | Self::CutOff(_) => None,
         }
     }

@@ -53,6 +53,7 @@ mod command_variables;
 mod confirm;
 mod context_check;
 mod custom_events;
+mod descriptors;
 mod desired;
 mod doctor;
 mod engine;

@@ -297,6 +297,8 @@ codes! {
         "Compiled plugins cannot be stored, so they are compiled at every start."
     HostInstances "host-instances"
         "There are too few instances of plugins for another session, or their number was decided for the process and cannot be changed."
+    HostDescriptors "host-descriptors"
+        "The process has too few file descriptors left for another session."
 }
 
 impl fmt::Display for DiagnosticCode {
