@@ -9,6 +9,7 @@ mod disturb;
 mod memory;
 mod place;
 mod plan;
+mod program;
 mod recorded;
 mod tally;
 mod worker;
@@ -35,11 +36,10 @@ fn main() -> ExitCode {
         }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let done = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(&plan)));
+    let done = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(measured(&plan)));
     match done {
-        Ok(tally) => {
-            println!("{tally}");
-            let problems = tally.problems();
+        Ok((text, problems)) => {
+            println!("{text}");
             problems.iter().for_each(|problem| eprintln!("error: {problem}"));
             if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
@@ -48,6 +48,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What a run has measured, and what was wrong.
+async fn measured(plan: &Plan) -> Result<(String, Vec<String>)> {
+    if let Some(program) = &plan.program {
+        let measured = program::run(plan, program.clone()).await?;
+        return Ok((measured.to_string(), measured.problems()));
+    }
+    let tally = run(plan).await?;
+    Ok((tally.to_string(), tally.problems()))
 }
 
 async fn run(plan: &Plan) -> Result<Arc<Tally>> {

@@ -22,7 +22,7 @@ use crate::worker::Done;
 const GUARD: &str = "plugins/redact-secrets";
 
 /// The plugins in order of registration: where they are, what they are granted, and more of their entry.
-const PLUGINS: [(&str, &str, &str); 5] = [
+pub(crate) const PLUGINS: [(&str, &str, &str); 5] = [
     ("plugins/team-guard", "\"state\", \"prompt\"", ""),
     ("plugins/session-notes", "\"state\", \"prompt\", \"provide-tools\"", ""),
     (GUARD, "\"state\"", ""),
@@ -133,12 +133,12 @@ fn name_of(source: &str) -> &str {
     source.rsplit('/').next().unwrap_or(source)
 }
 
-fn source_of(source: &str) -> PathBuf {
+pub(crate) fn source_of(source: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source)
 }
 
 /// Copies the manifest and the component of a plugin; the component is built where it is not fresh.
-fn install(source: &Path, into: &Path) -> Result<String> {
+pub(crate) fn install(source: &Path, into: &Path) -> Result<String> {
     let name = name_of(source.to_str().context("the path is not UTF-8")?).to_owned();
     let folder = into.join(&name);
     fs::create_dir(&folder)?;

@@ -1,13 +1,22 @@
 //! The flags of the program.
 
+use std::path::PathBuf;
+
 pub(crate) const HELP: &str = "\
 tidegate-load [--sessions N] [--seconds N] [--reload SECONDS] [--store memory|disk|redis] [--restart N]
+tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer SECONDS] [--descriptors N] [--idle yes|no]
 
   --sessions N        sessions that run at the same time (default: 200)
   --seconds N         for how long (default: 5)
   --reload SECONDS    edit the manifest of a plugin this often (default: never)
   --store STORE       where plugins keep their state (default: memory)
   --restart N         kill the Redis server and start it again N times; only with --store redis
+  --program PATH      measure this program, as an editor of `tidegate acp` with three plugins and 100 rules: every answer has 50 deltas a
+                      second; printed are answers that were withheld, time-outs, lag, threads, descriptors and memory
+  --active N          turns that run at the same time (default: one in each session)
+  --answer SECONDS    how long an answer takes (default: 2)
+  --descriptors N     the limit of open files of the program (default: that of this shell)
+  --idle yes|no       wait until the sessions are idle, and measure them then (default: no)
 ";
 
 /// What is asked for.
@@ -19,6 +28,12 @@ pub(crate) struct Plan {
     pub(crate) reload: Option<u64>,
     pub(crate) store: Store,
     pub(crate) restarts: u32,
+    /// The program that is measured; `None`: the host in this process.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) active: Option<u32>,
+    pub(crate) answer: u64,
+    pub(crate) descriptors: Option<u32>,
+    pub(crate) idle: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +45,18 @@ pub(crate) enum Store {
 
 impl Plan {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut plan = Self { sessions: 200, seconds: 5, reload: None, store: Store::Memory, restarts: 0 };
+        let mut plan = Self {
+            sessions: 200,
+            seconds: 5,
+            reload: None,
+            store: Store::Memory,
+            restarts: 0,
+            program: None,
+            active: None,
+            answer: 2,
+            descriptors: None,
+            idle: false,
+        };
         let mut words = arguments.iter();
         while let Some(flag) = words.next() {
             let value = words.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -43,6 +69,17 @@ impl Plan {
                 "--seconds" => plan.seconds = number()?.into(),
                 "--reload" => plan.reload = Some(number()?.into()),
                 "--restart" => plan.restarts = number()?,
+                "--program" => plan.program = Some(value.into()),
+                "--active" => plan.active = Some(number()?),
+                "--answer" => plan.answer = number()?.into(),
+                "--descriptors" => plan.descriptors = Some(number()?),
+                "--idle" => {
+                    plan.idle = match value.as_str() {
+                        "yes" => true,
+                        "no" => false,
+                        other => return Err(format!("--idle is yes or no, and not {other:?}")),
+                    }
+                }
                 "--store" => {
                     plan.store = match value.as_str() {
                         "memory" => Store::Memory,
@@ -53,6 +90,15 @@ impl Plan {
                 }
                 other => return Err(format!("there is no flag {other:?}")),
             }
+        }
+        let of_program = ["--active", "--answer", "--descriptors", "--idle"];
+        let of_process = ["--reload", "--restart", "--store"];
+        let (wrong, needs) = match &plan.program {
+            Some(_) => (&of_process[..], "is not for"),
+            None => (&of_program[..], "needs"),
+        };
+        if let Some(flag) = arguments.iter().find(|flag| wrong.contains(&flag.as_str())) {
+            return Err(format!("{flag} {needs} --program"));
         }
         if plan.restarts > 0 && plan.store != Store::Redis {
             return Err("--restart needs --store redis".to_owned());

@@ -35,6 +35,9 @@ fn flags_that_make_no_sense_are_refused() {
         ("--seconds 0", "--seconds takes a number from 1 on"),
         ("--store file", "--store is memory, disk or redis"),
         ("--wait", "--wait needs a value"),
+        ("--active 3", "--active needs --program"),
+        ("--program x --store disk", "--store is not for --program"),
+        ("--program x --idle perhaps", "--idle is yes or no"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_tidegate-load")).args(flags.split_whitespace()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{flags}");
