@@ -71,6 +71,7 @@ mod live;
 mod live_plugins;
 mod load;
 mod loaded;
+mod looks;
 mod options;
 mod plugin_tools;
 mod plugins;

@@ -16,6 +16,8 @@ use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
 use config::in_one_line;
 use config::rule_sources::{Built, Sources};
 
+use crate::looks::Looks;
+
 /// How long a look may take: a folder on a network that does not answer must not keep a turn from beginning.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -27,6 +29,7 @@ pub(crate) struct LiveRules {
     sources: Sources,
     /// One check at a time.
     files: Arc<Turnstile<RuleFiles>>,
+    looks: Looks,
     published: Mutex<Published>,
 }
 
@@ -55,7 +58,8 @@ impl LiveRules {
         };
         let (built, folders) = (Arc::new(sources.build(&files)), files.folders().collect());
         let published = Published { built, folders, edition: 0, news: VecDeque::new() };
-        Arc::new(Self { sources, files: Arc::new(Turnstile::new(files)), published: Mutex::new(published) })
+        let (files, published) = (Arc::new(Turnstile::new(files)), Mutex::new(published));
+        Arc::new(Self { sources, files, looks: Looks::default(), published })
     }
 
     /// The rules as of the last look.
@@ -83,10 +87,14 @@ impl LiveRules {
 
     /// Looks at the files, away from threads that serve others. What keeps it from looking comes back in words.
     pub(crate) async fn refresh(self: &Arc<Self>) -> Option<String> {
+        let asked = self.looks.ask();
         let looking = async {
             let mut files = Arc::clone(&self.files).lock_owned().await;
+            if self.looks.is_answered(asked) {
+                return Ok(());
+            }
             let live = Arc::clone(self);
-            tokio::task::spawn_blocking(move || live.look(&mut files)).await
+            tokio::task::spawn_blocking(move || live.looks.run(|| live.look(&mut files))).await
         };
         match tokio::time::timeout(PATIENCE, looking).await {
             Ok(Ok(())) => None,

@@ -13,6 +13,7 @@ use crate::HostError;
 use crate::desired::{Desired, ReadOperator};
 use crate::host::blocking;
 use crate::loaded::Shared;
+use crate::looks::Looks;
 
 /// How long the start of a turn waits for plugins that are being loaded. Those that take longer count from a later turn.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,6 +25,7 @@ const MAX_NEWS: usize = 64;
 pub(crate) struct LivePlugins {
     /// One change at a time.
     desired: Arc<Turnstile<Desired>>,
+    looks: Looks,
     published: Mutex<Published>,
 }
 
@@ -44,7 +46,11 @@ impl LivePlugins {
         let desired = Desired::new(&shared, follow);
         shared.watch_breakers(None);
         let published = Published { shared: Arc::new(shared), edition: 0, news: VecDeque::new(), standing: Vec::new() };
-        Arc::new(Self { desired: Arc::new(Turnstile::new(desired)), published: Mutex::new(published) })
+        Arc::new(Self {
+            desired: Arc::new(Turnstile::new(desired)),
+            looks: Looks::default(),
+            published: Mutex::new(published),
+        })
     }
 
     /// The plugins as of the last look.
@@ -76,10 +82,14 @@ impl LivePlugins {
     /// Looks at the files, and loads the plugins that have changed. If no file was touched, this costs one system call for each file.
     /// Returns the reason if it cannot look, or takes too long.
     pub(crate) async fn refresh(self: &Arc<Self>) -> Option<String> {
+        let asked = self.looks.ask();
         let looking = async {
             let mut desired = Arc::clone(&self.desired).lock_owned().await;
+            if self.looks.is_answered(asked) {
+                return Ok(());
+            }
             let live = Arc::clone(self);
-            tokio::task::spawn_blocking(move || live.look(&mut desired)).await
+            tokio::task::spawn_blocking(move || live.looks.run(|| live.look(&mut desired))).await
         };
         match tokio::time::timeout(PATIENCE, looking).await {
             Ok(Ok(())) => None,
