@@ -147,9 +147,7 @@ impl Values {
 
     /// A path as evidence has it: relative to the workspace, and not where a rule about secrets matches in it.
     fn told_path(&self, path: &str, set: &RuleSet) -> String {
-        let patterns = self.group.automaton.patterns().iter().zip(&self.group.secrets);
-        let is_secret = patterns.filter(|(_, secret)| **secret).any(|(pattern, _)| pattern.is_in(path));
-        if is_secret { Evidence::HIDDEN.to_owned() } else { relative_path(path, set.workspace()) }
+        if self.group.is_secret(path) { Evidence::HIDDEN.to_owned() } else { relative_path(path, set.workspace()) }
     }
 
     /// By position in the group: the rules that can still fire of which `watches` is true.

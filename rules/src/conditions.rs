@@ -8,6 +8,7 @@ use flow::{DiagnosticCode as Code, Severity};
 
 use crate::dialect::{self, PatternError};
 use crate::engine::Pattern;
+use crate::fold::Fold;
 use crate::reach;
 use crate::rule::Reader;
 use crate::spec::Strings;
@@ -85,15 +86,15 @@ impl Reader<'_> {
         true
     }
 
-    pub(crate) fn patterns(&mut self, conditions: &[Written]) -> Vec<Arc<Pattern>> {
+    pub(crate) fn patterns(&mut self, conditions: &[Written], fold: Fold) -> Vec<Arc<Pattern>> {
         let mut out = Vec::new();
         for written in conditions {
             let text = &written.text;
             if self.trusted {
-                out.push(Arc::new(Pattern::trusted(text)));
+                out.push(Arc::new(Pattern::trusted(text, fold)));
                 continue;
             }
-            match Pattern::new(text) {
+            match Pattern::new(text).and_then(|pattern| pattern.folded(fold)) {
                 Ok(pattern) if reach::can_match(pattern.nfa()) => {
                     self.notes(written, &pattern);
                     out.push(Arc::new(pattern));

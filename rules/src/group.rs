@@ -1,9 +1,10 @@
 //! Rules that watch the same stream, run together on one automaton.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::engine::{Automaton, CacheBudget, Pattern};
+use crate::fold::Fold;
 use crate::scope::tool_key;
 use crate::{Rule, Scope};
 
@@ -30,6 +31,17 @@ pub(crate) struct Group {
     pub(crate) at_once: Vec<u32>,
     /// By pattern number: whether what it matches is a secret.
     pub(crate) secrets: Vec<bool>,
+    /// The rules among them that see the stream folded. Their patterns run there alone.
+    pub(crate) folded: Vec<FoldedGroup>,
+}
+
+/// The rules of a group that see the stream folded in the same way.
+#[derive(Debug)]
+pub(crate) struct FoldedGroup {
+    pub(crate) fold: Fold,
+    pub(crate) group: Arc<Group>,
+    /// By position in `group`: the position in the group of the stream.
+    pub(crate) locals: Vec<u32>,
 }
 
 /// All groups of a rule set. Streams that the same rules watch share one; the automata of all share one cache budget.
@@ -82,6 +94,8 @@ impl Groups {
     /// Each group once.
     pub(crate) fn all(&self) -> Vec<&Arc<Group>> {
         let every = [&self.text, &self.thinking, &self.any_tool].into_iter().chain(self.tools.values()).flatten();
+        let every =
+            every.flat_map(|group| std::iter::once(group).chain(group.folded.iter().map(|folded| &folded.group)));
         let mut out: Vec<&Arc<Group>> = Vec::new();
         for group in every {
             if !out.iter().any(|known| Arc::ptr_eq(known, group)) {
@@ -94,9 +108,22 @@ impl Groups {
 
 impl Group {
     fn new(rules: &[Rule], members: Vec<u32>, budget: &Arc<CacheBudget>) -> Self {
+        let fold_of = |at: &u32| rules[*at as usize].fold;
+        let folds: BTreeSet<Fold> = members.iter().map(fold_of).filter(|fold| !fold.is_none()).collect();
+        let folded = |fold: Fold| {
+            let own = members.iter().zip(0..).filter(|(at, _)| fold_of(at) == fold);
+            let (at, locals): (Vec<u32>, Vec<u32>) = own.map(|(at, local)| (*at, local)).unzip();
+            FoldedGroup { fold, group: Arc::new(Self::of(rules, at, fold, budget)), locals }
+        };
+        let folded = folds.into_iter().map(folded).collect();
+        Self { folded, ..Self::of(rules, members, Fold::default(), budget) }
+    }
+
+    /// The group of these rules, with the patterns of those that have this fold.
+    fn of(rules: &[Rule], members: Vec<u32>, fold: Fold, budget: &Arc<CacheBudget>) -> Self {
         let (mut patterns, mut slots): (Vec<Arc<Pattern>>, Vec<(u32, Role)>) = (Vec::new(), Vec::new());
-        for (local, at) in members.iter().enumerate() {
-            let rule = &rules[*at as usize];
+        let of_fold = members.iter().map(|at| &rules[*at as usize]).enumerate().filter(|(_, rule)| rule.fold == fold);
+        for (local, rule) in of_fold {
             let any = rule.conditions.iter().map(|p| (p, Role::Any));
             let all = rule.all.iter().zip(0..).map(|(p, n)| (p, Role::All(n)));
             let unless = rule.unless.iter().map(|p| (p, Role::Unless));
@@ -109,11 +136,25 @@ impl Group {
             |(local, role): &(u32, Role)| *role != Role::Unless && rules[members[*local as usize] as usize].secret;
         let secrets = slots.iter().map(is_secret).collect();
         let at_once = patterns.iter().zip(0..).filter(|(p, _)| p.matches_empty()).map(|(_, n)| n).collect();
-        Self { automaton: Automaton::with_budget(patterns, budget), slots, rules: members, at_once, secrets }
+        Self {
+            automaton: Automaton::with_budget(patterns, budget),
+            slots,
+            rules: members,
+            at_once,
+            secrets,
+            folded: Vec::new(),
+        }
     }
 }
 
 impl Group {
+    /// Whether a condition of a rule about secrets matches in a text.
+    pub(crate) fn is_secret(&self, text: &str) -> bool {
+        let patterns = self.automaton.patterns().iter().zip(&self.secrets);
+        patterns.filter(|(_, secret)| **secret).any(|(pattern, _)| pattern.is_in(text))
+            || self.folded.iter().any(|folded| folded.group.is_secret(text))
+    }
+
     /// What an operator should know of the memory of its automaton, in a line; none if all is well.
     pub(crate) fn trouble(&self, rules: &[Rule]) -> Option<String> {
         let stats = self.automaton.stats();

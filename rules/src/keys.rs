@@ -33,7 +33,7 @@ const fn key(name: &'static str, others: &'static [&'static str], takes: Takes) 
 }
 
 /// The keys, those of conditions first.
-static KEYS: [KeyInfo; 23] = [
+static KEYS: [KeyInfo; 24] = [
     key("condition", &[], Takes::List),
     key("ttsr_trigger", &[], Takes::List),
     key("ttsrTrigger", &[], Takes::List),
@@ -59,6 +59,7 @@ static KEYS: [KeyInfo; 23] = [
     key("enabled", &[], Takes::Flag),
     key("required", &[], Takes::Flag),
     key("secret", &[], Takes::Flag),
+    key("fold", &[], Takes::List),
     key("name", &[], Takes::ManifestOnly),
     key("body", &[], Takes::ManifestOnly),
 ];

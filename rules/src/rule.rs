@@ -12,6 +12,7 @@ use crate::dialect;
 use crate::effect::{self, Unused};
 use crate::engine::Pattern;
 use crate::example::{self, Example};
+use crate::fold::{self, Fold};
 use crate::glob;
 use crate::idiom;
 use crate::keys;
@@ -93,6 +94,8 @@ pub struct Rule {
     pub required: Requirement,
     /// Its matches are secrets: evidence does not contain the matched text, every match is acted on, and none is let through.
     pub secret: bool,
+    /// Differences that its conditions do not see.
+    pub fold: Fold,
     /// A part of it was refused when it was read, such as one of several conditions.
     pub incomplete: bool,
     /// Why it can never fire, where that is known. It was reported when the rule was read.
@@ -186,6 +189,7 @@ impl Rule {
         self.globs.iter().for_each(|g| add(g.as_str()));
         add("field");
         self.fields.iter().for_each(|f| add(f));
+        self.fold.words().for_each(&mut add);
         hash.finish()
     }
 
@@ -244,6 +248,7 @@ impl Reader<'_> {
             enabled: spec.enabled.unwrap_or(true),
             required: if spec.required { Requirement::Rule } else { Requirement::None },
             secret: spec.secret,
+            fold: Fold::default(),
             incomplete: false,
             never: None,
             places: self.places.clone(),
@@ -263,6 +268,7 @@ impl Reader<'_> {
             return self.without_condition(rule, spec);
         }
         rule.fields = self.fields(&spec.field)?;
+        rule.fold = self.fold(&spec.fold)?;
         rule.scopes = self.scopes(spec, &files, rule.globs.is_empty())?;
         for glob in &files.excluded {
             if let Err(invalid) = rule.globs.add(glob) {
@@ -285,9 +291,9 @@ impl Reader<'_> {
             },
             _ => regexes,
         };
-        rule.conditions = self.patterns(&regexes);
-        rule.all = self.patterns(&all);
-        rule.unless = self.patterns(&unless);
+        rule.conditions = self.patterns(&regexes, rule.fold);
+        rule.all = self.patterns(&all, rule.fold);
+        rule.unless = self.patterns(&unless, rule.fold);
         let any_lost = rule.conditions.is_empty() && (!regexes.is_empty() || refused > 0);
         let other_lost = rule.all.len() < all.len() || rule.unless.len() < unless.len() || lost_all + lost_unless > 0;
         if any_lost || other_lost {
@@ -316,6 +322,21 @@ impl Reader<'_> {
         let span = keys.iter().find_map(|key| self.places.key(&[*key]));
         self.report(Severity::Error, Code::RuleUnreachable, message, Some(help.into()), span);
         Some(why)
+    }
+
+    /// The kinds of folding; a rule with a word that is none cannot see what its author meant.
+    fn fold(&mut self, written: &Strings) -> Option<Fold> {
+        let words = split_all(written);
+        match Fold::of(words.iter().map(String::as_str)) {
+            Ok(fold) => Some(fold),
+            Err(word) => {
+                let place = self.places.find(&["fold"], word, 0..word.len());
+                let message = format!("`fold` has no kind `{word}`");
+                let help = format!("the kinds are `{}`", fold::WORDS.join("`, `"));
+                self.report(Severity::Error, Code::RuleInvalidValue, message, Some(help), place);
+                None
+            }
+        }
     }
 
     /// A glob as a condition matches files only; where the scope includes other streams, everything in them would

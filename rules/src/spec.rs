@@ -71,6 +71,8 @@ pub struct RuleSpec {
     /// `true`: what the rule matches is a secret. It is shown nowhere and kept nowhere: every match is acted on (`repeat` is
     /// `always`), none is only reminded of, and after the budget of interrupts a match ends the turn.
     pub secret: bool,
+    /// Differences that the conditions do not see: `invisible`, `width`, `compose`, `case`.
+    pub fold: Strings,
 }
 
 /// What a rule asks for when it matches.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flow::Evidence;
 
 use crate::engine::{Cursor, Match, Next, Pattern};
+use crate::fold::FoldedWatch;
 use crate::group::{Group, Role};
 use crate::tail::{TAIL_BYTES, Tail, is_continuation};
 
@@ -24,6 +25,17 @@ pub(crate) struct Fired {
     /// For a rule that stops the stream: nothing from this byte on is to be shown. It is the start of the match, or the
     /// first byte that was held back just before its end was known, since a longer match may begin there.
     stopped_from: Option<u64>,
+}
+
+impl Fired {
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The same in another text: seen there, and with its places moved.
+    pub(crate) fn moved(self, seen: u64, place: impl Fn(u64) -> u64) -> Self {
+        Self { seen, stopped_from: self.stopped_from.map(place), ..self }
+    }
 }
 
 /// The rules that fired at one byte.
@@ -68,6 +80,8 @@ pub(crate) struct Watch {
     fired: VecDeque<Fired>,
     /// Whether a pattern whose matches are held back, up to the limit, can be mid-match for any number of bytes.
     unbounded: bool,
+    /// The watches of rules that see the stream folded.
+    folded: Vec<FoldedWatch>,
 }
 
 impl Watch {
@@ -79,9 +93,12 @@ impl Watch {
             .map(|(local, role)| *role != Role::Unless && live[*local as usize] && held.holds[*local as usize]);
         let holds: Vec<bool> = holds.collect();
         let of_pattern = holds.iter().zip(group.automaton.patterns()).zip(&group.slots);
+        let folded: Vec<FoldedWatch> =
+            group.folded.iter().filter_map(|folded| FoldedWatch::new(folded, &live, &held)).collect();
         let unbounded = of_pattern
             .filter(|(_, (local, _))| !held.is_unlimited[*local as usize])
-            .any(|((holds, pattern), _)| *holds && pattern.max_len().is_none());
+            .any(|((holds, pattern), _)| *holds && pattern.max_len().is_none())
+            || folded.iter().any(FoldedWatch::is_unbounded);
         let cursor = Cursor::holding(&group.automaton, holds);
         let first = group.at_once.iter().filter(|p| live[group.slots[**p as usize].0 as usize]);
         let hits = first.map(|pattern| Match { pattern: *pattern, end: 0, seen: 0, held_from: 0 }).collect();
@@ -95,6 +112,7 @@ impl Watch {
             hits,
             fired: VecDeque::new(),
             unbounded,
+            folded,
         }
     }
 
@@ -102,7 +120,7 @@ impl Watch {
     /// all of them; if not, the same bytes are to be given to [`feed`](Self::feed).
     #[inline(always)]
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> bool {
-        self.tail.try_push(bytes) && self.cursor.scan(bytes) == bytes.len()
+        self.folded.is_empty() && self.tail.try_push(bytes) && self.cursor.scan(bytes) == bytes.len()
     }
 
     /// Takes the next bytes, except for those that [`pass`](Self::pass) took. Returns whether a rule has fired.
@@ -118,7 +136,9 @@ impl Watch {
         for part in bytes.chunks(TAIL_BYTES) {
             self.tail.push(part);
             self.feed_rest(part);
+            self.feed_folded(|folded, tail, fired| folded.feed(part, tail, fired));
         }
+        self.in_order();
         !self.fired.is_empty()
     }
 
@@ -155,14 +175,53 @@ impl Watch {
         let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
         self.cursor.finish(|hit| note(hit, live, slots, hits));
         self.settle(true);
+        self.feed_folded(FoldedWatch::finish);
+        self.in_order();
         !self.fired.is_empty()
+    }
+
+    /// Lets the folded watches take something, and hides in their evidence what can be a secret.
+    fn feed_folded(&mut self, take: impl Fn(&mut FoldedWatch, &Tail, &mut VecDeque<Fired>)) {
+        let known = self.fired.len();
+        self.folded.iter_mut().for_each(|folded| take(folded, &self.tail, &mut self.fired));
+        for at in known..self.fired.len() {
+            let (_, window) = self.tail.window(self.fired[at].evidence.end);
+            if self.is_in_secret(window) {
+                Evidence::HIDDEN.clone_into(&mut self.fired[at].evidence.text);
+            }
+        }
+    }
+
+    /// Puts what fired in folded text among what fired in the text itself.
+    fn in_order(&mut self) {
+        if !self.folded.is_empty() {
+            self.fired.make_contiguous().sort_by_key(Fired::seen);
+        }
+    }
+
+    /// Rules that have fired, without putting those of one byte together.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Fired> {
+        self.fired.drain(..)
+    }
+
+    /// The bytes that were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.tail.end()
     }
 
     /// Bytes from the stream's start that no match in progress can include, cut at a character. `None`: the start of
     /// the character is no longer known.
     #[inline(always)]
     pub(crate) fn free(&self) -> Option<u64> {
-        self.tail.char_start(self.cursor.held_from())
+        let free = self.tail.char_start(self.cursor.held_from());
+        if self.folded.is_empty() { free } else { self.with_folded(free, FoldedWatch::free) }
+    }
+
+    /// The least of this and what the folded watches give.
+    #[cold]
+    fn with_folded(&self, free: Option<u64>, of: impl Fn(&FoldedWatch) -> Option<u64>) -> Option<u64> {
+        // `None` is the least: the place is no longer known.
+        self.folded.iter().map(of).fold(free, Option::min)
     }
 
     /// The same, but without matches in progress of patterns that have reached a limit: those without a bounded length.
@@ -173,7 +232,7 @@ impl Watch {
             let is_unlimited = self.held.is_unlimited[slots[pattern as usize].0 as usize];
             is_unlimited || patterns[pattern as usize].max_len().is_some()
         };
-        self.tail.char_start(self.cursor.held_from_by(remains))
+        self.with_folded(self.tail.char_start(self.cursor.held_from_by(remains)), FoldedWatch::free_at_limit)
     }
 
     /// Whether the limits on holding can apply: a pattern whose matches are held back has no bounded length.
@@ -186,6 +245,7 @@ impl Watch {
     pub(crate) fn holding(&self) -> Vec<u32> {
         let locals = self.cursor.in_progress().into_iter().map(|p| self.group.slots[p as usize].0);
         let mut locals: Vec<u32> = locals.filter(|l| self.live[*l as usize] && self.held.holds[*l as usize]).collect();
+        locals.extend(self.folded.iter().flat_map(FoldedWatch::holding));
         locals.dedup();
         locals
     }
@@ -259,7 +319,10 @@ impl Watch {
     /// Whether a match of a rule about secrets is in progress at the end of these bytes of the stream: what another rule has matched there
     /// can be the start of the secret.
     #[cold]
-    fn is_in_secret(&self, window: &[u8]) -> bool {
+    pub(crate) fn is_in_secret(&self, window: &[u8]) -> bool {
+        if self.folded.iter().any(|folded| folded.is_in_secret(window)) {
+            return true;
+        }
         let of_rule = self.group.secrets.iter().zip(&self.group.slots);
         let secrets: Vec<bool> = of_rule.map(|(secret, (local, _))| *secret && self.live[*local as usize]).collect();
         if !secrets.contains(&true) {
@@ -272,7 +335,7 @@ impl Watch {
 }
 
 /// At most [`EVIDENCE_BYTES`] of a match, cut at a character.
-fn bounded_text(bytes: &[u8]) -> String {
+pub(crate) fn bounded_text(bytes: &[u8]) -> String {
     let mut end = bytes.len().min(EVIDENCE_BYTES);
     while end < bytes.len() && end > 0 && is_continuation(bytes[end]) {
         end -= 1;

@@ -54,7 +54,7 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
             "action": "interrupt", "interrupt": "always", "repeat": "once", "gap": null,
             "promise": "stops the answer at the first match of a session; later matches are let through, and reported; after 3 \
                         interrupts of a turn matches are let through, and reported",
-            "required": false, "secret": false,
+            "required": false, "secret": false, "fold": [],
             "conditions": 1, "all": 0, "unless": 0, "longest_match": 9, "examples": 2, "findings": [],
         })
     );

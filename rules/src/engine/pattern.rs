@@ -10,6 +10,7 @@ use super::cursor::Cursor;
 use super::look::{Context, holds, looks_behind_only};
 use super::nfa::{Nfa, NfaState, UNBOUNDED};
 use crate::dialect::{self, PatternError};
+use crate::fold::Fold;
 
 /// What follows the position in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ impl Next {
 #[derive(Debug)]
 pub struct Pattern {
     text: String,
+    /// What the stream is folded by before it is run.
+    fold: Fold,
     compiled: OnceLock<Compiled>,
 }
 
@@ -63,20 +66,33 @@ impl Pattern {
     /// # Errors
     /// The condition is not valid, uses look-around or backreferences, or is too large.
     pub fn new(text: &str) -> Result<Self, PatternError> {
-        Ok(Self { text: text.to_owned(), compiled: OnceLock::from(Compiled::of(text)?) })
+        Ok(Self { text: text.to_owned(), fold: Fold::default(), compiled: OnceLock::from(Compiled::of(text)?) })
+    }
+
+    /// The same for text that is folded.
+    ///
+    /// # Errors
+    /// The folded condition is too large.
+    pub(crate) fn folded(self, fold: Fold) -> Result<Self, PatternError> {
+        if fold.is_none() {
+            return Ok(self);
+        }
+        let whole = |error: PatternError| PatternError { span: 0..self.text.len(), ..error };
+        let compiled = Compiled::of(&fold.condition(&self.text)).map_err(whole)?;
+        Ok(Self { text: self.text, fold, compiled: OnceLock::from(compiled) })
     }
 
     /// A condition that is known to be valid, which is compiled when it is first used. A condition that is not valid after all
     /// matches everywhere: a rule that fires without cause is noticed, one that never fires is not.
-    pub(crate) fn trusted(text: &str) -> Self {
-        Self { text: text.to_owned(), compiled: OnceLock::new() }
+    pub(crate) fn trusted(text: &str, fold: Fold) -> Self {
+        Self { text: text.to_owned(), fold, compiled: OnceLock::new() }
     }
 
     /// The lead of other patterns as a pattern that never matches: its states determine how far back their matches reach.
     pub(crate) fn of_lead(lead: &Lead) -> Self {
         let nfa = lead.compile().unwrap_or_default();
         let compiled = Compiled { first_bytes: FirstBytes::of(&nfa), nfa, lead: None };
-        Self { text: String::new(), compiled: OnceLock::from(compiled) }
+        Self { text: String::new(), fold: Fold::default(), compiled: OnceLock::from(compiled) }
     }
 
     /// Its lead: optional repetitions at its start, which a search does not need (see `split`).
@@ -85,7 +101,11 @@ impl Pattern {
     }
 
     fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| Compiled::of(&self.text).unwrap_or_else(|_| Compiled::everywhere()))
+        let of_text = || match self.fold.is_none() {
+            true => Compiled::of(&self.text),
+            false => Compiled::of(&self.fold.condition(&self.text)),
+        };
+        self.compiled.get_or_init(|| of_text().unwrap_or_else(|_| Compiled::everywhere()))
     }
 
     pub(crate) fn nfa(&self) -> &Nfa {
@@ -124,6 +144,7 @@ impl Pattern {
 
     /// Whether it matches anywhere in a text. It makes an automaton for this alone: for a text that is looked at once.
     pub fn is_in(self: &Arc<Self>, text: &str) -> bool {
+        let text = self.fold.text(text);
         let automaton = Automaton::new(vec![Arc::clone(self)]);
         let (mut cursor, mut is_found) = (Cursor::new(&automaton), self.matches_empty());
         let mut found = |_| {

@@ -65,6 +65,9 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     if rule.secret {
         line(out, "secret", "every match is acted on, and none is let through; its text is nowhere")?;
     }
+    if !rule.fold.is_none() {
+        line(out, "fold", &rule.fold.words().collect::<Vec<_>>().join(", "))?;
+    }
     match all.longest_hold {
         Some(0) => {}
         Some(bytes) => line(out, "holds", &format!("at most {bytes} bytes are held back"))?,

@@ -83,6 +83,7 @@ pub(super) fn entry(entry: &RuleEntry) -> Value {
         "promise": entry.promise,
         "required": entry.required,
         "secret": rule.secret,
+        "fold": rule.fold.words().collect::<Vec<_>>(),
         "gap": (stream && entry.repeat == tidegate::RepeatMode::AfterGap).then_some(entry.gap),
         "conditions": rule.conditions.len(),
         "all": rule.all.len(),

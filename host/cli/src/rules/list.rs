@@ -25,7 +25,7 @@ const SCOPES: usize = 60;
 /// {"rules": [{"name": "ts-as-any", "description": "…", "state": "active", "reason": null, "bucket": "stream",
 ///   "source": {"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}, "scope": ["tool(*.ts)"], "globs": [],
 ///   "field": ["new_text"], "agents": [], "action": "remind", "interrupt": "never", "repeat": "once", "gap": null,
-///   "promise": "…", "required": false, "secret": false,
+///   "promise": "…", "required": false, "secret": false, "fold": [],
 ///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
 ///  "refused": [{"name": "broken", "code": "rule-unknown-key", "reason": "…"}],
 ///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "broken", "plugin": null, "message": "…",

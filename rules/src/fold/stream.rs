@@ -1,0 +1,173 @@
+//! A stream as it is folded, in any chunks.
+
+use std::ops::Range;
+
+use unicode_normalization::{IsNormalized, is_nfc_quick};
+
+use super::{Fold, Map, is_ignorable};
+
+/// At which byte of the original it is known how folded text goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Decided {
+    /// So many bytes behind where the text ends in the original.
+    After(u64),
+    /// At this place.
+    At(u64),
+}
+
+/// Folds a stream. The text after which something can follow that changes it waits: a letter, for its accents.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    fold: Fold,
+    /// The text that waits, and where it begins in the original.
+    waits: String,
+    from: u64,
+    /// Bytes of the original that were taken, and of the folded text that were given out.
+    taken: u64,
+    given: u64,
+    pub(crate) map: Map,
+}
+
+impl Folder {
+    pub(crate) fn new(fold: Fold) -> Self {
+        Self { fold, waits: String::new(), from: 0, taken: 0, given: 0, map: Map::default() }
+    }
+
+    /// Bytes of the original of which the folded text is given out, or that have none.
+    pub(crate) fn settled(&self) -> u64 {
+        if self.waits.is_empty() { self.taken } else { self.from }
+    }
+
+    /// Takes more of the stream, whole characters. `give` gets folded text and when it was decided.
+    pub(crate) fn push(&mut self, text: &str, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let run = run_of(rest);
+            // The last one waits for what follows.
+            let keep = usize::from(self.fold.compose);
+            if run > keep {
+                self.settle(self.taken + 1, give);
+                self.give_run(&rest[..run - keep], give);
+                rest = &rest[run - keep..];
+                continue;
+            }
+            self.character(c, give);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+
+    /// The stream is complete: what waits is given out.
+    pub(crate) fn finish(&mut self, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        self.settle(self.taken, give);
+    }
+
+    fn character(&mut self, c: char, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        let end = self.taken + c.len_utf8() as u64;
+        let is_left_out = self.fold.invisible && is_ignorable(c);
+        if is_left_out && self.waits.is_empty() {
+            self.taken = end;
+            return;
+        }
+        if !is_left_out && begins(c) {
+            self.settle(end, give);
+        }
+        if self.waits.is_empty() {
+            self.from = self.taken;
+        }
+        self.waits.push(c);
+        self.taken = end;
+        if !self.fold.compose {
+            self.settle(end, give);
+        }
+    }
+
+    /// Gives out what waits; `at`: the place at which it is known that nothing more belongs to it.
+    fn settle(&mut self, at: u64, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        if self.waits.is_empty() {
+            return;
+        }
+        let mut folded = String::new();
+        self.fold.segment(&self.waits, &mut folded);
+        let (end, same) = (self.from + self.waits.len() as u64, self.waits.is_ascii());
+        self.waits.clear();
+        self.give((self.from, end), &folded, same, Decided::At(at), give);
+    }
+
+    /// Gives out ASCII, behind which more of it follows.
+    fn give_run(&mut self, run: &str, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        let mut folded = String::new();
+        self.fold.segment(run, &mut folded);
+        let from = self.taken;
+        self.taken += run.len() as u64;
+        self.give((from, self.taken), &folded, true, Decided::After(u64::from(self.fold.compose)), give);
+    }
+
+    fn give(
+        &mut self,
+        original: (u64, u64),
+        folded: &str,
+        same: bool,
+        decided: Decided,
+        give: &mut dyn FnMut(&Map, &str, Decided),
+    ) {
+        if folded.is_empty() {
+            return;
+        }
+        self.map.add(self.given, original, same);
+        self.given += folded.len() as u64;
+        give(&self.map, folded, decided);
+    }
+}
+
+/// The bytes of ASCII at the beginning of a text.
+fn run_of(text: &str) -> usize {
+    let range: Range<usize> = 0..text.len();
+    text.bytes().position(|byte| !byte.is_ascii()).unwrap_or(range.end)
+}
+
+/// Whether a character begins something new, whatever is before it: it is no mark, and no composition ends with it.
+fn begins(c: char) -> bool {
+    c.is_ascii()
+        || is_nfc_quick(std::iter::once(c)) != IsNormalized::Maybe
+            && unicode_normalization::char::canonical_combining_class(c) == 0
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::fold::WORDS as ALL;
+
+    /// The folded text, with the places in the original of each of its characters.
+    fn folded(kinds: &[&'static str], chunks: &[&str]) -> (String, Vec<(u64, u64)>) {
+        let (mut folder, mut text) = (Folder::new(Fold::of(kinds.iter().copied()).unwrap()), String::new());
+        for chunk in chunks {
+            folder.push(chunk, &mut |_, more, _| text.push_str(more));
+        }
+        folder.finish(&mut |_, more, _| text.push_str(more));
+        let places = text
+            .char_indices()
+            .map(|(at, c)| (folder.map.start(at as u64), folder.map.end((at + c.len_utf8()) as u64)));
+        let places = places.collect();
+        (text, places)
+    }
+
+    #[test]
+    fn text_and_places_are_the_same_in_any_chunks() {
+        let text = "a\u{200b}Bc\u{301}\u{ad}e\u{301}! ﬁ Ａ ß 각 \u{feff}x";
+        for kinds in [&ALL[..], &ALL[..1], &ALL[1..2], &ALL[2..3], &ALL[3..], &[]] {
+            let whole = folded(kinds, &[text]);
+            for (at, _) in text.char_indices() {
+                assert_eq!(folded(kinds, &[&text[..at], &text[at..]]), whole, "{kinds:?} {at}");
+            }
+            let one_by_one: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
+            assert_eq!(folded(kinds, &one_by_one), whole, "{kinds:?}");
+        }
+        let (all, places) = folded(&ALL, &[text]);
+        assert_eq!(all, "abćé! fi a ss 각 x");
+        let places: Vec<&str> = places.iter().map(|(start, end)| &text[*start as usize..*end as usize]).collect();
+        assert_eq!(places[..4], ["a\u{200b}", "B", "c\u{301}\u{ad}", "e\u{301}"]);
+        assert_eq!(places[6..8], ["ﬁ", "ﬁ"]);
+        assert_eq!(folded(&[], &[text]).0, text);
+    }
+}
