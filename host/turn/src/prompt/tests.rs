@@ -149,7 +149,9 @@ fn each_condition_passes_or_does_not() {
         (workspace("/w/**"), true),
         (workspace("/w/*"), true),
         (workspace("/W/*"), false),
-        (workspace("/w"), false),
+        // A folder means all that is below it, as in the globs of rules.
+        (workspace("/w"), true),
+        (workspace("/hous"), false),
         (workspace("house"), true),
         (turn("2"), true),
         (turn("..=1"), false),
