@@ -1,9 +1,9 @@
 //! Where files that override a default of the program are: one of the user, and one of each project.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::{Code, Diagnostic, Diagnostics, SourceFile, presence};
+use crate::layers::{LayerFile, LayerOrigin};
+use crate::{Code, Diagnostic, Diagnostics, presence};
 
 /// The folder of a workspace with the files of Tidegate.
 const PROJECT_FOLDER: &str = ".tidegate";
@@ -48,9 +48,13 @@ pub(crate) fn file_in(workspace: &Path, folder: &str, names: &[&str]) -> Result<
 ///
 /// # Errors
 /// As for each of them; or one cannot be read.
-pub(crate) fn read(user: Option<&Path>, workspace: &Path, names: &[&str]) -> Result<Vec<Arc<SourceFile>>, Diagnostics> {
-    let files = [user_file(user, names)?, project_file(workspace, names)?];
-    files.into_iter().flatten().map(|file| crate::read(&file, "check who is allowed to read it")).collect()
+pub(crate) fn read(user: Option<&Path>, workspace: &Path, names: &[&str]) -> Result<Vec<LayerFile>, Diagnostics> {
+    let files = [(user_file(user, names)?, LayerOrigin::User), (project_file(workspace, names)?, LayerOrigin::Project)];
+    let read = |(file, origin): (Option<PathBuf>, LayerOrigin)| {
+        let source = crate::read(&file?, "check who is allowed to read it");
+        Some(source.map(|source| LayerFile { source, origin }))
+    };
+    files.into_iter().filter_map(read).collect()
 }
 
 /// The file that is there, whatever it is; only what is absent is not.

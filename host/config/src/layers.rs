@@ -65,6 +65,11 @@ impl LayerFile {
     pub fn of_user(source: &Arc<SourceFile>) -> Self {
         Self { source: Arc::clone(source), origin: LayerOrigin::User }
     }
+
+    /// Those of the user.
+    pub(crate) fn of_users(files: &[Self]) -> Vec<Self> {
+        files.iter().filter(|file| file.origin == LayerOrigin::User).cloned().collect()
+    }
 }
 
 /// The default of the program.
@@ -190,6 +195,16 @@ impl<'a, T: Layered> Layers<'a, T> {
         }
     }
 
+    /// What all layers say together, as a value.
+    pub(crate) fn merged_value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What the highest file of a project says.
+    pub(crate) fn of_project(&self) -> Option<&Value> {
+        self.files.iter().rev().find(|file| file.origin != LayerOrigin::User).map(|file| &file.value)
+    }
+
     /// The default of the program as a value.
     pub(crate) fn default_value(&self) -> &'static Value {
         &self.default.value
@@ -223,6 +238,10 @@ impl<'a, T: Layered> Layers<'a, T> {
         let place = self.place(path, is_key);
         if self.origin(path).is_none_or(|origin| origin == LayerOrigin::User) {
             return self.error_at(code, place, message, help);
+        }
+        // What is left out for one reason needs no other.
+        if self.refused.iter().any(|one| path.starts_with(&one.path)) {
+            return;
         }
         let diagnostic = Diagnostic::warning(code, message).at(place, "left out").help(help);
         self.refused.push(Refused { path: path.to_vec(), diagnostic });

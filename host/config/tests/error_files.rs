@@ -75,22 +75,22 @@ fn a_project_has_one_file_inside_of_the_workspace() {
     fs::create_dir_all(&own).unwrap();
     assert_eq!(project_file(&workspace).unwrap(), None);
 
-    fs::write(own.join(FILE), "schema_version = \"1.0.0\"\nretry.transient.max_retries = 9\n").unwrap();
+    fs::write(own.join(FILE), "schema_version = \"1.0.0\"\nretry.transient.max_retries = 2\n").unwrap();
     assert_eq!(project_file(&workspace).unwrap(), Some(own.join(FILE)));
     let most = |table: RetryTable, class| table.policy(class).unwrap().max_retries;
-    assert_eq!(most(load(None, &workspace).unwrap(), ErrorClass::Transient), 9);
+    assert_eq!(most(load(None, &workspace).unwrap().0, ErrorClass::Transient), 2);
     let user = folder.path().join("user");
     fs::create_dir(&user).unwrap();
     fs::write(user.join(FILE), "schema_version = \"1.0.0\"\nretry.transient = {max_retries = 8, base = \"2s\"}\n")
         .unwrap();
-    let layered = load(Some(&user), &workspace).unwrap();
+    let (layered, _) = load(Some(&user), &workspace).unwrap();
     assert_eq!(layered.policy(ErrorClass::Transient).unwrap().base.as_secs(), 2);
-    assert_eq!(most(layered, ErrorClass::Transient), 9, "the project's file is above the user's");
+    assert_eq!(most(layered, ErrorClass::Transient), 2, "the project's file is above the user's");
     let with_turn = |text: &str| {
         let operator = Operator::of_source(&SourceFile::new("tidegate.toml", text)).unwrap();
-        operator.retry_table(None, &workspace).unwrap()
+        operator.retry_table(None, &workspace).unwrap().0
     };
-    assert_eq!(most(with_turn(""), ErrorClass::Transient), 9);
+    assert_eq!(most(with_turn(""), ErrorClass::Transient), 2);
     assert_eq!(most(with_turn("[turn]\nmax_retries = 1"), ErrorClass::Transient), 1);
     assert_eq!(most(with_turn("[turn]\nmax_retries = 1"), ErrorClass::RateLimited), 1);
 

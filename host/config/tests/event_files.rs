@@ -36,15 +36,15 @@ fn a_project_has_one_file_inside_of_the_workspace() {
     let foreign = workspace.join(FOREIGN_FOLDER);
     fs::create_dir_all(&foreign).unwrap();
     let throttle = |throttle: &str| format!("event_types: {{notice: {{emit_config: {{throttle: {throttle}}}}}}}\n");
-    let droppable = "event_types: {extension_log: {emit_config: {throttle: 7s}, required: true}}\n";
+    let droppable = "event_types: {extension_log: {emit_config: {throttle: 0s, async: false}, required: true}}\n";
     fs::write(foreign.join(YAML_FILE), droppable).unwrap();
     let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();
-    assert_eq!(catalogue.types["extension_log"].emit.throttle.as_secs(), 7);
+    assert_eq!(catalogue.types["extension_log"].emit.is_async, Some(false));
     assert_eq!(left_out.len(), 1, "{left_out:?}");
-    let own_throttle = throttle("2s").replace("notice", "extension_log");
+    let own_throttle = throttle("500ms").replace("notice", "tool_call_progress");
     fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{own_throttle}")).unwrap();
     let (catalogue, _) = Catalogue::load(&workspace).unwrap();
-    assert_eq!(catalogue.types["extension_log"].emit.throttle.as_secs(), 2);
+    assert_eq!(catalogue.types["tool_call_progress"].emit.throttle.as_millis(), 500);
     // A critical event cannot be held back, by no project.
     fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{}", throttle("2s"))).unwrap();
     let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();

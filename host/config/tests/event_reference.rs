@@ -41,7 +41,7 @@ condition = \"not provider_config.kind == 'recording'\"
 ```
 
 Anything unknown in a file is an error: a key, a type, a category, a level, a variable. In the files of a project, what a session must not lose,
-what the user's file sets to another value and what has no effect is left out, with a notice that names its line, so that no project keeps a session from starting. Other programs have the
+what the user's file sets to another value, what makes records fewer or later and what has no effect is left out, with a notice that names its line, so that no project keeps a session from starting. Other programs have the
 same format: their file can have keys that this program does not know, which are left out, too, and no `schema_version`.
 
 ## Event types of your own

@@ -160,7 +160,9 @@ pub(crate) fn workspace(
     warnings.extend(agents.list.iter().flat_map(|agent| agent.unknown_tools(&names)));
     let sources = Sources::new(operator, &plugins, &workspace, offered, &agents.list);
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
-    let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?.unwrap_or_default();
+    let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?;
+    let (retries, left_out) = retries.unwrap_or_default();
+    warnings.extend(left_out);
     let limits = match faults.part("thread limits", thread_limits::load(user_folder, &workspace))? {
         Some(limits) => limits,
         None => thread_limits::of_sources(&[])?,

@@ -2,11 +2,13 @@
 //!
 //! The table is data. The default of the program ([`defaults`]) is overridden by the user's file and then by that of the project:
 //! entries by their `id`, policies by the name of their class, both key by key. Since the first entry that matches decides, entries that
-//! a file adds come before those of the layers below it. The result is the [`RetryTable`] of a session.
+//! a file adds come before those of the layers below it. The result is the [`RetryTable`] of a session. The file of a project comes with what
+//! somebody clones: it can only have fewer requests sent again.
 
 mod entries;
 mod layers;
 mod policies;
+mod project;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use flow::RetryTable;
 
 use self::layers::Layers;
 use crate::layers::LayerFile;
-use crate::{Diagnostics, Operator, SourceFile, layer_files};
+use crate::{Diagnostic, Diagnostics, Operator, SourceFile, layer_files};
 
 /// The version of the format, as `schema_version` has it.
 pub const SCHEMA_VERSION: &str = "1.0.0";
@@ -36,27 +38,51 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
     layer_files::project_file(workspace, &[FILE])
 }
 
-/// The default of the program with these files on top of it, lowest first.
+/// The default of the program with these files of the user on top of it, lowest first.
 ///
 /// # Errors
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<RetryTable, Diagnostics> {
     let files: Vec<LayerFile> = files.iter().map(LayerFile::of_user).collect();
-    let mut layers = Layers::read(&files)?;
-    let patterns = entries::resolve(&mut layers);
-    let policies = policies::resolve(&mut layers);
-    let mut found = layers.found;
-    found.sort_by_key(|one| one.location().map(|at| (at.file.path.clone(), at.span.start)));
-    if found.is_empty() { Ok(RetryTable::new(patterns, policies)) } else { Err(Diagnostics(found)) }
+    of_layers(&files).map(|(table, _)| table)
 }
 
-/// The default of the program with the files of the user and of the project on top, as far as they exist. `user`: the folder of the
-/// user's files, `tidegate` in the configuration folder.
+/// The default of the program with the files of the user and of the project on top, as far as they exist, and what of the project's was left
+/// out: it has no request sent again that is not without it, nor more often or sooner. `user`: the folder of the user's files, `tidegate` in
+/// the configuration folder.
 ///
 /// # Errors
 /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
-pub fn load(user: Option<&Path>, workspace: &Path) -> Result<RetryTable, Diagnostics> {
-    of_sources(&layer_files::read(user, workspace, &[FILE])?)
+pub fn load(user: Option<&Path>, workspace: &Path) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
+    of_layers(&layer_files::read(user, workspace, &[FILE])?)
+}
+
+fn of_layers(files: &[LayerFile]) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
+    let mut layers = Layers::read(files)?;
+    let mut table = resolve(&mut layers)?;
+    let users = LayerFile::of_users(files);
+    if users.len() < files.len() {
+        let mut own = Layers::read(&users)?;
+        let own_table = resolve(&mut own)?;
+        project::refuse(&mut layers, &table, &own_table, own.merged_value());
+        if layers.leave_out()? {
+            table = resolve(&mut layers)?;
+        }
+    }
+    layers.warnings.sort_by_key(place);
+    Ok((table, layers.warnings))
+}
+
+fn resolve(layers: &mut Layers<'_>) -> Result<RetryTable, Diagnostics> {
+    let patterns = entries::resolve(layers);
+    let policies = policies::resolve(layers);
+    let mut found = std::mem::take(&mut layers.found);
+    found.sort_by_key(place);
+    if found.is_empty() { Ok(RetryTable::new(patterns, policies)) } else { Err(Diagnostics(found)) }
+}
+
+fn place(one: &Diagnostic) -> Option<(PathBuf, usize)> {
+    one.location().map(|at| (at.file.path.clone(), at.span.start))
 }
 
 impl Operator {
@@ -64,11 +90,16 @@ impl Operator {
     ///
     /// # Errors
     /// As for [`load`].
-    pub fn retry_table(&self, user: Option<&Path>, workspace: &Path) -> Result<RetryTable, Diagnostics> {
-        let table = load(user, workspace)?;
-        Ok(match self.turn.max_retries {
+    pub fn retry_table(
+        &self,
+        user: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
+        let (table, left_out) = load(user, workspace)?;
+        let table = match self.turn.max_retries {
             Some(max_retries) => table.with_max_retries(max_retries),
             None => table,
-        })
+        };
+        Ok((table, left_out))
     }
 }

@@ -7,7 +7,8 @@
 //! The types of the program are those of `flow::EventKind`: data decides how an event is recorded, not which events the program emits.
 //! Plugins and programs that embed the host can emit others, which a file declares with the schema of their payload; all of them are of one
 //! kind, `custom_event`. A file comes from strangers where it is the project's, so nothing in it can make a transcript useless: events that a
-//! session is rebuilt from are marked `required` in the default, and no file can have them left out, delayed or rejected.
+//! session is rebuilt from are marked `required` in the default, and no file can have them left out, delayed or rejected; and a project's
+//! file adds to what is recorded, and takes nothing of it away.
 
 mod condition;
 pub(crate) mod declared;
@@ -16,6 +17,7 @@ mod files;
 mod layers;
 mod levels;
 mod payload;
+mod project;
 mod resolve;
 mod safety;
 mod session;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::layers::Layers;
 use super::payload::Cost;
-use super::{Condition, Level, declared, levels, payload, safety};
+use super::{Condition, Level, declared, levels, payload, project, safety};
 use crate::document::{Step, steps};
 use crate::layers::LayerFile;
 use crate::typed::{AggregateWord, EmitFile, EventTypeFile};
@@ -93,16 +93,21 @@ impl Catalogue {
         Self::of_layers(&files).map(|(catalogue, _)| catalogue)
     }
 
-    /// The same with files of a project among them, in which what a session must not lose and what has no effect is left out. Returns what
-    /// was left out, too.
+    /// The same with files of a project among them, in which what a session must not lose, what makes records fewer and what has no effect is
+    /// left out. Returns what was left out, too.
     ///
     /// # Errors
     /// Something else in a file is wrong; all that is wrong is reported together.
     pub fn of_layers(files: &[LayerFile]) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
         let mut layers = Layers::read(files)?;
+        let users = LayerFile::of_users(files);
+        let own = if users.len() < files.len() { Some(Self::of_layers(&users)?.0) } else { None };
         loop {
             layers.refuse_over_users(Code::EventsUnsafe, &["event_types", "criticality_levels"], "payload_schema");
             let catalogue = Self::resolve(&mut layers);
+            if let Some(own) = &own {
+                project::refuse(&mut layers, own, &catalogue);
+            }
             // What is left out can make something else of a file count.
             if layers.found.is_empty() && layers.leave_out()? {
                 continue;
@@ -112,6 +117,11 @@ impl Catalogue {
             layers.warnings.sort_by_key(place);
             return if found.is_empty() { Ok((catalogue, layers.warnings)) } else { Err(Diagnostics(found)) };
         }
+    }
+
+    /// Whether events of a type can be lost. A level that does not exist was refused when the catalogue was read.
+    pub(super) fn is_droppable(&self, of: &Type) -> bool {
+        self.levels.get(&of.criticality).is_some_and(|level| level.is_droppable(of.emit.is_async))
     }
 
     /// What the layers say together. What is wrong is noted in them.

@@ -17,9 +17,7 @@ impl Catalogue {
             Required::Always => true,
             Required::If(condition) => condition.is_fulfilled(variables),
         };
-        // A level that does not exist was refused when the catalogue was read.
-        let droppable = self.levels.get(&of.criticality).is_some_and(|level| level.is_droppable(of.emit.is_async));
-        let critical = required || !droppable;
+        let critical = required || !self.is_droppable(of);
         let mut event = EventType::new(of.category.as_str(), of.criticality.as_str(), critical);
         event.description.clone_from(&of.description);
         event.payload_schema = of.payload_schema.clone();

@@ -13,7 +13,7 @@ use flow::{Limits, Price, Spend};
 use serde_json::Value;
 
 use crate::document::{Step, steps};
-use crate::layers::{DefaultLayer, LayerFile, LayerOrigin, Layered};
+use crate::layers::{DefaultLayer, LayerFile, Layered};
 use crate::typed::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, duration, layer_files};
 
@@ -61,15 +61,7 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
 /// # Errors
 /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
 pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagnostics> {
-    let read = |file: Option<PathBuf>, origin| {
-        let source = crate::read(&file?, "check who is allowed to read it");
-        Some(source.map(|source| LayerFile { source, origin }))
-    };
-    let files = [
-        read(layer_files::user_file(user, &[FILE])?, LayerOrigin::User),
-        read(project_file(workspace)?, LayerOrigin::Project),
-    ];
-    of_layers(&files.into_iter().flatten().collect::<Result<Vec<_>, _>>()?)
+    of_layers(&layer_files::read(user, workspace, &[FILE])?)
 }
 
 /// The default of the program with these files on top of it, lowest first.
@@ -93,8 +85,7 @@ pub fn of_layers(files: &[LayerFile]) -> Result<ThreadLimits, Diagnostics> {
     if !layers.found.is_empty() {
         return Err(Diagnostics(layers.found));
     }
-    let is_users = |file: &&LayerFile| file.origin == LayerOrigin::User;
-    let users: Vec<LayerFile> = files.iter().filter(is_users).cloned().collect();
+    let users = LayerFile::of_users(files);
     if users.len() < files.len() {
         // What is wrong with it is reported below.
         let most = Layers::read(&users).map(|mut users| limits(&mut users)).unwrap_or_default();
