@@ -23,14 +23,15 @@ pub struct Unmet {
 }
 
 /// By name, the position of the rule that is used: of those that are not switched off the one that is most required, then
-/// the one of the highest layer, then the first. Of required ones the project's comes last.
+/// the one of the highest layer, then the first. Of required ones the project's comes last, and one that nobody trusts is
+/// behind all others.
 pub(crate) fn winners(rules: &[Rule], settings: &RuleSettings) -> HashMap<String, u32> {
     let names = required_names(rules.iter(), settings);
     let mut winners: HashMap<String, u32> = HashMap::new();
     for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| disabled(rule, settings).is_none()) {
         let rank = |rule: &Rule| {
             let last = names.contains(rule.name.as_str()) && rule.source.layer == RuleLayer::Project;
-            (Reverse(rule.required), last, layer_rank(&rule.source.layer))
+            (rule.untrusted, Reverse(rule.required), last, layer_rank(&rule.source.layer))
         };
         let known = winners.entry(rule.name.clone()).or_insert(at as u32);
         if rank(rule) < rank(&rules[*known as usize]) {
@@ -132,6 +133,29 @@ mod tests {
         assert_eq!(used(vec![asks(RuleLayer::Project, "project"), folder], &[]).unwrap(), "folder");
         // A disabled rule does not count as a rule of that name.
         assert_eq!(used(vec![project, of(RuleLayer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
+    }
+
+    /// Whatever it says of itself, and whatever the others are.
+    #[test]
+    fn a_rule_that_nobody_trusts_replaces_none() {
+        let of = |layer, path: &str| rule("r", layer, path, "");
+        let project = |keys| Rule { untrusted: true, ..rule("r", RuleLayer::Project, "project", keys) };
+        for keys in ["", "required = true", "secret = true"] {
+            for other in [RuleLayer::Project, RuleLayer::User, plugin(), RuleLayer::Builtin] {
+                assert_eq!(used(vec![project(keys), of(other, "other")], &[]).unwrap(), "other", "{keys}");
+            }
+            assert_eq!(used(vec![project(keys)], &[]).unwrap(), "project");
+        }
+        let (set, found) = RuleSet::build(vec![project(""), of(RuleLayer::User, "user")], RuleSettings::default(), "");
+        assert!(set.unmet().is_empty());
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "warning[rule-shadowed]: rule `r` (user, user): it is used instead of: project, project; a file that comes with the \
+              workspace replaces no rule: give it another name, or name its folder under `folders` of `[rules]` in a `tidegate.toml` that \
+              `tidegate trust` has trusted"
+            ]
+        );
     }
 
     #[test]

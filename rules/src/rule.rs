@@ -92,6 +92,8 @@ pub struct Rule {
     pub enabled: bool,
     /// Who demands that it is in force.
     pub required: Requirement,
+    /// It comes with the workspace, and the operator has not named its folder: it replaces no rule of its name, whatever it says.
+    pub untrusted: bool,
     /// Its matches are secrets: evidence does not contain the matched text, every match is acted on, and none is let through.
     pub secret: bool,
     /// Differences that its conditions do not see.
@@ -247,6 +249,7 @@ impl Reader<'_> {
             max_interrupts: spec.max_interrupts,
             enabled: spec.enabled.unwrap_or(true),
             required: if spec.required { Requirement::Rule } else { Requirement::None },
+            untrusted: false,
             secret: spec.secret,
             fold: Fold::default(),
             incomplete: false,

@@ -24,6 +24,8 @@ pub struct RuleSession {
     /// The matches that extensions were notified of in this turn.
     told: HashSet<(StreamKind, String)>,
     interrupts: u32,
+    /// Those of them that only rules asked for that nobody trusts.
+    untrusted_interrupts: u32,
     rule_interrupts: HashMap<String, u32>,
     /// How often rules have reminded the model of what they found in text or thinking in this turn: each time asks it once more.
     prose_reminders: HashMap<String, u32>,
@@ -81,6 +83,7 @@ impl RuleSession {
             completed: 0,
             told: HashSet::new(),
             interrupts: 0,
+            untrusted_interrupts: 0,
             rule_interrupts: HashMap::new(),
             prose_reminders: HashMap::new(),
             reported: HashSet::new(),
@@ -120,7 +123,7 @@ impl RuleSession {
         self.rule_interrupts.clear();
         self.prose_reminders.clear();
         self.reported.clear();
-        self.interrupts = 0;
+        (self.interrupts, self.untrusted_interrupts) = (0, 0);
     }
 
     /// A turn has ended, whichever way. What waited to be delivered in it never will be.
@@ -214,6 +217,8 @@ impl RuleSession {
         let context = contexts.min_by_key(|mode| what_stays(*mode)).unwrap_or(default);
         if action == Action::Interrupt {
             self.interrupts += 1;
+            let is_untrusted = |name: &String| set.rule(name).is_some_and(|rule| rule.untrusted);
+            self.untrusted_interrupts += u32::from(stopping().all(is_untrusted));
             for name in rules.iter().filter(|name| stopping().any(|n| n == *name)) {
                 *self.rule_interrupts.entry(name.clone()).or_default() += 1;
             }
@@ -336,8 +341,9 @@ impl RuleSession {
 
     fn is_spent(&self, rule: &Rule) -> bool {
         let own = self.rule_interrupts.get(&rule.name).copied().unwrap_or(0);
-        self.interrupts >= self.set.settings().max_interrupts_per_turn
-            || rule.max_interrupts.is_some_and(|max| own >= max)
+        // A file that comes with the workspace must not use up what the operator's guards need.
+        let counted = if rule.untrusted { self.interrupts } else { self.interrupts - self.untrusted_interrupts };
+        counted >= self.set.settings().max_interrupts_per_turn || rule.max_interrupts.is_some_and(|max| own >= max)
     }
 }
 

@@ -32,7 +32,8 @@ pub struct RuleSettings {
     pub hold_max_bytes: u64,
     /// For `hold = "match"`: the maximum time for which bytes are held back, in milliseconds.
     pub hold_max_ms: u64,
-    /// The maximum number of interrupts in one turn, over all rules.
+    /// The maximum number of interrupts in one turn, over all rules. Those that only rules of the project's own folder asked for count for
+    /// such rules alone.
     pub max_interrupts_per_turn: u32,
     /// What a match does when the budget for interrupts is exhausted.
     pub on_budget: OnBudget,

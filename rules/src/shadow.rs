@@ -15,6 +15,8 @@ pub struct Shadow<'a> {
     pub unused: Vec<&'a RuleOrigin>,
     /// It is used because it is required, whatever its layer.
     pub required: bool,
+    /// One of the others comes with the workspace, and replaces none.
+    pub untrusted: bool,
 }
 
 impl RuleSet {
@@ -24,12 +26,16 @@ impl RuleSet {
         let hidden = self.with_states().filter(|(_, state)| matches!(state, RuleState::Shadowed(_)));
         for (rule, _) in hidden {
             match shadows.iter_mut().find(|shadow| shadow.rule == rule.name) {
-                Some(shadow) => shadow.unused.push(&rule.source),
+                Some(shadow) => {
+                    shadow.unused.push(&rule.source);
+                    shadow.untrusted |= rule.untrusted && self.rule(&rule.name).is_some_and(|used| !used.untrusted);
+                }
                 None => shadows.extend(self.rule(&rule.name).map(|used| Shadow {
                     rule: &used.name,
                     used: &used.source,
                     unused: vec![&rule.source],
                     required: self.is_required(used),
+                    untrusted: rule.untrusted && !used.untrusted,
                 })),
             }
         }
@@ -37,13 +43,16 @@ impl RuleSet {
     }
 }
 
+const UNTRUSTED: &str = "a file that comes with the workspace replaces no rule: give it another name, or name its folder under `folders` of \
+                         `[rules]` in a `tidegate.toml` that `tidegate trust` has trusted";
+
 impl Shadow<'_> {
     /// The report: one warning for the name.
     pub(crate) fn diagnostic(&self) -> Diagnostic {
         let unused: Vec<String> = self.unused.iter().map(|source| source.to_string()).collect();
         let why = if self.required { "required, so " } else { "" };
         let message = format!("{why}it is used instead of: {}", unused.join("; "));
-        let help = "rename or delete the files that are not meant";
+        let help = if self.untrusted { UNTRUSTED } else { "rename or delete the files that are not meant" };
         Diagnostic::warning(Code::RuleShadowed, message).about_rule(self.rule, Some(self.used)).help(help)
     }
 }

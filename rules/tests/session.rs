@@ -430,6 +430,28 @@ fn a_rule_that_is_used_up_is_watched_without_acting() {
     assert_eq!(session.interrupts(), 0);
 }
 
+/// A rule that comes with a workspace and fires on every word leaves a guard of the operator its interrupts.
+#[test]
+fn rules_that_nobody_trusts_use_up_their_own_interrupts() {
+    let noise = Rule { untrusted: true, ..rule("noise", "condition = 'the'\nrepeat = 'always'", "Body.") };
+    let guard = rule("guard", "condition = 'KEY'\nrepeat = 'always'", "Body.");
+    let mut session = RuleSession::new(set(vec![noise, guard], RuleSettings::default()));
+    session.begin_turn();
+    let action = |session: &mut RuleSession, words: &str| {
+        let found = text(session, words);
+        session.judge(&found).action
+    };
+    let all: Vec<Action> = (0..4).map(|_| action(&mut session, "the")).collect();
+    assert_eq!(all, [Action::Interrupt, Action::Interrupt, Action::Interrupt, Action::Pass]);
+    let all: Vec<Action> = (0..4).map(|_| action(&mut session, "KEY")).collect();
+    assert_eq!(all, [Action::Interrupt, Action::Interrupt, Action::Interrupt, Action::Pass]);
+    assert_eq!(session.interrupts(), 6);
+    // The other way round, the rule of the workspace has what the guard has left.
+    session.begin_turn();
+    let all: Vec<Action> = ["KEY", "KEY", "the", "the", "KEY"].map(|words| action(&mut session, words)).to_vec();
+    assert_eq!(all, [Action::Interrupt, Action::Interrupt, Action::Interrupt, Action::Pass, Action::Interrupt]);
+}
+
 #[test]
 fn reminders_after_an_answer_have_the_budget_of_interrupts() {
     for (most, times) in [(0, 1), (1, 1), (3, 3)] {

@@ -21,7 +21,8 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
         ("files", files),
         ("book", book),
         ("broken", "+++\ncondition = '(open'\n+++\nB.\n"),
-        ("ts-as-any", "+++\ncondition = 'as any'\nrepeat = \"after-gap\"\ngap = 3\n+++\nB.\n"),
+        ("gapped", "+++\ncondition = 'as any'\nrepeat = \"after-gap\"\ngap = 3\n+++\nB.\n"),
+        ("ts-as-any", "+++\ncondition = 'as any'\n+++\nB.\n"),
     ]);
     let output = place.run(&["rules", "list"]);
     let rows: Vec<Vec<String>> =
@@ -29,7 +30,7 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
     let row = |name: &str| rows.iter().find(|row| row.first().is_some_and(|first| first == name)).unwrap().join(" ");
     assert_eq!(rows[0].join(" "), "RULE STATE ACTION REPEATS LONGEST FROM WATCHES");
     assert_eq!(row("no-unwrap"), "no-unwrap active interrupt once 9 B project tool(*.rs)");
-    assert_eq!(row("ts-as-any"), "ts-as-any active interrupt after 3 turns 6 B project text, tool");
+    assert_eq!(row("gapped"), "gapped active interrupt after 3 turns 6 B project text, tool");
     assert_eq!(row("broken"), "broken refused");
     assert_eq!(row("book"), "book active - - - project (in the rulebook)");
     for (name, state) in [("idle", "idle"), ("off", "disabled"), ("files", "unreachable")] {
@@ -37,7 +38,7 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
     }
     let text = out(&output);
     for part in
-        ["idle: idle: it watches the tool nowhere", "off: disabled: the rule says", "ts-as-any: shadowed: project"]
+        ["idle: idle: it watches the tool nowhere", "off: disabled: the rule says", "ts-as-any: shadowed: built-in"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
@@ -495,7 +496,7 @@ fn a_block_of_text_promises_no_more_than_an_interrupt() {
 #[test]
 fn explain_tells_everything_about_a_rule() {
     let tricky = "+++\ncondition = '^(?!.*ok)(?=.*two)one.{0,5}x'\nscope = [\"text\", \"write\"]\ninterrupt = \"prose-only\"\n+++\nB.\n";
-    let place = Place::with(&[("no-unwrap", UNWRAP), ("ts-as-any", tricky)]);
+    let place = Place::with(&[("no-unwrap", UNWRAP), ("tricky", tricky), ("ts-as-any", tricky)]);
     let text = out(&place.run(&["rules", "explain", "no-unwrap"]));
     for part in [
         "no-unwrap  active",
@@ -510,10 +511,14 @@ fn explain_tells_everything_about_a_rule() {
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
-    let all = place.json(&["rules", "explain", "ts-as-any", "--json"]);
+    // What comes with a workspace replaces no rule.
+    let own = place.json(&["rules", "explain", "ts-as-any", "--json"]);
+    assert_eq!(own["shadows"], json!([{"layer": "project", "path": ".tidegate/rules/ts-as-any.md"}]), "{own}");
+    assert_eq!(own["source"]["layer"], "builtin", "{own}");
+    let all = place.json(&["rules", "explain", "tricky", "--json"]);
     let roles: Vec<&str> = all["parts"].as_array().unwrap().iter().map(|part| part["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["condition", "all", "unless"], "{all}");
-    assert_eq!(all["shadows"], json!([{"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}]));
+    assert_eq!(all["shadows"], json!([]));
     assert_eq!(all["scopes"][1], json!({"scope": "tool:write", "tools": ["write_file"], "empty": false}));
     let value = |key: &str| all["values"].as_array().unwrap().iter().find(|value| value["key"] == key).unwrap().clone();
     assert_eq!(value("interrupt"), json!({"key": "interrupt", "value": "prose-only", "setting": null}));

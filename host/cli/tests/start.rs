@@ -75,7 +75,7 @@ fn an_operators_file_above_the_workspace_is_named_once() {
 fn the_doctor_counts_built_in_rules_without_a_problem() {
     let place = Place::new();
     place.write("tidegate.toml", "[rules]\ndisabled_rules = [\"ts-as-any\"]\n");
-    // It takes the place of the built-in rule of the same name, and has a problem.
+    // It has the name of a built-in rule, which stays, and of which that is reported.
     place.write(".tidegate/rules/stub-left.md", "+++\ncondition = 'x'\nscope = \"tool:nowhere\"\n+++\nNo.\n");
     let report = place.json(&["doctor", "--json"]);
     let is_built_in = |check: &&serde_json::Value| check["detail"].as_str().unwrap().contains("(built-in, ");

@@ -28,6 +28,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         shown: PROJECT_FOLDER.to_owned(),
         fence: Some(real.to_owned()),
         asked: None,
+        untrusted: true,
         required: false,
         by_policy: false,
         guides: false,
@@ -39,6 +40,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         shown: one.typed.trim_end_matches('/').to_owned(),
         fence: None,
         asked: one.place.clone(),
+        untrusted: false,
         required: one.required,
         by_policy: one.by_policy,
         ..project.clone()
@@ -49,6 +51,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         shown: from_home(path),
         fence: None,
         asked: None,
+        untrusted: false,
         required: false,
         by_policy: false,
         guides: false,
@@ -58,7 +61,24 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
     all.extend(wanted.project.then_some(guides));
     all.extend(user);
     require_under_every_name(&mut all);
+    trust_what_is_named(&mut all);
     all
+}
+
+/// The operator can name the project's own folder: then its rules count as those of the other folders that are named. It is read once,
+/// inside of its fence.
+fn trust_what_is_named(folders: &mut Vec<RuleFolder>) {
+    let Some(own) = folders.iter().position(|folder| folder.untrusted) else { return };
+    let real = |folder: &RuleFolder| folder.path.canonicalize().ok();
+    let path = real(&folders[own]);
+    let is_named = |folder: &RuleFolder| {
+        !folder.untrusted && folder.layer == RuleLayer::Project && path.is_some() && real(folder) == path
+    };
+    let is_trusted = folders.iter().any(is_named);
+    folders.retain(|folder| folder.required || !is_named(folder));
+    if let Some(own) = folders.get_mut(own) {
+        own.untrusted = !is_trusted;
+    }
 }
 
 /// A required folder is required under whichever of its names it is read: `required_folders` can name the project's own.

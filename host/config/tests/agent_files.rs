@@ -128,13 +128,16 @@ impl Place {
 }
 
 #[test]
-fn the_workspace_shadows_the_user_and_a_broken_file_costs_only_its_agent() {
+fn the_user_has_the_last_word_and_a_broken_file_costs_only_its_agent() {
     let place = Place::new();
     assert!(place.load().list.is_empty() && place.load().found.is_empty());
     place.agent("user/agents/reviewer.md", "User.");
     place.agent("user/agents/writer.md", "User.");
     place.agent("work/.tidegate/agents/reviewer.md", "Project.");
     place.agent("work/.tidegate/agents/alone.md", "Project.");
+    // A file of the user that cannot be used is not one that is absent.
+    place.write("user/agents/broken.md", "no front matter");
+    place.agent("work/.tidegate/agents/broken.md", "Project.");
     place.write("work/.tidegate/agents/writer.md", "no front matter");
     place.write("work/.tidegate/agents/README.md", "These are our agents.");
     place.write("work/.tidegate/agents/.lock.md", "hidden");
@@ -142,12 +145,13 @@ fn the_workspace_shadows_the_user_and_a_broken_file_costs_only_its_agent() {
     let agents = place.load();
     let listed: Vec<_> =
         agents.list.iter().map(|one| (one.name.as_str(), one.description.as_str(), one.layer.as_str())).collect();
-    assert_eq!(
-        listed,
-        [("alone", "Project.", "project"), ("reviewer", "Project.", "project"), ("writer", "User.", "user")]
-    );
+    assert_eq!(listed, [("alone", "Project.", "project"), ("reviewer", "User.", "user"), ("writer", "User.", "user")]);
     let codes: Vec<&str> = agents.found.iter().map(|one| one.code.as_str()).collect();
-    assert_eq!(codes, ["agent-front-matter"]);
+    assert_eq!(codes, ["agent-front-matter", "agent-front-matter", "agent-shadowed", "agent-shadowed"]);
+    let said = agents.found.last().unwrap().to_string();
+    for part in ["work/.tidegate/agents/reviewer.md` is not used", "user/agents/reviewer.md`", "give it another name"] {
+        assert!(said.contains(part), "{said}");
+    }
 }
 
 #[test]

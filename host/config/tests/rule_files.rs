@@ -19,6 +19,7 @@ fn folder(path: impl Into<PathBuf>) -> RuleFolder {
         path: path.into(),
         shown: "rules".into(),
         fence: None,
+        untrusted: false,
         asked: None,
         required: false,
         by_policy: false,

@@ -87,6 +87,28 @@ fn no_key_of_a_workspace_counts_before_it_is_trusted_and_each_counts_then() {
     assert!(keys.len() >= 81, "only {} keys", keys.len());
 }
 
+/// The other files of a workspace are not asked about: the tests named here walk the keys of each of them.
+#[test]
+fn every_file_of_a_workspace_is_decided_about() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../CONFIGURATION.md")).unwrap();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let files = [
+        (tidegate_config::rule_sources::PROJECT_FOLDER.to_owned(), "project_rules.rs"),
+        (tidegate_config::agents::PROJECT_FOLDER.to_owned(), "agent_files.rs"),
+        (format!(".tidegate/{}", tidegate_config::events::FILE), "event_layers.rs"),
+        (
+            format!("{}/{}", tidegate_config::events::FOREIGN_FOLDER, tidegate_config::events::YAML_FILE),
+            "event_layers.rs",
+        ),
+        (format!(".tidegate/{}", tidegate_config::thread_limits::FILE), "thread_limits.rs"),
+        (format!(".tidegate/{}", tidegate_config::errors::FILE), "error_project.rs"),
+    ];
+    for (file, test) in files {
+        assert!(page.contains(&format!("`{file}`")), "the page does not say what `{file}` decides");
+        assert!(tests.join(test).is_file(), "{test}");
+    }
+}
+
 #[test]
 fn what_a_project_decides_needs_no_trust() {
     for (key, user, workspace) in FREE {

@@ -334,8 +334,8 @@ impl Checks<'_> {
             .collect();
         if !others.is_empty() {
             let message = format!("this host has a rule of the same name: {}", others.join("; "));
-            let help = "the project's folder comes first, then the user's, plugins and the built-in pack; the others are \
-                        not used";
+            let help = "the folders that `folders` names come first, then the user's, plugins, the built-in pack, and the project's own \
+                        folder; the others are not used";
             let warning = Diagnostic::warning(Code::RuleShadowed, message).help(help);
             self.report(rule, rule.location(&[]), warning);
         }

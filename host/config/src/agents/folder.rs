@@ -45,6 +45,11 @@ pub(super) fn read(folder: &Path, fence: Option<&Path>, layer: AgentLayer) -> Ag
     agents
 }
 
+/// Whether the file of an agent is in the folder, or that cannot be found out: one that cannot be used is not one that is absent.
+pub(super) fn has_file(folder: &Path, agent: &str) -> bool {
+    presence::is_there(&folder.join(format!("{agent}.md"))).unwrap_or(true)
+}
+
 /// A `README.md` without front matter is about the agents, and is none.
 fn is_about_agents(path: &Path, source: &SourceFile) -> bool {
     path.file_stem().is_some_and(|name| name.eq_ignore_ascii_case("readme")) && !super::file::has_front_matter(source)

@@ -1,8 +1,8 @@
 //! Agents: what the tool `spawn_agent` can start, each declared in a file of its own.
 //!
 //! An agent file is `NAME.md` in `agents` of the user's folder or in `.tidegate/agents` of a workspace: front matter in YAML between lines of
-//! `---`, or in TOML between lines of `+++`, and then the agent's system prompt. A file of the workspace shadows one of the user with the same
-//! name, as a rule file does. A file that cannot be used costs only its agent: [`Agents::found`] says why.
+//! `---`, or in TOML between lines of `+++`, and then the agent's system prompt. A file of the workspace replaces none of the user, whose agent of
+//! that name stays: the workspace can come from somebody else. A file that cannot be used costs only its agent: [`Agents::found`] says why.
 
 mod file;
 mod folder;
@@ -106,17 +106,32 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// The warning about an agent of a project whose name the user's `file` has.
+    fn left_out(&self, file: &Path) -> Diagnostic {
+        let (own, name) = (self.path.display(), &self.name);
+        let message = format!("`{own}` is not used: the agent `{name}` is the user's, in `{}`", file.display());
+        let help = "a file that comes with the workspace replaces no agent of the user's: give it another name";
+        Diagnostic::warning(crate::Code::AgentShadowed, message).help(help)
+    }
+}
+
 impl Agents {
     /// Reads the agent files of the user and of a workspace, as far as there are any. `user`: the folder of the user's files, `tidegate` in
     /// the configuration folder.
     pub fn load(user: Option<&Path>, workspace: &Path) -> Self {
-        let mut agents = Self::default();
-        if let Some(user) = user {
-            agents.add(folder::read(&user.join("agents"), None, AgentLayer::User));
-        }
+        let users = user.map(|user| user.join("agents"));
+        let mut agents = users.as_deref().map(|users| folder::read(users, None, AgentLayer::User)).unwrap_or_default();
         // As diagnostics of rule files show theirs.
         let shown = workspace.strip_prefix(".").unwrap_or(workspace).join(PROJECT_FOLDER);
-        agents.add(folder::read(&shown, Some(workspace), AgentLayer::Project));
+        let project = folder::read(&shown, Some(workspace), AgentLayer::Project);
+        agents.found.extend(project.found);
+        for agent in project.list {
+            match users.as_deref().filter(|users| folder::has_file(users, &agent.name)) {
+                Some(users) => agents.found.push(agent.left_out(&users.join(format!("{}.md", agent.name)))),
+                None => agents.list.push(agent),
+            }
+        }
         agents.list.sort_by(|one, other| one.name.cmp(&other.name));
         agents
     }
@@ -124,12 +139,5 @@ impl Agents {
     /// The agent of this name.
     pub fn get(&self, name: &str) -> Option<&Agent> {
         self.list.iter().find(|agent| agent.name == name)
-    }
-
-    /// Adds those of a higher layer.
-    fn add(&mut self, above: Self) {
-        self.list.retain(|agent| above.get(&agent.name).is_none());
-        self.list.extend(above.list);
-        self.found.extend(above.found);
     }
 }

@@ -29,6 +29,8 @@ pub struct RuleFolder {
     pub fence: Option<PathBuf>,
     /// Where the operator names it: then it has to be there.
     pub asked: Option<Location>,
+    /// It comes with the workspace, and the operator has not named it: its rules replace none of their names.
+    pub untrusted: bool,
     /// The host must not run without it, nor without any of its rules.
     pub required: bool,
     /// The policy of the machine requires it.
@@ -128,8 +130,9 @@ impl Known {
     /// Whether it is this folder, with the same demands.
     pub(super) fn is(&self, folder: &RuleFolder, demands: &Demands) -> bool {
         let same = |own: &RuleFolder| {
-            (&own.layer, &own.path, &own.fence, own.required, own.by_policy, own.guides)
-                == (&folder.layer, &folder.path, &folder.fence, folder.required, folder.by_policy, folder.guides)
+            let place = |of: &RuleFolder| (of.layer.clone(), of.path.clone(), of.fence.clone());
+            let flags = |of: &RuleFolder| (of.untrusted, of.required, of.by_policy, of.guides);
+            place(own) == place(folder) && flags(own) == flags(folder)
         };
         same(&self.folder) && *self.demands == *demands
     }
@@ -317,10 +320,11 @@ fn entry(
     good: Option<Rule>,
 ) -> Entry {
     if folder.guides {
-        let read = match &text {
+        let mut read = match &text {
             Ok(text) => guides::read(folder, Path::new(name), text),
             Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
         };
+        read.rule.iter_mut().for_each(|rule| rule.untrusted = folder.untrusted);
         return Entry { stamp, text, read, kept: None, demanded: false };
     }
     let mut read = match &text {
@@ -345,6 +349,7 @@ fn entry(
     if let Some(rule) = read.rule.as_mut().filter(|_| folder.required) {
         rule.required = if folder.by_policy { Requirement::Policy } else { Requirement::Operator };
     }
+    read.rule.iter_mut().for_each(|rule| rule.untrusted = folder.untrusted);
     let demanded = demands::is_demanded(folder, demands, &read, text.as_deref().map_err(|one| &**one));
     let kept = good.filter(|good| match &read.rule {
         None => true,

@@ -129,7 +129,9 @@ impl RuleFiles {
         let mut seen: HashSet<PathBuf> = HashSet::new();
         for known in &mut self.folders {
             let real = known.at.canonicalize().unwrap_or_else(|_| known.at.clone());
-            if known.folder.guides || seen.insert(real) {
+            // A folder that leads out of its fence is not read, and must not stand for the one it leads to.
+            let is_outside = known.folder.fence.as_ref().is_some_and(|fence| !real.starts_with(fence));
+            if known.folder.guides || is_outside || seen.insert(real) {
                 known.look(&mut changes);
             } else {
                 known.leave(FolderState::Twice);

@@ -102,6 +102,8 @@ codes! {
         "The name of an agent file is not the name of an agent, or the file names another one."
     AgentInvalidTool "agent-invalid-tool"
         "An entry of the `tools` of an agent file is not a valid glob."
+    AgentShadowed "agent-shadowed"
+        "An agent file of a project has the name of one of the user's, which stays in use."
     AgentUnknownTool "agent-unknown-tool"
         "An entry of the `tools` of an agent file is about no tool of the session, so the agent works without it."
     AgentInvalidLimit "agent-invalid-limit"

@@ -97,18 +97,18 @@ async fn sources_have_their_order_and_every_shadowed_rule_is_named() {
     place.rule("git-force-push.md", &watch("mine"));
     let loaded = place.builder("[rules]\nfolders = [\"team\"]\n").load(place.path("workspace")).await.unwrap();
     let condition = |name: &str| loaded.rules().rule(name).unwrap().conditions[0].as_str().to_owned();
-    assert_eq!(condition("all"), "workspace/.tidegate/rules/all.md");
+    assert_eq!(condition("all"), "team/all.md");
     assert_eq!(condition("two"), "team/two.md");
-    assert_eq!(condition("git-force-push"), "mine");
+    assert_ne!(condition("git-force-push"), "mine");
     let user = place.path("user");
     let said: Vec<String> = loaded.warnings().iter().map(tidegate::Diagnostic::headline).collect();
     for (name, used, unused) in [
-        ("all", "project, .tidegate/rules/all.md", format!("project, team/all.md; user, {}/all.md", user.display())),
+        ("all", "project, team/all.md", format!("project, .tidegate/rules/all.md; user, {}/all.md", user.display())),
         ("two", "project, team/two.md", format!("user, {}/two.md", user.display())),
         (
             "git-force-push",
-            "project, .tidegate/rules/git-force-push.md",
-            "built-in, rules/builtin/git-force-push.md".to_owned(),
+            "built-in, rules/builtin/git-force-push.md",
+            "project, .tidegate/rules/git-force-push.md".to_owned(),
         ),
     ] {
         let wanted = format!("rule `{name}` ({used}): it is used instead of: {unused}");
@@ -149,7 +149,7 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
         "Good rule folder .cursor/rules: 1 rule file is not read: the folder belongs to another host; to read it, add `folders",
         "condition `(x` is not valid",
         "Bad rule blind: can never fire: it can never fire on text: `globs` asks for a file",
-        "Warning rule good: watches text; it is used instead of: user, user/good.md",
+        "Warning rule good: watches text; it is used instead of: project, .tidegate/rules/good.md",
         "Good rule from-plugin: watches text, tool",
         "Good built-in rules: switched off: the setting `builtin_rules` is false",
         "Good rule engine: ",
