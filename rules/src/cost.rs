@@ -13,12 +13,9 @@ const SAMPLE_BYTES: usize = 32 << 10;
 /// Rules for which each byte of ordinary text leads to more bytes of new states are slow: their states do not repeat.
 const MAX_BYTES_OF_STATES: usize = 100;
 
-/// A rule with this share of the states, in percent, is named.
-const NAMED_SHARE: u64 = 10;
-
 impl RuleSet {
-    /// Feeds ordinary text to the rules. Where its states do not repeat, so that matching is slow, a warning for each rule
-    /// that has a large share of them.
+    /// Feeds ordinary text to the rules. Where its states do not repeat, so that matching is slow, a warning for the rule
+    /// with the largest share of them, and for each that has at least half as large a one.
     pub fn slow(&self) -> Vec<Diagnostic> {
         self.groups().all().iter().flat_map(|group| self.slow_in(group)).collect()
     }
@@ -38,10 +35,9 @@ impl RuleSet {
         for (live, (local, _)) in automaton.live_states().into_iter().zip(&group.slots) {
             shares[*local as usize] += live;
         }
-        let all: u64 = shares.iter().sum();
-        let shares = shares.into_iter().map(|share| share * 100 / all.max(1));
-        let named = shares.zip(&group.rules).filter(|(share, _)| *share >= NAMED_SHARE);
-        named.map(|(share, at)| slow_rule(self.at(*at), share, group.rules.len())).collect()
+        let (all, most): (u64, u64) = (shares.iter().sum(), shares.iter().copied().max().unwrap_or(0));
+        let named = shares.into_iter().zip(&group.rules).filter(|(share, _)| share * 2 >= most);
+        named.map(|(share, at)| slow_rule(self.at(*at), share * 100 / all.max(1), group.rules.len())).collect()
     }
 }
 

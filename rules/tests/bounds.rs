@@ -153,6 +153,7 @@ fn slow_rules_are_named() {
     let hard = rule("hard", "[a-d ][^q]{0,90}[e-h][^z]{20,60}zqx");
     let slow = |rules: Vec<rules::Rule>| RuleSet::build(rules, RuleSettings::default(), "/w").0.slow();
     assert_eq!(slow(fast()), []);
+    assert_eq!(slow(rules::builtin().0), []);
     let found = slow(fast().into_iter().chain([hard.clone()]).collect());
     let [one] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(one.rule(), Some("hard"));
