@@ -123,7 +123,17 @@ fn judge(pattern: &str) -> Judge {
 #[test]
 fn divided_patterns_fire_and_hold_back_as_one_automaton_does() {
     let cases: usize = std::env::var("TIDEGATE_CASES").map_or(10_000, |count| count.parse().unwrap());
-    let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(26, |seed| seed.parse().unwrap()));
+    let seed: u64 = std::env::var("TIDEGATE_SEED").map_or(26, |seed| seed.parse().unwrap());
+    let (matches, longer) = std::thread::scope(|threads| {
+        let halves = [seed, seed + 1].map(|seed| threads.spawn(move || compare(cases / 2, Random(seed))));
+        let [one, other] = halves.map(|half| half.join().unwrap());
+        (one.0 + other.0, one.1 + other.1)
+    });
+    assert!(matches > cases && longer * 500 < cases, "{matches} matches, {longer} of {cases} cases hold longer");
+}
+
+/// Compares random sets of patterns. Returns the matches, and how many cases hold back longer.
+fn compare(cases: usize, mut random: Random) -> (usize, usize) {
     let (mut matches, mut longer) = (0, 0);
     for case in 0..cases {
         let texts: Vec<String> = (0..1 + random.below(4)).map(|_| pattern(&mut random)).collect();
@@ -161,5 +171,5 @@ fn divided_patterns_fire_and_hold_back_as_one_automaton_does() {
             );
         }
     }
-    assert!(matches > cases && longer * 500 < cases, "{matches} matches, {longer} of {cases} cases hold longer");
+    (matches, longer)
 }

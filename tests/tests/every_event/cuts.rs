@@ -14,8 +14,11 @@ fn as_left_behind(folder: &TempDir) -> TempDir {
     for session in std::fs::read_dir(from).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
         let to = to.join(session.file_name());
         std::fs::create_dir_all(&to).unwrap();
-        // Its lock is that of a living process.
-        std::fs::copy(session.path().join("transcript.jsonl"), to.join("transcript.jsonl")).unwrap();
+        // Its lock is that of a living process. Before the first record is written there is no transcript.
+        let transcript = session.path().join("transcript.jsonl");
+        if transcript.exists() {
+            std::fs::copy(transcript, to.join("transcript.jsonl")).unwrap();
+        }
     }
     left
 }
