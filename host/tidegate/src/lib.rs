@@ -165,9 +165,10 @@ pub use rules::engine::{
     PatternError,
 };
 pub use rules::{
-    Bucket as RuleBucket, ContextMode, Example as RuleExample, Glob as RuleGlob, Globs as RuleGlobs, Hold,
-    InterruptMode, Invalid as InvalidScope, OnBudget, RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces,
-    RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
+    Bucket as RuleBucket, ContextMode, Example as RuleExample, Fold as RuleFold, Glob as RuleGlob, Globs as RuleGlobs,
+    Hold, InterruptMode, Invalid as InvalidScope, OnBudget, RepeatMode, Requirement, Rule, RuleAction, RuleInfo,
+    RulePlaces, RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings,
+    Unmet as UnmetRule,
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, InstanceCounts, LoadError, LoadProblem};
