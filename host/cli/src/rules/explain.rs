@@ -70,6 +70,9 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     }
     match all.longest_hold {
         Some(0) => {}
+        Some(bytes) if !rule.fold.is_none() => {
+            line(out, "holds", &format!("at most {bytes} bytes of folded text are held back"))?;
+        }
         Some(bytes) => line(out, "holds", &format!("at most {bytes} bytes are held back"))?,
         None if rule.secret => line(out, "holds", "held back without a bound, up to the end of the answer")?,
         None => line(out, "holds", "held back without a bound of its own, up to `hold_max_bytes` or `hold_max_ms`")?,
