@@ -11,7 +11,7 @@ pub(super) struct Repeats {
 
 /// The promise of a stream rule in one sentence. `interrupt` is the interrupt mode in effect for the rule.
 pub(super) fn of(rule: &Rule, interrupt: InterruptMode, repeats: &Repeats, settings: &RuleSettings) -> String {
-    let promise = |action| of_action(rule, action, repeats, settings);
+    let promise = |action, is_prose| of_action(rule, (action, is_prose), repeats, settings);
     let (tools, prose) = actions(rule, interrupt);
     match (tools, prose) {
         (Some(tools), Some(prose)) if tools != prose => {
@@ -20,9 +20,10 @@ pub(super) fn of(rule: &Rule, interrupt: InterruptMode, repeats: &Repeats, setti
                 (false, true) => "thinking",
                 _ => "text",
             };
-            format!("in tool calls {}; in {streams} {}", promise(tools), promise(prose))
+            format!("in tool calls {}; in {streams} {}", promise(tools, false), promise(prose, true))
         }
-        (Some(action), _) | (None, Some(action)) => promise(action),
+        (Some(action), prose) => promise(action, prose.is_some()),
+        (None, Some(action)) => promise(action, true),
         (None, None) => "never fires".to_owned(),
     }
 }
@@ -37,7 +38,7 @@ fn has(rule: &Rule, wanted: &Scope) -> bool {
     rule.scopes.iter().any(|scope| std::mem::discriminant(scope) == std::mem::discriminant(wanted))
 }
 
-fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSettings) -> String {
+fn of_action(rule: &Rule, (action, is_prose): (Action, bool), repeats: &Repeats, settings: &RuleSettings) -> String {
     // What a rule about secrets matches is not let through for want of a budget.
     let on_budget = if rule.secret { OnBudget::Stop } else { settings.on_budget };
     let most = rule.max_interrupts.unwrap_or(u32::MAX).min(settings.max_interrupts_per_turn);
@@ -72,6 +73,12 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
         };
         let interrupts = if most == 1 { "interrupt" } else { "interrupts" };
         promise.push_str(&format!("; after {most} {interrupts} of a turn {then}"));
+    }
+    if action == Action::Remind && is_prose && repeats.mode == RepeatMode::Always {
+        let most = settings.max_interrupts_per_turn.max(1);
+        let reminders = if most == 1 { "reminder" } else { "reminders" };
+        promise
+            .push_str(&format!("; after {most} {reminders} of a turn matches in text and thinking are only reported"));
     }
     promise
 }
@@ -185,8 +192,16 @@ mod tests {
                 &none_stop,
                 "ends the turn at a match: 0 interrupts of a turn are allowed",
             ),
-            ("action = 'block'\nscope = 'text'\ninterrupt = 'never'", &default, "reminds the model of every match"),
-            ("scope = 'text'\ninterrupt = 'tool-only'", &default, "reminds the model of every match"),
+            (
+                "action = 'block'\nscope = 'text'\ninterrupt = 'never'",
+                &default,
+                "reminds the model of every match; after 3 reminders of a turn matches in text and thinking are only reported",
+            ),
+            (
+                "scope = 'text'\ninterrupt = 'tool-only'",
+                &default,
+                "reminds the model of every match; after 3 reminders of a turn matches in text and thinking are only reported",
+            ),
             (
                 "action = 'block'",
                 &default,
@@ -197,7 +212,8 @@ mod tests {
                 "scope = ['thinking', 'tool']\ninterrupt = 'tool-only'",
                 &default,
                 "in tool calls stops the answer at every match; after 3 interrupts of a turn matches are let through, and \
-                 reported; in thinking reminds the model of every match",
+                 reported; in thinking reminds the model of every match; after 3 reminders of a turn matches in text and \
+                 thinking are only reported",
             ),
         ] {
             assert_eq!(said(keys, RepeatMode::Always, 10, settings), promise, "{keys}");
