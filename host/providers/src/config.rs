@@ -223,14 +223,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 Some(path) => Some(Recorder::create(path, config.wire, &config.model, http.secrets().iter())?),
                 None => None,
             };
-            let options = Options {
-                max_tokens: config.max_tokens,
-                thinking_budget: config.thinking_budget,
-                effort: config.effort.clone(),
-                vendor: http.is_vendor(),
-                prefill: config.prefill,
-                unmarked: false,
-            };
+            let options = Options::of(config, http.is_vendor());
             let (name, secrets) = (config.model.clone(), http.secrets().clone());
             WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
                 .hiding(secrets)
@@ -257,6 +250,19 @@ pub(crate) struct Options {
     pub(crate) prefill: Option<bool>,
     /// Nothing is marked for the provider's prompt cache.
     pub(crate) unmarked: bool,
+}
+
+impl Options {
+    pub(crate) fn of(config: &HttpConfig, vendor: bool) -> Self {
+        Self {
+            max_tokens: config.max_tokens,
+            thinking_budget: config.thinking_budget,
+            effort: config.effort.clone(),
+            vendor,
+            prefill: config.prefill,
+            unmarked: false,
+        }
+    }
 }
 
 /// A string that is never printed, not even for debugging.

@@ -28,14 +28,7 @@ use crate::{anthropic, failure, models, nul, openai_chat, openai_responses};
 /// # Errors
 /// A tool's parameters cannot be written as JSON.
 pub fn encode(config: &HttpConfig, prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
-    let options = Options {
-        max_tokens: config.max_tokens,
-        thinking_budget: config.thinking_budget,
-        effort: config.effort.clone(),
-        vendor: config.base_url.is_none(),
-        prefill: config.prefill,
-        unmarked: false,
-    };
+    let options = Options::of(config, config.base_url.is_none());
     encode_with(config.wire, prompt, &config.model, &options)
 }
 

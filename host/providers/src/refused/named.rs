@@ -63,7 +63,7 @@ pub(super) fn find(
     let is_id = steps.last().is_some_and(|last| IDS.contains(last));
     let is_it = |(message, part): &(usize, usize)| !has(&changed(prompt, *message, *part));
     let blamed = |(message, part): (usize, usize)| match &prompt.messages[message].parts[part] {
-        // An id is the call's, and what stands for a result already is not what is refused.
+        // The id is that of the call, and a placeholder is not what the provider refuses.
         Part::ToolResult(result) if is_id || !can_be(message, part) => call_of(prompt, result),
         _ => Some((message, part)).filter(|_| can_be(message, part)),
     };
