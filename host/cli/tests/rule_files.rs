@@ -14,20 +14,20 @@ fn hundreds_of_files_of_another_host_and_a_long_condition_are_a_few_lines() {
     rules.push(("long", &long));
     let place = Place::with(&rules);
     let listed = place.run(&["rules", "list"]);
-    let told = err(&listed);
+    let printed = err(&listed);
     assert!(
-        told.contains(
+        printed.contains(
             "warning[rule-unknown-key]: 514 of this kind (`tidegate rules check` prints all), the first: rule `r000`"
         ),
-        "{told}"
+        "{printed}"
     );
     assert!(
-        told.lines().count() < 20 && told.len() < 3_000,
-        "{} lines, {} bytes: {told}",
-        told.lines().count(),
-        told.len()
+        printed.lines().count() < 20 && printed.len() < 3_000,
+        "{} lines, {} bytes: {printed}",
+        printed.lines().count(),
+        printed.len()
     );
-    // Without a file all folders of the host are checked, and each finding is told.
+    // Without a file all folders of the host are checked, and each finding is reported.
     let checked = place.run(&["rules", "check"]);
     assert_eq!(code(&checked), 1, "{}", err(&checked));
     assert_eq!(out(&checked).matches("warning[rule-unknown-key]").count(), 514);
@@ -46,13 +46,13 @@ fn a_scope_with_a_command_in_brackets_can_never_fire() {
     assert_eq!(listed["refused"][0]["name"], "dead");
     let checked = place.run(&["rules", "check", ".tidegate/rules"]);
     assert_eq!(code(&checked), 1);
-    let told = out(&checked);
+    let printed = out(&checked);
     for part in [
         "error[rule-unreachable]: rule `guard`: it can never fire: `tool:shell(rm *)` asks for a file, and calls of `shell` name none",
         "write `scope: shell` and put what is meant into `condition`, which is tried on the arguments (`command`",
         "error[rule-invalid-condition]: rule `dead`: condition `a^b` can never match",
     ] {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(printed.contains(part), "{part:?} is not in {printed}");
     }
     let doctor = out(&place.run(&["doctor"]));
     assert!(doctor.contains("fail rule guard: can never fire"), "{doctor}");

@@ -46,8 +46,8 @@ fn guides_of_a_workspace_are_entries_of_the_rulebook() {
     write("web/AGENTS.md", "Later.\n");
     assert_eq!(files.look().changes.len(), 1);
     assert_eq!(files.rules().count(), 4);
-    let told: Vec<String> = files.findings().map(ToString::to_string).collect();
+    let reported: Vec<String> = files.findings().map(ToString::to_string).collect();
     let deep =
         "warning[rule-folder-too-large]: `AGENTS.md` is not looked for in `f/f/f/f/f/f/f/f/f` and further folders";
-    assert!(told.len() == 1 && told[0].starts_with(deep), "{told:?}");
+    assert!(reported.len() == 1 && reported[0].starts_with(deep), "{reported:?}");
 }

@@ -92,7 +92,7 @@ fn a_folder_that_is_named_counts_as_others_that_are() {
     }
 }
 
-/// A link in the place of the folder stands for no other.
+/// A link in the place of the folder counts as no other folder.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_leads_to_the_users_does_not_hide_it() {

@@ -1,4 +1,4 @@
-//! The file that stands for this process in a folder of sessions: locked while the process lives, and named by the locks of its sessions.
+//! The file that represents this process in a folder of sessions: locked while the process lives, and named by the locks of its sessions.
 //!
 //! One descriptor is enough for any number of sessions. The operating system releases the lock when the process ends, however it ends.
 

@@ -18,7 +18,7 @@ struct Piece {
 pub(crate) struct Map(VecDeque<Piece>);
 
 impl Map {
-    /// The folded text goes on at `folded` with what these bytes of the original are folded to. `same`: byte by byte.
+    /// Adds a segment: at `folded`, the folded text continues with the folded form of these bytes of the original. `same`: byte by byte.
     pub(super) fn add(&mut self, folded: u64, original: (u64, u64), same: bool) {
         if let Some(last) = self.0.back_mut().filter(|last| last.same && same && last.original.1 == original.0) {
             last.original.1 = original.1;

@@ -1,12 +1,10 @@
 //! A stream as it is folded, in any chunks.
 
-use std::ops::Range;
-
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use super::{Fold, Map, is_ignorable};
 
-/// At which byte of the original it is known how folded text goes on.
+/// The byte of the original at which a part of the folded text is final.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Decided {
     /// So many bytes behind where the text ends in the original.
@@ -121,8 +119,7 @@ impl Folder {
 
 /// The bytes of ASCII at the beginning of a text.
 fn run_of(text: &str) -> usize {
-    let range: Range<usize> = 0..text.len();
-    text.bytes().position(|byte| !byte.is_ascii()).unwrap_or(range.end)
+    text.bytes().position(|byte| !byte.is_ascii()).unwrap_or(text.len())
 }
 
 /// Whether a character begins something new, whatever is before it: it is no mark, and no composition ends with it.

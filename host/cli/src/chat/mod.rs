@@ -134,7 +134,7 @@ struct Place<'c> {
     keys: Keys,
     live: Live,
     ending: Ending,
-    /// The program goes on after it was stopped.
+    /// Notifies that the program was continued after a stop.
     continued: Signal,
 }
 

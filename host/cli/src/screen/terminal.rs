@@ -105,7 +105,7 @@ pub(crate) fn stop() -> io::Result<()> {
     Ok(kill_current_process_group(Signal::TSTP)?)
 }
 
-/// The moments at which the program goes on after it was stopped, by [`stop`] or by somebody else.
+/// The signals that the program was continued after a stop, by [`stop`] or by another process.
 ///
 /// # Errors
 /// The signal cannot be followed.

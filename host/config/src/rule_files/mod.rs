@@ -129,7 +129,7 @@ impl RuleFiles {
         let mut seen: HashSet<PathBuf> = HashSet::new();
         for known in &mut self.folders {
             let real = known.at.canonicalize().unwrap_or_else(|_| known.at.clone());
-            // A folder that leads out of its fence is not read, and must not stand for the one it leads to.
+            // A folder that leads out of its fence is not read, and must not count as the one that it leads to.
             let is_outside = known.folder.fence.as_ref().is_some_and(|fence| !real.starts_with(fence));
             if known.folder.guides || is_outside || seen.insert(real) {
                 known.look(&mut changes);
@@ -159,8 +159,8 @@ impl RuleFiles {
     /// The folders, in order.
     pub fn folders(&self) -> impl Iterator<Item = FolderReport> {
         // A workspace without guides is nothing to report.
-        let told = self.folders.iter().filter(|known| !known.folder.guides || !known.files.is_empty());
-        told.map(|known| {
+        let listed = self.folders.iter().filter(|known| !known.folder.guides || !known.files.is_empty());
+        listed.map(|known| {
             let (files, refused, passed_over) = known.counts();
             let (shown, layer) = (known.folder.shown.clone(), known.folder.layer.clone());
             FolderReport { shown, layer, state: known.state.clone(), files, refused, passed_over }

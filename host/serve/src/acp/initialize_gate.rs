@@ -15,7 +15,7 @@ const CHUNK: usize = 8 * 1024;
 /// A request `initialize` has fewer bytes.
 const MAX_REQUEST: usize = 256 * 1024;
 
-/// An input that does not go on behind `initialize` before that is answered.
+/// An input that pauses after the request `initialize` until its response is written.
 pub(super) struct InitializeGate<R> {
     input: Pin<Box<R>>,
     state: State,

@@ -240,7 +240,7 @@ async fn the_operators_file_decides_how_many_instances_an_engine_has() {
     let default = builder("").open().await.unwrap();
     let own = builder("[limits]\ninstances = 7\n").open().await.unwrap();
     assert_eq!((limit(&default), limit(&own)), (4, 7));
-    // Of two that share an engine, the one that was opened later is told that its number has no effect.
+    // Of two that share an engine, the one that was opened later gets a warning that its number has no effect.
     let shared = builder("[limits]\ninstances = 9\n").engine(own.engine().unwrap()).open().await.unwrap();
     assert_eq!(limit(&shared), 7);
     let folder = TempDir::new().unwrap();

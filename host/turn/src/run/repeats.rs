@@ -1,5 +1,5 @@
 //! A model that does not get any further: the same call with the same result many times in a row, answers of which rules block every
-//! call, answers whose calls are cut off, pauses without end. Each is bounded: the model reads about it, and if it goes on, the turn ends.
+//! call, answers whose calls are cut off, pauses without end. Each is bounded: the model reads about it, and if it continues, the turn ends.
 //!
 //! Calls are compared by name and arguments, whatever the order of keys and the space between them. A call that was not made before in the
 //! turn, or one whose result is another than the last time, is progress: what a model repeats between two such calls, as it runs the same
@@ -271,18 +271,18 @@ mod tests {
     fn calls_that_rules_block_are_bounded_whatever_they_are() {
         let run = |blocked: &[bool]| {
             let mut repeats = Repeats::new(3);
-            let mut told = None;
+            let mut reminded = None;
             for (number, blocks) in (1..).zip(blocked) {
                 repeats.begin_step();
                 if *blocks {
                     repeats.block();
                 }
-                told = told.or(one(&mut repeats, &format!("shell {{\"at\":{number}}}=no")).map(|_| number));
+                reminded = reminded.or(one(&mut repeats, &format!("shell {{\"at\":{number}}}=no")).map(|_| number));
                 if repeats.end_step(&StopReason::ToolUse, 1).is_some() {
-                    return (told, Some(number));
+                    return (reminded, Some(number));
                 }
             }
-            (told, None)
+            (reminded, None)
         };
         assert_eq!(run(&[true; 9]), (Some(3), Some(4)));
         // A call that runs is progress.

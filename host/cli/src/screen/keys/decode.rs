@@ -55,7 +55,7 @@ impl Decoder {
         bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
     }
 
-    /// Nothing has followed for a while: an `ESC` that stands alone is the key, and what was begun can be none.
+    /// Takes note that no byte has followed for a while. Returns the `Esc` key for a lone `ESC`; an incomplete sequence can be no key.
     pub(super) fn pause(&mut self) -> Option<Key> {
         self.pauses += 1;
         let is_over = match &self.state {
@@ -70,7 +70,7 @@ impl Decoder {
         if is_over { self.end() } else { None }
     }
 
-    /// Gives up what is incomplete: the key that it is nevertheless.
+    /// Resets the decoder. Returns the key that the incomplete bytes are nevertheless.
     pub(super) fn end(&mut self) -> Option<Key> {
         match std::mem::take(&mut self.state) {
             State::Escape => Some(Key::Esc),
@@ -216,7 +216,7 @@ fn sequence(parameters: &[u8], end: u8) -> Option<Key> {
     if text.starts_with(['<', '=', '>', '?']) || text.bytes().any(|byte| byte < b'0') {
         return None;
     }
-    // Of what stands between two colons the first is the number, and the second, of a modifier, the kind of the event.
+    // Subparameters: the first is the number; the second one of a modifier is the kind of the event.
     let parts: Vec<Vec<u32>> =
         text.split(';').map(|part| part.split(':').map(|n| n.parse().unwrap_or(0)).collect()).collect();
     let number = |at: usize| parts.get(at).and_then(|part| part.first()).copied().unwrap_or(0);
