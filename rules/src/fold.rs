@@ -112,7 +112,15 @@ impl Fold {
                     out.extend(chars.next());
                     continue;
                 }
-                '[' => in_class += 1,
+                '[' => {
+                    in_class += 1;
+                    // Directly after the beginning of a class, `]` is one of its characters.
+                    let rest = chars.as_str();
+                    let begin = if rest.starts_with("^]") { 2 } else { usize::from(rest.starts_with(']')) };
+                    out.push(c);
+                    out.extend(chars.by_ref().take(begin));
+                    continue;
+                }
                 ']' => in_class = in_class.saturating_sub(1),
                 _ => {}
             }
@@ -189,6 +197,7 @@ mod tests {
         let condition = |words: &[&'static str], text: &str| kinds(words).condition(text);
         assert_eq!(condition(&["case"], "Straße+"), "(?i)Stra(?:ss)e+");
         assert_eq!(condition(&["case"], r"[äß]\ß"), r"(?i)[äß]\ß");
+        assert_eq!(condition(&["case"], "[]ß][^]ß]ß"), "(?i)[]ß][^]ß](?:ss)");
         assert_eq!(condition(&["compose"], "cafe\u{301}"), "café");
         assert_eq!(condition(&["width"], "ﬁle"), "(?:fi)le");
         assert_eq!(condition(&[], "ß"), "ß");

@@ -60,6 +60,7 @@ fn look_alikes_are_found_with_the_text_as_it_was_written() {
         ("file", "fold = \"width\"", "a FILE", None),
         ("file", "fold = \"case\"", "a FiLe", Some("FiLe")),
         ("fi le", "fold = \"invisible\"", "fi\u{200b} le", Some("fi\u{200b} le")),
+        ("ガ", ALL, "x ｶﾞ y", Some("ｶﾞ")),
         ("각", ALL, "x \u{1100}\u{1161}\u{11a8} y", Some("\u{1100}\u{1161}\u{11a8}")),
     ] {
         let session = session(vec![rule("r", &format!("condition = '{condition}'\n{fold}"))]);
@@ -74,6 +75,17 @@ fn look_alikes_are_found_with_the_text_as_it_was_written() {
         let start = evidence.map_or(text.len() as u64, |one| one.start);
         assert!(safe.iter().all(|safe| *safe <= start), "{condition} in {text:?}: {safe:?}");
     }
+}
+
+/// A match without a character behind one that is left out.
+#[test]
+fn an_empty_match_is_where_the_folded_text_has_it() {
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "/work/rules/r.md".to_owned() };
+    let text = "+++\ncondition = '(?m)x?$'\nfold = \"invisible\"\n+++\nBody.\n";
+    let (rule, _) = parse_rule_file("r", &source, text);
+    let (found, _) = watched(&session(vec![rule.unwrap()]), &["a\u{200b}\nb"]);
+    let evidence = &found[0].evidence;
+    assert_eq!((evidence.start, evidence.end, evidence.text.as_str()), (1, 1, ""));
 }
 
 #[test]

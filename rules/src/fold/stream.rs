@@ -1,6 +1,7 @@
 //! A stream as it is folded, in any chunks.
 
-use unicode_normalization::{IsNormalized, is_nfc_quick};
+use unicode_normalization::char::canonical_combining_class;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 use super::{Fold, Map, is_ignorable};
 
@@ -66,7 +67,7 @@ impl Folder {
             self.taken = end;
             return;
         }
-        if !is_left_out && begins(c) {
+        if !is_left_out && self.fold.begins(c) {
             self.settle(end, give);
         }
         if self.waits.is_empty() {
@@ -122,11 +123,14 @@ fn run_of(text: &str) -> usize {
     text.bytes().position(|byte| !byte.is_ascii()).unwrap_or(text.len())
 }
 
-/// Whether a character begins something new, whatever is before it: it is no mark, and no composition ends with it.
-fn begins(c: char) -> bool {
-    c.is_ascii()
-        || is_nfc_quick(std::iter::once(c)) != IsNormalized::Maybe
-            && unicode_normalization::char::canonical_combining_class(c) == 0
+impl Fold {
+    /// Whether a character begins something new, whatever is before it: it is no mark, and no composition ends with it.
+    fn begins(self, c: char) -> bool {
+        let begins =
+            |c: char| is_nfc_quick(std::iter::once(c)) != IsNormalized::Maybe && canonical_combining_class(c) == 0;
+        // Half-width marks and jamo are marks and jamo in their compatibility forms.
+        c.is_ascii() || begins(c) && (!self.width || std::iter::once(c).nfkd().next().is_none_or(begins))
+    }
 }
 
 #[cfg(test)]

@@ -116,7 +116,9 @@ fn in_original(mut fired: Fired, map: &Map, decided: Decided, locals: &[u32], or
         Decided::After(bytes) => map.end(fired.seen()) + bytes,
     };
     let evidence = &mut fired.evidence;
-    (evidence.start, evidence.end) = (map.start(evidence.start), map.end(evidence.end));
+    evidence.end = map.end(evidence.end);
+    // An empty match behind what is left out would begin after its end.
+    evidence.start = map.start(evidence.start).min(evidence.end);
     let (_, before) = original.window(evidence.end);
     let length = usize::try_from(evidence.end - evidence.start).unwrap_or(before.len()).min(before.len());
     evidence.start = evidence.end - length as u64;
