@@ -70,7 +70,9 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
 fn trust_what_is_named(folders: &mut Vec<RuleFolder>) {
     let Some(own) = folders.iter().position(|folder| folder.untrusted) else { return };
     let real = |folder: &RuleFolder| folder.path.canonicalize().ok();
-    let path = real(&folders[own]);
+    // A link out of the fence is not read, and must not take the place of the folder that it leads to.
+    let fence = folders[own].fence.clone();
+    let path = real(&folders[own]).filter(|path| fence.is_none_or(|fence| path.starts_with(fence)));
     let is_named = |folder: &RuleFolder| {
         !folder.untrusted && folder.layer == RuleLayer::Project && path.is_some() && real(folder) == path
     };

@@ -104,3 +104,15 @@ fn a_folder_that_leads_to_the_users_does_not_hide_it() {
     assert_eq!(built.set.active("guard").unwrap().source.layer, rules::RuleLayer::User);
     assert!(built.about_files.iter().any(|one| one.code.as_str() == "rule-file-outside"), "{:?}", built.about_files);
 }
+
+/// Nor does it take the place of one that the operator names.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_leads_to_a_named_one_does_not_hide_it() {
+    let place = Place::new();
+    place.rule("named/guard.md", "condition = 'x'");
+    fs::remove_dir_all(place.path("work/.tidegate/rules")).unwrap();
+    std::os::unix::fs::symlink(place.path("named"), place.path("work/.tidegate/rules")).unwrap();
+    let built = place.build("[rules]\nfolders = [\"named\"]\n");
+    assert!(built.set.active("guard").is_some(), "{:?}", built.about_files);
+}
