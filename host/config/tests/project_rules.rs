@@ -110,6 +110,7 @@ fn a_folder_that_leads_to_the_users_does_not_hide_it() {
 #[test]
 fn a_folder_that_leads_to_a_named_one_does_not_hide_it() {
     let place = Place::new();
+    fs::create_dir_all(place.path("named")).unwrap();
     place.rule("named/guard.md", "condition = 'x'");
     fs::remove_dir_all(place.path("work/.tidegate/rules")).unwrap();
     std::os::unix::fs::symlink(place.path("named"), place.path("work/.tidegate/rules")).unwrap();
