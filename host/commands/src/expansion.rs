@@ -72,12 +72,17 @@ impl<'a> Walk<'a> {
         let Some(text) = self.slice(span) else { return self.undecided("it has a substitution that cannot be found") };
         let inner = match syntax {
             CommandSubstitutionSyntax::DollarParen => text.get(2..).filter(|_| text.starts_with(['$', '<', '>'])),
-            // In backquotes a backslash quotes for two readings: another substitution can be inside.
-            _ => text.strip_prefix('`').filter(|text| !text.contains('\\')),
+            _ => text.strip_prefix('`'),
         };
         let Some(inner) = inner.and_then(|inner| inner.strip_suffix([')', '`'])) else {
+            self.found.unread.push(text.to_owned());
             return self.undecided("it has a substitution whose text is not plain");
         };
+        if syntax != CommandSubstitutionSyntax::DollarParen && inner.contains('\\') {
+            // In backquotes a backslash quotes for two readings: another substitution can be inside.
+            self.undecided("it has a backslash in backquotes");
+            return script(&without_backslashes(inner), self.dialect, self.depth + 1, self.found);
+        }
         script(inner, self.dialect, self.depth + 1, self.found);
     }
 
@@ -147,4 +152,16 @@ fn is_balanced(text: &str) -> bool {
         _ => Some(open),
     };
     text.chars().try_fold(0, step) == Some(0)
+}
+
+/// The script in backquotes after the first reading: a backslash before `$`, a backquote or a backslash is removed.
+fn without_backslashes(text: &str) -> String {
+    let (mut script, mut chars) = (String::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match chars.next_if(|next| c == '\\' && matches!(next, '$' | '`' | '\\')) {
+            Some(quoted) => script.push(quoted),
+            None => script.push(c),
+        }
+    }
+    script
 }

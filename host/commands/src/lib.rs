@@ -113,6 +113,9 @@ fn guarded<T: Send>(text: &str, read: impl FnOnce() -> T + Send) -> Result<T, St
 fn walked(text: &str, dialect: ShellDialect) -> Found {
     let mut found = Found::default();
     walk::script(text, dialect, 0, &mut found);
+    if found.words > walk::MAX_WORDS {
+        found.unread.push(text.to_owned());
+    }
     found
 }
 

@@ -18,7 +18,7 @@ use crate::wrapper;
 /// The deepest nesting of substitutions and of scripts that are arguments.
 const MAX_DEPTH: usize = 12;
 /// The most words of all commands of a line, those included that commands run in turn.
-const MAX_WORDS: usize = 10_000;
+pub(crate) const MAX_WORDS: usize = 10_000;
 
 /// What is known of a command line.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Found {
     pub(crate) beyond: Option<&'static str>,
     /// What is listed next to the commands, each before the command of this index: assignments, and which command gets the output of which.
     pub(crate) notes: Vec<(usize, String)>,
-    /// Scripts that cannot be parsed.
+    /// Scripts that cannot be parsed, or are not walked through because of a limit.
     pub(crate) unread: Vec<String>,
 }
 
@@ -62,6 +62,7 @@ pub(crate) struct Walk<'a> {
 /// Walks through a script.
 pub(crate) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
     if depth > MAX_DEPTH {
+        found.unread.push(source.to_owned());
         return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
     }
     let is_broken = has_broken_word(source);

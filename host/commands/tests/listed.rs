@@ -40,3 +40,15 @@ fn a_line_that_is_too_long_is_listed_as_it_is_written() {
     let found = listed(&long);
     assert_eq!(found.lines().collect::<Vec<_>>(), ["cat > x <<'EOF'", "a line", "of text", "EOF", "sudo rm -rf /"]);
 }
+
+/// No limit of the reader takes a command out of the list.
+#[test]
+fn what_is_not_walked_through_is_listed_as_it_is_written() {
+    let nested = format!("{}rm -rf /{}", "echo $(".repeat(14), ")".repeat(14));
+    let long = format!(": {}; rm -rf /", "a ".repeat(10_000));
+    for line in [nested.as_str(), &long, r"echo `rm -rf / \ `", r"echo `rm -rf \/`", r"echo `echo \`rm -rf /\``"] {
+        let found = listed(line);
+        let is_listed = found.lines().any(|one| one.starts_with("rm -rf "));
+        assert!(is_listed, "{:?} is listed as {found:?}", &line[..line.len().min(60)]);
+    }
+}
