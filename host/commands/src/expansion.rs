@@ -1,11 +1,16 @@
 //! Walks through what a word or a redirection contains: substitutions, expressions, parameters and here-documents.
 
 use shuck_ast::{
-    BourneParameterExpansion, CommandSubstitutionSyntax, HeredocBodyPart, ParameterExpansion, ParameterOp, Redirect,
-    RedirectKind, RedirectTarget, Span, Word as Syntax, WordPart,
+    BourneParameterExpansion, CommandSubstitutionSyntax, Heredoc, HeredocBodyPart, ParameterExpansion, ParameterOp,
+    Redirect, RedirectKind, RedirectTarget, Span, Word as Syntax, WordPart,
 };
 
+use shuck_parser::parser::Parser;
+
 use crate::walk::{Walk, script};
+
+/// The delimiter of a here-document that is read alone.
+const END_ALONE: &str = "END_OF_DOCUMENT_READ_ALONE";
 
 impl<'a> Walk<'a> {
     pub(crate) fn redirect(&mut self, redirect: &Redirect) {
@@ -19,9 +24,7 @@ impl<'a> Walk<'a> {
                 word.exact()
             }
             RedirectTarget::Heredoc(document) => {
-                for part in &document.body.parts {
-                    self.document(&part.kind, part.span);
-                }
+                self.here_document(document);
                 None
             }
         };
@@ -41,6 +44,30 @@ impl<'a> Walk<'a> {
             | RedirectKind::DupOutput
             | RedirectKind::OutputBoth => self.beyond("it writes to a file"),
         }
+    }
+
+    /// Walks through the expansions of a here-document. The parser takes the second one of a line for quoted, so that it is read again, alone.
+    fn here_document(&mut self, document: &Heredoc) {
+        let is_quoted = self.slice(document.delimiter.span).is_some_and(|written| written.contains(['\'', '"', '\\']));
+        if is_quoted || document.body.mode.expands() {
+            return document.body.parts.iter().for_each(|part| self.document(&part.kind, part.span));
+        }
+        let Some(text) = self.slice(document.body.span) else {
+            return self.undecided("it has a here-document that cannot be found");
+        };
+        let source = format!(": <<{END_ALONE}\n{text}\n{END_ALONE}\n");
+        let parsed = Parser::with_dialect(&source, self.dialect).parse();
+        let statement = parsed.file.body.iter().next();
+        let alone = statement.and_then(|statement| match &statement.redirects.first()?.target {
+            RedirectTarget::Heredoc(document) if document.body.mode.expands() => Some(document.body.parts.as_slice()),
+            _ => None,
+        });
+        let Some(parts) = alone.filter(|_| !text.contains(END_ALONE)) else {
+            self.found.unread.push(text.to_owned());
+            return self.undecided("it has a here-document that cannot be read");
+        };
+        let mut walk = Walk { source: &source, found: self.found, dialect: self.dialect, depth: self.depth };
+        parts.iter().for_each(|part| walk.document(&part.kind, part.span));
     }
 
     fn document(&mut self, part: &HeredocBodyPart, span: Span) {

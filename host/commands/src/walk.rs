@@ -181,8 +181,12 @@ impl Walk<'_> {
         let is_shell = self.found.simple.last().is_some_and(|simple| {
             let name = simple.words.first().and_then(|name| name.without_folder().exact());
             let options = simple.words.get(1..).unwrap_or_default();
+            // The parser takes the number of `3<<A` for a word.
+            let is_number = |word: &Word| {
+                word.exact().is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
+            };
             name.is_some_and(|name| wrapper::is_shell(&name))
-                && options.iter().all(|word| word.start().starts_with('-'))
+                && options.iter().all(|word| word.start().starts_with('-') || is_number(word))
         });
         for redirect in redirects.iter().filter(|_| is_shell) {
             match &redirect.target {

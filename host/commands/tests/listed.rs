@@ -52,3 +52,35 @@ fn what_is_not_walked_through_is_listed_as_it_is_written() {
         assert!(is_listed, "{:?} is listed as {found:?}", &line[..line.len().min(60)]);
     }
 }
+
+/// Several here-documents of one line, which shells read one after the other.
+#[test]
+fn the_substitutions_of_every_here_document_are_listed() {
+    let (run, text) = ("$(rm victim)", "x");
+    for line in [
+        format!("cat <<A <<B\n{text}\nA\n{run}\nB"),
+        format!("cat <<'A' <<B\n{text}\nA\n{run}\nB"),
+        format!("cat <<A <<B\n{run}\nA\n{text}\nB"),
+        format!("cat <<A 3<<B\n{text}\nA\n{run}\nB"),
+        "sh <<A <<B\nx\nA\nrm victim\nB".to_owned(),
+        "sh 3<<A <<B\nx\nA\nrm victim\nB".to_owned(),
+        format!("cat <<A; cat <<B\n{text}\nA\n{run}\nB"),
+        format!("cat <<A | cat <<B\n{text}\nA\n{run}\nB"),
+        format!("{{ cat <<A; }} <<B\n{text}\nA\n{run}\nB"),
+        format!("(cat) <<A <<B\n:\nA\n{run}\nB"),
+        format!("cat <<-A <<-B\n\t{text}\n\tA\n\t{run}\n\tB"),
+        "if :; then cat <<A <<B; fi\nx\nA\n`rm victim`\nB".to_owned(),
+        format!("cat <<A <<A\n{text}\nA\n{run}\nA"),
+        format!("f() {{ cat; }} <<A <<B\n{text}\nA\n{run}\nB\nf"),
+        format!("export a=1 <<A <<B\n{text}\nA\n{run}\nB"),
+        format!("for i in 1; do :; done <<A <<B\n{text}\nA\n{run}\nB"),
+        format!("case x in x) cat <<A <<B\n{text}\nA\n{run}\nB\n;; esac"),
+        format!("echo $(cat <<A <<B\n{text}\nA\n{run}\nB\n)"),
+        format!("while read a; do cat <<A; done <<B\n{run}\nA\n{run}\nB"),
+        "bash -c \"cat <<A <<B\nx\nA\n\\$(rm victim)\nB\"".to_owned(),
+    ] {
+        assert!(listed(&line).lines().any(|one| one == "rm victim"), "{line:?} is listed as {:?}", listed(&line));
+    }
+    let quoted = listed("cat <<'A' <<'B'\nx\nA\n$(rm victim)\nB");
+    assert_eq!(quoted, "cat\n");
+}
