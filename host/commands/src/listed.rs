@@ -24,7 +24,8 @@ const SEPARATORS: [char; 10] = ['\n', '\r', ';', '&', '|', '(', ')', '{', '}', '
 /// is `''`, and what is only known when the command runs is as it is written. A variable that is set has a line of its own before
 /// the command, `NAME=value`, and so has each pair of commands of which the second reads what the first writes, `| first | second`.
 ///
-/// Of a text that cannot be read as commands, each part between separators of commands is listed as it is written.
+/// Where it cannot be read as commands, or can run commands that are not found in it, each part between separators of commands is listed
+/// as it is written, too.
 ///
 /// ```
 /// use tidegate_commands::listed;
@@ -42,6 +43,9 @@ pub fn listed(text: &str) -> String {
             // What one of the two can read is read.
             let unread = posix.unread.iter().filter(|text| bash.unread.contains(text));
             unread.for_each(|text| of_text(text, &mut lines));
+            if posix.undecided.or(bash.undecided).is_some() {
+                of_text(text, &mut lines);
+            }
         }
         Err(_) => of_text(text, &mut lines),
     }
