@@ -137,7 +137,12 @@ impl Instances {
         slot.idle.used.store(true, Ordering::Relaxed);
         if !slot.idle.listed.load(Ordering::Relaxed) {
             slot.idle.listed.store(true, Ordering::Relaxed);
-            self.idle().push_back(Arc::downgrade(slot));
+            let mut idle = self.idle();
+            idle.push_back(Arc::downgrade(slot));
+            // Sessions that have ended leave their entries, so that these are removed each time that the list has doubled.
+            if idle.len().is_power_of_two() {
+                idle.retain(|slot| slot.strong_count() > 0);
+            }
         }
     }
 
