@@ -491,9 +491,11 @@ impl Reader<'_> {
             };
             for text in &texts {
                 any = true;
-                let added = !self.refuses_controls("glob", text, keys, |_| false);
-                let added = if added { out.add(text) } else { continue };
-                if let Err(invalid) = added {
+                if self.refuses_controls("glob", text, keys, |_| false) {
+                    lost |= glob::exclusion(text).is_some();
+                    continue;
+                }
+                if let Err(invalid) = out.add(text) {
                     lost |= glob::exclusion(text).is_some();
                     self.invalid_glob(invalid, text, keys);
                 }

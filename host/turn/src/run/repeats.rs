@@ -80,7 +80,7 @@ impl Repeats {
         }
         let of_same = self.same_result(call, output);
         let blocked = self.blocked_steps + 1;
-        let of_blocked = (is_blocked && blocked >= self.most).then(|| {
+        let of_blocked = (is_blocked && self.succeeded == 0 && blocked >= self.most).then(|| {
             format!(
                 "Rules have blocked all calls of {blocked} answers in a row. Do something else, or answer. If they block those of your next \
                  answer too, the turn ends."
