@@ -73,8 +73,8 @@ impl Repeats {
 
     /// A call has its result. Returns what the model reads about it, where it is repeated too often.
     pub(crate) fn result(&mut self, call: &ToolCall, output: &ToolOutput) -> Option<String> {
-        self.succeeded += u32::from(!output.is_error);
         let is_blocked = std::mem::take(&mut self.is_blocked);
+        self.succeeded += u32::from(!output.is_error && !is_blocked);
         if self.most == 0 {
             return None;
         }
