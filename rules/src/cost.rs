@@ -24,11 +24,10 @@ impl RuleSet {
         // Of its own, so that the caches of streams that are running do not fill up.
         let automaton = Automaton::new(group.automaton.patterns().to_vec());
         let mut cursor = Cursor::new(&automaton);
-        let sample: String = BUILTIN_FILES.iter().map(|(_, text)| *text).collect();
-        let bytes = SAMPLE_BYTES.min(sample.len());
-        sample.as_bytes()[..bytes].chunks(64).for_each(|chunk| cursor.feed(chunk, |_| false));
+        let sample = sample(SAMPLE_BYTES);
+        sample.as_bytes().chunks(64).for_each(|chunk| cursor.feed(chunk, |_| false));
         let stats = automaton.stats();
-        if stats.bytes / bytes < MAX_BYTES_OF_STATES && stats.clears == 0 {
+        if stats.bytes / sample.len() < MAX_BYTES_OF_STATES && stats.clears == 0 {
             return Vec::new();
         }
         let mut shares = vec![0; group.rules.len()];
@@ -39,6 +38,13 @@ impl RuleSet {
         let named = shares.into_iter().zip(&group.rules).filter(|(share, _)| share * 2 >= most);
         named.map(|(share, at)| slow_rule(self.at(*at), share * 100 / all.max(1), group.rules.len())).collect()
     }
+}
+
+/// Ordinary text, code and prose, of at most this number of bytes.
+pub(crate) fn sample(bytes: usize) -> String {
+    let all: String = BUILTIN_FILES.iter().map(|(_, text)| *text).collect();
+    let end = all.floor_char_boundary(bytes);
+    all[..end].to_owned()
 }
 
 fn slow_rule(rule: &Rule, share: u64, of: usize) -> Diagnostic {

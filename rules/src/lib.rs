@@ -73,6 +73,7 @@ mod spec;
 mod tail;
 mod unread;
 mod values;
+mod waits;
 mod watch;
 mod yaml;
 

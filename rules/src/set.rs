@@ -108,6 +108,11 @@ impl RuleSet {
         Some(&self.rules[at as usize])
     }
 
+    /// The stream rules that watch.
+    pub(crate) fn active_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.active.iter().map(|at| &self.rules[*at as usize])
+    }
+
     /// Bodies of the rules that join the system prompt, with their names.
     pub fn always_apply(&self) -> impl Iterator<Item = &Rule> {
         self.in_bucket(Bucket::AlwaysApply)
@@ -245,5 +250,9 @@ fn reaches_a_tool(rule: &Rule) -> bool {
 }
 
 fn longest(rule: &Rule) -> Option<u32> {
-    rule.conditions.iter().chain(&rule.all).map(|p| p.max_len()).try_fold(0, |most, len| len.map(|len| most.max(len)))
+    rule.conditions
+        .iter()
+        .chain(&rule.all)
+        .map(|p| p.max_hidden())
+        .try_fold(0, |most, len| len.map(|len| most.max(len)))
 }

@@ -22,8 +22,8 @@ pub(crate) struct Fired {
     pub(crate) evidence: Evidence,
     /// How many bytes of the stream had to be seen: the byte at which the verdict is reached.
     seen: u64,
-    /// For a rule that stops the stream: nothing from this byte on is to be shown. It is the start of the match, or the
-    /// first byte that was held back just before its end was known, since a longer match may begin there.
+    /// For a rule that stops the stream: nothing from this byte on is to be shown. It is the start of the match or of its group
+    /// `hide`, or the first byte that was held back just before its end was known, since a longer match may begin there.
     stopped_from: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Watch {
             group.folded.iter().filter_map(|folded| FoldedWatch::new(folded, &live, &held)).collect();
         let unbounded = of_pattern
             .filter(|(_, (local, _))| !held.is_unlimited[*local as usize])
-            .any(|((holds, pattern), _)| *holds && pattern.max_len().is_none())
+            .any(|((holds, pattern), _)| *holds && pattern.max_hidden().is_none())
             || folded.iter().any(FoldedWatch::is_unbounded);
         let cursor = Cursor::holding(&group.automaton, holds);
         let first = group.at_once.iter().filter(|p| live[group.slots[**p as usize].0 as usize]);
@@ -230,7 +230,7 @@ impl Watch {
         let (patterns, slots) = (self.group.automaton.patterns(), &self.group.slots);
         let remains = |pattern: u32| {
             let is_unlimited = self.held.is_unlimited[slots[pattern as usize].0 as usize];
-            is_unlimited || patterns[pattern as usize].max_len().is_some()
+            is_unlimited || patterns[pattern as usize].max_hidden().is_some()
         };
         self.with_folded(self.tail.char_start(self.cursor.held_from_by(remains)), FoldedWatch::free_at_limit)
     }
@@ -262,8 +262,8 @@ impl Watch {
             let (local, _) = self.group.slots[hit.pattern as usize];
             if self.live[local as usize] && self.completes(hit.pattern) {
                 self.live[local as usize] = false;
-                let evidence = self.evidence(*hit, ended);
-                let from = hit.held_from.min(evidence.start);
+                let (evidence, hidden_from) = self.evidence(*hit, ended);
+                let from = hit.held_from.min(hidden_from);
                 let stops = self.held.stops[local as usize];
                 let stopped_from = stops.then(|| self.tail.char_start(from).unwrap_or(0));
                 self.fired.push_back(Fired { local, evidence, seen: hit.seen, stopped_from });
@@ -293,7 +293,8 @@ impl Watch {
         any_seen && own().filter(|((_, role), _)| matches!(role, Role::All(_))).all(|(_, number)| has(number))
     }
 
-    fn evidence(&self, hit: Match, ended: bool) -> Evidence {
+    /// The evidence of a match, and the first byte of it that is hidden.
+    fn evidence(&self, hit: Match, ended: bool) -> (Evidence, u64) {
         let pattern: &Pattern = &self.group.automaton.patterns()[hit.pattern as usize];
         let next = match (hit.seen > hit.end, ended) {
             (false, _) => Next::Unseen,
@@ -302,9 +303,14 @@ impl Watch {
         };
         let (before, window) = self.tail.window(hit.end);
         let found = pattern.start_of_match(window, before, next).unwrap_or(0);
-        let start = hit.end - (window.len() - found) as u64;
+        let at = |found: usize| hit.end - (window.len() - found) as u64;
+        let start = at(found);
+        let hidden_from = match pattern.has_shown_part() {
+            true => at(pattern.start_of_hidden(window, before, next).unwrap_or(0)),
+            false => start,
+        };
         let hides = self.is_in_secret(window);
-        Evidence {
+        let evidence = Evidence {
             pattern: pattern.as_str().to_owned(),
             text: if hides { Evidence::HIDDEN.to_owned() } else { bounded_text(&window[found..]) },
             start,
@@ -313,7 +319,8 @@ impl Watch {
             field: None,
             path: None,
             unread: false,
-        }
+        };
+        (evidence, hidden_from)
     }
 
     /// Whether a match of a rule about secrets is in progress at the end of these bytes of the stream: what another rule has matched there

@@ -161,6 +161,38 @@ fn slow_rules_are_named() {
     assert!(slow(vec![hard])[0].message.starts_with("matching is slow"));
 }
 
+/// Conditions that make ordinary text wait are named where a group `hide` would halve that.
+#[test]
+fn conditions_that_hold_back_more_than_they_hide_are_named() {
+    let waits = |keys: &str| {
+        let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
+        let rule = parse_rule_file("r", &source, &format!("+++\n{keys}\n+++\nNo.\n")).0.unwrap();
+        let found = RuleSet::build(vec![rule], RuleSettings::default(), "/w").0.waits();
+        let told = |one: flow::Diagnostic| (one.code, one.location().map(|at| at.line()), one.help.unwrap_or_default());
+        found.into_iter().map(told).next()
+    };
+    let token = r"(?i)[\w.-]{0,50}?(?:acme)[\w.-]{0,20}\s{0,3}[:=]\s{0,3}";
+    let found = waits(&format!("secret = true\ncondition = '{token}([a-z0-9]{{32}})'")).unwrap();
+    assert_eq!((found.0, found.1), (flow::DiagnosticCode::RuleHidesMore, Some(3)));
+    assert!(found.2.starts_with("begin its first group with `(?P<hide>`"), "{found:?}");
+    let found = waits(&format!("secret = true\ncondition = '{token}[a-z0-9]{{32}}'")).unwrap();
+    assert!(found.2.starts_with("put what must not be shown into a group"), "{found:?}");
+    for fine in [
+        format!("secret = true\ncondition = '{token}(?P<hide>[a-z0-9]{{32}})'"),
+        // Nothing waits for it.
+        format!("interrupt = 'never'\ncondition = '{token}([a-z0-9]{{32}})'"),
+        format!("scope = 'tool'\ncondition = '{token}([a-z0-9]{{32}})'"),
+        // It waits for nothing.
+        "secret = true\ncondition = 'acme_([a-z0-9]{32})'".to_owned(),
+        // All of it is a violation, and there is no group.
+        r"condition = '[A-Z][a-z ]{9,40}, forever'".to_owned(),
+    ] {
+        assert_eq!(waits(&fine), None, "{fine}");
+    }
+    let (rules, _) = rules::builtin();
+    assert_eq!(RuleSet::build(rules, RuleSettings::default(), "/w").0.waits(), []);
+}
+
 /// Two hundred patterns each, in the shapes of real sets, on text of the kind that models write: states do not multiply, so
 /// what is computed fits on a small part of the budget. As one DFA it does not.
 #[test]

@@ -32,46 +32,55 @@ fn counted(random: &mut Random) -> String {
     format!("{class}{}", count.replace('@', &most.to_string()))
 }
 
-/// A name within a count of characters, then up to a count more, then what looks like a token.
-fn shape(random: &mut Random) -> String {
-    let mut out = String::new();
+/// A name within a count of characters, then up to a count more, then what looks like a token; with a group `hide` around some of
+/// it, where one is wanted.
+fn shape(random: &mut Random, hides: bool) -> String {
+    let mut parts: Vec<String> = Vec::new();
     if random.below(4) == 0 {
-        out += pick(random, &[r"\b", "^", "(?m:^)", "(?:^|[ =])", r"\B"]);
+        parts.push(pick(random, &[r"\b", "^", "(?m:^)", "(?:^|[ =])", r"\B"]).to_owned());
     }
     for _ in 0..[0, 1, 1, 1, 1, 2][random.below(6)] {
-        out += &format!("{}{{0,{}}}{}", pick(random, &CLASSES), 8 + random.below(7), pick(random, &["", "?"]));
+        parts.push(format!("{}{{0,{}}}{}", pick(random, &CLASSES), 8 + random.below(7), pick(random, &["", "?"])));
     }
     if random.below(6) == 0 {
-        out += pick(random, &[r"\b", "(?m:^)", "[ab]?", "x*"]);
+        parts.push(pick(random, &[r"\b", "(?m:^)", "[ab]?", "x*"]).to_owned());
     }
     let [one, other] = [pick(random, &NAMES), pick(random, &NAMES)];
-    out += &match random.below(4) {
+    parts.push(match random.below(4) {
         0 => format!("(?:{one}|{other})"),
         1 => format!("({one}[_.-]?{other})"),
         2 => format!("(?:{one}{}|{other})", counted(random)),
         _ => one.to_owned(),
-    };
+    });
     if random.below(5) == 0 {
-        out += pick(random, &[r"\b", r"\s*", "$", "(?:=|:)"]);
+        parts.push(pick(random, &[r"\b", r"\s*", "$", "(?:=|:)"]).to_owned());
     }
     if random.below(5) > 0 {
-        out += &counted(random);
+        parts.push(counted(random));
     }
     if random.below(2) == 0 {
-        out += pick(random, &[r#"[\s'"]{0,3}"#, "(?:=|:{1,3}|=>)", "=", r"\s+", "[^ ]*"]);
+        parts.push(pick(random, &[r#"[\s'"]{0,3}"#, "(?:=|:{1,3}|=>)", "=", r"\s+", "[^ ]*"]).to_owned());
     }
     if random.below(3) == 0 {
-        out += &format!("({})", counted(random));
+        parts.push(format!("({})", counted(random)));
     }
-    out + pick(random, &["", "", "abc", "=k", "1"]) + pick(random, &ENDS)
+    parts.push(pick(random, &["", "", "abc", "=k", "1"]).to_owned());
+    parts.push(pick(random, &ENDS).to_owned());
+    if hides {
+        let from = random.below(parts.len());
+        let to = from + random.below(parts.len() - from);
+        parts[from].insert_str(0, "(?P<hide>");
+        parts[to].push(')');
+    }
+    parts.concat()
 }
 
-fn pattern(random: &mut Random) -> String {
-    let flags = pick(random, &["(?i)", ""]);
+fn pattern(random: &mut Random, hides: bool) -> String {
+    let (flags, hides) = (pick(random, &["(?i)", ""]), hides && random.below(3) == 0);
     match random.below(10) {
-        0 => format!("{flags}(?:{}|{})", shape(random), shape(random)),
+        0 => format!("{flags}(?:{}|{})", shape(random, hides), shape(random, hides)),
         1 => format!("{flags}{}", pick(random, &NAMES)),
-        _ => format!("{flags}{}", shape(random)),
+        _ => format!("{flags}{}", shape(random, hides)),
     }
 }
 
@@ -106,17 +115,22 @@ fn run(automaton: &Arc<Automaton>, holds: &[bool], text: &[u8], deltas: &[&[u8]]
 }
 
 /// Where a pattern matched whose lead others have too, more can be held back than one DFA would; never less, and never
-/// before a match.
-fn agree(divided: &Outcome, whole: &Outcome) -> bool {
+/// before a match. One whose group `hide` is behind a lead can hold back less, since the lead is not searched for: an optional byte of the
+/// group is only one that came.
+fn agree(divided: &Outcome, whole: &Outcome, hides: bool) -> bool {
     let places = |outcome: &Outcome| outcome.matches.iter().map(|m| (m.pattern, m.end, m.seen)).collect::<Vec<_>>();
     let back = |outcome: &Outcome| outcome.held.iter().map(|held| held.0).collect::<Vec<_>>();
     let longer = back(divided).iter().zip(back(whole)).all(|(ours, theirs)| *ours <= theirs);
-    divided == whole || places(divided) == places(whole) && longer && !whole.matches.is_empty()
+    divided == whole || places(divided) == places(whole) && (hides || longer && !whole.matches.is_empty())
 }
 
 /// The pattern in Rust's own dialect.
 fn judge(pattern: &str) -> Judge {
-    let theirs = pattern.replace(r"\w", "0-9A-Za-z_").replace(r"\b", r"(?-u:\b)").replace(r"\B", r"(?-u:\B)");
+    let theirs = pattern
+        .replace("(?P<hide>", "(")
+        .replace(r"\w", "0-9A-Za-z_")
+        .replace(r"\b", r"(?-u:\b)")
+        .replace(r"\B", r"(?-u:\B)");
     Judge::new(&theirs)
 }
 
@@ -136,7 +150,8 @@ fn divided_patterns_fire_and_hold_back_as_one_automaton_does() {
 fn compare(cases: usize, mut random: Random) -> (usize, usize) {
     let (mut matches, mut longer) = (0, 0);
     for case in 0..cases {
-        let texts: Vec<String> = (0..1 + random.below(4)).map(|_| pattern(&mut random)).collect();
+        let hides = random.below(3) == 0;
+        let texts: Vec<String> = (0..1 + random.below(4)).map(|_| pattern(&mut random, hides)).collect();
         let patterns: Vec<Arc<Pattern>> = texts.iter().map(|text| Arc::new(Pattern::new(text).unwrap())).collect();
         let holds: Vec<bool> = (0..texts.len()).map(|_| random.below(4) > 0).collect();
         let text = text(&mut random);
@@ -152,9 +167,10 @@ fn compare(cases: usize, mut random: Random) -> (usize, usize) {
         let context = || format!("case {case}: {texts:?}, held {holds:?}, on {text:?}");
         let ours = run(&divided, &holds, text.as_bytes(), &deltas);
         let whole = run(&Automaton::undivided(patterns.clone()), &holds, text.as_bytes(), &deltas);
-        assert!(agree(&ours, &whole), "{}\n{ours:?}\n{whole:?}", context());
+        let hides = patterns.iter().any(|pattern| pattern.has_shown_part());
+        assert!(agree(&ours, &whole, hides), "{}\n{ours:?}\n{whole:?}", context());
         matches += whole.matches.len();
-        longer += usize::from(ours != whole);
+        longer += usize::from(ours != whole && !hides);
         if case % 25 > 0 {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `tidegate rules` on rule files as people write them: hundreds of another host, and guards that can never fire.
+//! `tidegate rules` on rule files as people write them: hundreds of another host, guards that can never fire, and what conditions cost.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -56,4 +56,32 @@ fn a_scope_with_a_command_in_brackets_can_never_fire() {
     }
     let doctor = out(&place.run(&["doctor"]));
     assert!(doctor.contains("fail rule guard: can never fire"), "{doctor}");
+}
+
+#[test]
+fn check_names_what_a_condition_could_show() {
+    let rule = |group: &str| {
+        format!("+++\ncondition = '[a-z_]{{0,20}}key = {group}[0-9]{{9}})'\nsecret = true\nscope = 'text'\n+++\nB.\n")
+    };
+    let place = Place::with(&[("whole", &rule("(")), ("part", &rule("(?P<hide>"))]);
+    let findings = place.json(&["rules", "check", ".tidegate/rules", "--json"])["findings"].clone();
+    let [one] = findings.as_array().unwrap().as_slice() else { panic!("{findings}") };
+    assert_eq!((one["code"].as_str(), one["rule"].as_str()), (Some("rule-hides-more"), Some("whole")), "{one}");
+}
+
+#[test]
+fn check_and_list_name_the_rule_that_makes_matching_slow() {
+    let rule = |condition: &str| format!("+++\ncondition = '{condition}'\nscope = 'text'\n+++\nB.\n");
+    let place = Place::with(&[
+        ("fast", &rule(r"(?i)[\w.-]{0,50}?(?:service)[ \w.-]{0,20}=[a-z0-9]{32}")),
+        ("slow", &rule("[a-d ][^q]{0,90}[e-h][^z]{20,60}zqx")),
+    ]);
+    let findings = place.json(&["rules", "check", ".tidegate/rules", "--json"])["findings"].clone();
+    let [one] = findings.as_array().unwrap().as_slice() else { panic!("{findings}") };
+    assert_eq!((one["code"].as_str(), one["line"].as_u64()), (Some("rule-slow"), Some(2)), "{one}");
+    assert!(one["message"].as_str().unwrap().contains("% of the work of 2 rules is for this one"), "{one}");
+    let listed = place.json(&["rules", "list", "--json"]);
+    let slow =
+        listed["rules"].as_array().unwrap().iter().filter(|rule| !rule["findings"].as_array().unwrap().is_empty());
+    assert_eq!(slow.map(|rule| rule["name"].as_str().unwrap()).collect::<Vec<_>>(), ["slow"], "{listed}");
 }

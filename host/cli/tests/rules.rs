@@ -525,20 +525,3 @@ fn explain_tells_everything_about_a_rule() {
     assert_eq!(value("repeat"), json!({"key": "repeat", "value": "once", "setting": "repeat_mode"}));
     assert_eq!(all["told"], json!({"kind": "body", "text": "B."}));
 }
-
-#[test]
-fn check_and_list_name_the_rule_that_makes_matching_slow() {
-    let rule = |condition: &str| format!("+++\ncondition = '{condition}'\nscope = 'text'\n+++\nB.\n");
-    let place = Place::with(&[
-        ("fast", &rule(r"(?i)[\w.-]{0,50}?(?:service)[ \w.-]{0,20}=[a-z0-9]{32}")),
-        ("slow", &rule("[a-d ][^q]{0,90}[e-h][^z]{20,60}zqx")),
-    ]);
-    let findings = place.json(&["rules", "check", ".tidegate/rules", "--json"])["findings"].clone();
-    let [one] = findings.as_array().unwrap().as_slice() else { panic!("{findings}") };
-    assert_eq!((one["code"].as_str(), one["line"].as_u64()), (Some("rule-slow"), Some(2)), "{one}");
-    assert!(one["message"].as_str().unwrap().contains("% of the work of 2 rules is for this one"), "{one}");
-    let listed = place.json(&["rules", "list", "--json"]);
-    let slow =
-        listed["rules"].as_array().unwrap().iter().filter(|rule| !rule["findings"].as_array().unwrap().is_empty());
-    assert_eq!(slow.map(|rule| rule["name"].as_str().unwrap()).collect::<Vec<_>>(), ["slow"], "{listed}");
-}

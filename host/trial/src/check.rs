@@ -59,7 +59,7 @@ pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)
     for (name, text) in texts {
         all.source(&SourceFile::new(name, text.as_str()), Path::new(name));
     }
-    all.slow();
+    all.costs();
     all.out
 }
 
@@ -197,11 +197,12 @@ impl Checks<'_> {
         self.name(rule, source);
     }
 
-    /// Rules that make matching slow, of all together: what is fast alone can be slow next to others.
-    fn slow(&mut self) {
+    /// Rules that make matching slow, of all together: what is fast alone can be slow next to others; and rules that make text wait.
+    fn costs(&mut self) {
         let rules = std::mem::take(&mut self.rules);
         let (set, _) = RuleSet::build(rules, self.catalogue.settings().clone(), self.catalogue.set().workspace());
         self.out.findings.extend(set.slow());
+        self.out.findings.extend(set.waits());
     }
 
     /// What becomes of the matches of a guard that its budget does not cover.
@@ -277,7 +278,8 @@ impl Checks<'_> {
         // What may be a secret is not shown for want of a limit.
         let is_secret = entry.rule.secret;
         let settings = self.catalogue.settings();
-        let unbounded = entry.rule.conditions.iter().chain(&entry.rule.all).find(|pattern| pattern.max_len().is_none());
+        let unbounded =
+            entry.rule.conditions.iter().chain(&entry.rule.all).find(|pattern| pattern.max_hidden().is_none());
         let Some(pattern) = unbounded else { return };
         let limit = if is_secret {
             "the end of the answer, since the rule is about secrets".to_owned()

@@ -9,7 +9,6 @@ use super::product::{Edge, Side, steps};
 pub(super) fn spelled_out(hir: &Hir, side: Side) -> Hir {
     match hir.kind() {
         HirKind::Look(look) => instead(*look, None, side).unwrap_or_else(|| hir.clone()),
-        HirKind::Capture(capture) => spelled_out(&capture.sub, side),
         HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| spelled_out(part, side)).collect()),
         HirKind::Concat(parts) => {
             let mut parts = parts.clone();

@@ -2,12 +2,14 @@
 //! ASCII, their escapes and classes, and look-around as far as an automaton can do it.
 //!
 //! `syntax` reads a condition and spells it in Rust's own way, `escape` and `class` do so for the parts that differ,
-//! `around` takes look-around out.
+//! `around` takes look-around out, `hide` marks where what must
+//! never be shown begins.
 
 mod around;
 mod class;
 mod ends;
 mod escape;
+mod hide;
 mod product;
 mod syntax;
 
@@ -44,10 +46,17 @@ impl std::error::Error for PatternError {}
 /// Reads a condition.
 pub(crate) fn parse(pattern: &str) -> Result<Hir, PatternError> {
     let read = syntax::read(pattern)?;
-    match syntax::plain(&read.branches) {
+    let hir = match syntax::plain(&read.branches) {
         Some(text) => text.parse("", pattern.len()),
         None => around::eliminate(&read.branches, pattern.len(), &mut Vec::new()),
-    }
+    }?;
+    hide::check(&hir, &read.hides)?;
+    Ok(hir)
+}
+
+/// Where the first group begins that captures in other dialects, up to its first inside byte.
+pub(crate) fn first_group(pattern: &str) -> Option<Range<usize>> {
+    syntax::read(pattern).ok()?.first_group
 }
 
 /// What a usable condition may mean otherwise than its author thinks, as warnings with their places.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
 use super::ends::{edge, holds_at_end, spelled_out};
+use super::hide::mark;
 
 /// The most parts that both may have.
 const MAX_INPUT: usize = 400;
@@ -100,6 +101,10 @@ impl Walk {
                     let to = self.state(Some(rest), inner.clone())?;
                     self.add(from, to, Hir::look(look))?;
                 }
+                Edge::Mark => {
+                    let to = self.state(Some(rest), inner.clone())?;
+                    self.add(from, to, mark())?;
+                }
                 Edge::Chars(chars) => {
                     for (piece, fate) in self.split(chars, &inner)? {
                         let piece = Hir::class(Class::Unicode(piece));
@@ -154,7 +159,7 @@ impl Walk {
                     Edge::Chars(chars) => edges.push((chars, to)),
                     // The text does not end where a character comes.
                     Edge::Look(look) if look == edge(self.side) => {}
-                    Edge::Look(_) => return Err(Failure::Assertion),
+                    Edge::Look(_) | Edge::Mark => return Err(Failure::Assertion),
                 }
             }
         }
@@ -267,6 +272,8 @@ pub(super) type Steps = (Vec<(Edge, Hir)>, bool);
 pub(super) enum Edge {
     Chars(ClassUnicode),
     Look(Look),
+    /// Here begins what must never be shown.
+    Mark,
 }
 
 /// The transitions of an expression with their remaining expressions (derivatives), and whether it matches the empty
@@ -277,7 +284,7 @@ pub(super) fn steps(hir: &Hir, side: Side) -> Result<Steps, Failure> {
         HirKind::Literal(literal) => (literal_steps(&literal.0, side)?, false),
         HirKind::Class(class) => (vec![(Edge::Chars(chars(class)?), Hir::empty())], false),
         HirKind::Look(look) => (vec![(Edge::Look(*look), Hir::empty())], false),
-        HirKind::Capture(capture) => steps(&capture.sub, side)?,
+        HirKind::Capture(_) => (vec![(Edge::Mark, Hir::empty())], false),
         HirKind::Repetition(repetition) => {
             if repetition.max == Some(0) {
                 return Ok((Vec::new(), true));

@@ -13,6 +13,10 @@ const MAX_DEPTH: u32 = 100;
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) branches: Branches,
+    /// Where the groups `hide` begin.
+    pub(super) hides: Vec<Range<usize>>,
+    /// Where the first group begins that captures in other dialects.
+    pub(super) first_group: Option<Range<usize>>,
     /// What may mean something else than its author thinks.
     pub(super) notes: Vec<PatternError>,
 }
@@ -87,7 +91,15 @@ impl Text {
 
 /// Reads a condition.
 pub(super) fn read(pattern: &str) -> Result<Read, PatternError> {
-    let mut reader = Reader { source: pattern, at: 0, depth: 0, extended: false, notes: Vec::new() };
+    let mut reader = Reader {
+        source: pattern,
+        at: 0,
+        depth: 0,
+        extended: false,
+        hides: Vec::new(),
+        first_group: None,
+        notes: Vec::new(),
+    };
     let mut branches = reader.branches()?;
     // A bracket that closes nothing: handed on, so that it is named with its place.
     while reader.at < pattern.len() {
@@ -99,7 +111,7 @@ pub(super) fn read(pattern: &str) -> Result<Read, PatternError> {
         let more = reader.branches()?;
         branches.extend(more);
     }
-    Ok(Read { branches, notes: reader.notes })
+    Ok(Read { branches, hides: reader.hides, first_group: reader.first_group, notes: reader.notes })
 }
 
 /// The whole as one text, where nothing looks around.
@@ -141,6 +153,8 @@ pub(super) struct Reader<'p> {
     depth: u32,
     /// Whether the flag `x` is on: blanks and comments are ignored.
     extended: bool,
+    hides: Vec<Range<usize>>,
+    first_group: Option<Range<usize>>,
     pub(super) notes: Vec<PatternError>,
 }
 
@@ -262,7 +276,14 @@ impl Reader<'_> {
         if self.depth == MAX_DEPTH {
             return self.refuse(from, format!("groups are nested deeper than {MAX_DEPTH}"), "split the condition");
         }
-        let extended = self.extended;
+        if self.first_group.is_none() && captures(&self.source[from..self.at]) {
+            self.first_group = Some(from..self.at);
+        }
+        if matches!(kind, Opening::Hide) {
+            self.hides.push(from..self.at);
+            plain_end(seq).push(from, super::hide::MARK);
+        }
+        let (extended, hides) = (self.extended, self.hides.len());
         if let Opening::Plain(flags) = &kind {
             self.extended = sets(flags, 'x').unwrap_or(extended);
         }
@@ -272,6 +293,9 @@ impl Reader<'_> {
         let closed = self.peek() == Some(')');
         self.at += usize::from(closed);
         match kind {
+            Opening::Look { .. } if self.hides.len() > hides => {
+                return Err(super::hide::in_look_around(self.hides[hides].clone()));
+            }
             Opening::Look { ahead, negated } if closed => {
                 let item = Item::Look { ahead, negated, branches, span: from..self.at };
                 match half_boundary(&item) {
@@ -280,8 +304,8 @@ impl Reader<'_> {
                 }
             }
             Opening::Look { .. } => return self.refuse(from, "unclosed group", ""),
-            Opening::Plain(flags) => match plain(&branches) {
-                Some(inner) => {
+            Opening::Plain(_) | Opening::Hide => match (plain(&branches), kind.flags()) {
+                (Some(inner), flags) => {
                     let text = plain_end(seq);
                     text.push(from, &format!("(?{flags}:"));
                     text.append(&inner);
@@ -289,15 +313,15 @@ impl Reader<'_> {
                         text.push(self.at - 1, ")");
                     }
                 }
-                None if closed => seq.push(Item::Group { flags, branches, optional: false }),
-                None => return self.refuse(from, "unclosed group", ""),
+                (None, flags) if closed => seq.push(Item::Group { flags, branches, optional: false }),
+                (None, _) => return self.refuse(from, "unclosed group", ""),
             },
             Opening::Flags(_) => {}
         }
         Ok(())
     }
 
-    /// What a bracket opens. Names of groups are dropped: nothing can refer to them.
+    /// What a bracket opens. Names of groups but `hide` are dropped: nothing can refer to them.
     fn opening(&mut self) -> Result<Opening, PatternError> {
         let from = self.at;
         self.at += 1;
@@ -322,8 +346,9 @@ impl Reader<'_> {
                 self.at += name.len();
                 return self.refuse(from, "the name of a group lacks its `>`", "");
             };
+            let is_hide = self.rest()[name.len()..end] == *super::hide::NAME;
             self.at += end + 1;
-            return Ok(Opening::Plain(String::new()));
+            return Ok(if is_hide { Opening::Hide } else { Opening::Plain(String::new()) });
         }
         let letters = self.rest()[1..].find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(0);
         let flags = self.rest()[1..=letters].to_owned();
@@ -346,8 +371,16 @@ enum Opening {
     },
     /// With the flags that it sets for its inside.
     Plain(String),
+    /// The group with what must never be shown.
+    Hide,
     /// No group: flags for what follows.
     Flags(String),
+}
+
+impl Opening {
+    fn flags(self) -> String {
+        if let Self::Plain(flags) = self { flags } else { String::new() }
+    }
 }
 
 /// Groups that the dialect does not have.
@@ -365,6 +398,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
 
 pub(super) const BACK: &str = "backreferences are not supported";
 pub(super) const BACK_HELP: &str = "a condition cannot refer back to a group: write the repeated text out";
+
+/// Whether what opens a group opens one that captures.
+fn captures(opening: &str) -> bool {
+    opening == "(" || ["(?<", "(?P<"].iter().any(|sign| opening.starts_with(sign)) && opening.ends_with('>')
+}
 
 /// Whether `flags` switch `flag` on or off.
 fn sets(flags: &str, flag: char) -> Option<bool> {

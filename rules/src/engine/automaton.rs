@@ -227,8 +227,9 @@ impl Automaton {
     /// The start states of those of `patterns` that can match from a position before `next`.
     pub(crate) fn starts(&self, patterns: &[u32], next: Option<u8>) -> impl Iterator<Item = u32> {
         let of_all = patterns.iter().map(|number| (&self.patterns[*number as usize], self.base[*number as usize]));
-        let can_start =
-            move |pattern: &Pattern| pattern.first_bytes().allows(next) || !self.is_divided && pattern.lead().is_some();
+        let can_start = move |pattern: &Pattern| {
+            pattern.first_bytes().allows(next) || !self.is_divided && pattern.nfa().start != pattern.nfa().search_start
+        };
         let live = of_all.filter(move |(pattern, _)| can_start(pattern));
         live.map(|(pattern, base)| {
             base + if self.is_divided { pattern.nfa().search_start } else { pattern.nfa().start }
@@ -256,11 +257,14 @@ impl Automaton {
 
     /// The maximum depth of the NFA states in `set` whose pattern `counts` accepts.
     pub(crate) fn depth_of(&self, set: &[u32], counts: impl Fn(u32) -> bool) -> u32 {
-        let depths = set.iter().filter(|state| counts(self.owner(**state))).map(|state| {
-            let (pattern, _, own) = self.place(*state);
-            pattern.nfa().depth[own as usize]
-        });
+        let depths = set.iter().filter(|state| counts(self.owner(**state))).map(|state| self.depth_at(*state));
         depths.max().unwrap_or(0)
+    }
+
+    /// The depth of an NFA state.
+    pub(crate) fn depth_at(&self, state: u32) -> u32 {
+        let (pattern, _, own) = self.place(state);
+        pattern.nfa().depth[own as usize]
     }
 
     /// Working memory; [`Self::put_back`] returns it for reuse.

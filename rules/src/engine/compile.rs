@@ -18,14 +18,15 @@ pub(crate) struct TooLarge;
 /// Compiles a condition.
 pub(crate) fn compile(hir: &Hir) -> Result<Nfa, TooLarge> {
     let mut compiler = Compiler { nfa: Nfa::default(), shared: HashMap::new() };
-    let max_len = length(hir);
-    let end = compiler.push(NfaState::Match, max_len)?;
     let nodes = split::nodes(hir);
+    let begin = Depth::at_start(&nodes);
+    let max_hidden = begin.behind(&nodes);
+    let end = compiler.push(NfaState::Match, max_hidden)?;
     let (lead, rest) = nodes.split_at(split::lead(&nodes));
-    let search_start = compiler.divided(rest, end, total(0, lead), 0.0)?;
-    let start = compiler.concat(lead, search_start, 0)?;
+    let search_start = compiler.divided(rest, end, begin.behind(lead), 0.0)?;
+    let start = compiler.concat(lead, search_start, begin)?;
     let mut nfa = compiler.finish();
-    (nfa.start, nfa.search_start, nfa.max_len) = (start, search_start, max_len);
+    (nfa.start, nfa.search_start, nfa.max_len, nfa.max_hidden) = (start, search_start, length(hir), max_hidden.bytes());
     nfa.looks = hir.properties().look_set();
     Ok(nfa)
 }
@@ -39,9 +40,13 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// The lead of a condition that `compile` has compiled to `nfa`.
+    /// The lead of a condition that `compile` has compiled to `nfa`. There is none where what is hidden begins behind it: then
+    /// nothing is held back for it.
     pub(crate) fn of(hir: &Hir, nfa: &Nfa) -> Option<Self> {
         let nodes = split::nodes(hir);
+        if Depth::at_start(&nodes) == Depth::Shown {
+            return None;
+        }
         let lead: Vec<Hir> = nodes[..split::lead(&nodes)].iter().copied().cloned().collect();
         (!lead.is_empty()).then(|| Self { hir: Hir::concat(lead), end: nfa.start_image() })
     }
@@ -50,9 +55,9 @@ impl Lead {
     pub(crate) fn compile(&self) -> Result<Nfa, TooLarge> {
         let mut compiler = Compiler { nfa: Nfa::default(), shared: HashMap::new() };
         for (state, depth) in &self.end {
-            compiler.push(*state, *depth)?;
+            compiler.push(*state, Depth::Hidden(*depth))?;
         }
-        let start = compiler.node(&self.hir, 0, 0)?;
+        let start = compiler.node(&self.hir, 0, Depth::Hidden(0))?;
         let mut nfa = compiler.finish();
         (nfa.start, nfa.search_start, nfa.max_len, nfa.counts) = (start, start, length(&self.hir), true);
         for (state, _) in &self.end {
@@ -64,8 +69,59 @@ impl Lead {
     }
 }
 
-/// Compiles from the end to the start, so that each state knows its target. `depth` is the maximum number of bytes
-/// before the state.
+/// Where a state is in the condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// Before the group `hide`: bytes up to there are shown.
+    Shown,
+    /// At most this number of bytes behind the beginning of what is hidden: of the group, or of the condition without one.
+    Hidden(u32),
+}
+
+impl Depth {
+    /// That of the beginning of a condition.
+    fn at_start(nodes: &[&Hir]) -> Self {
+        if nodes.iter().any(|node| from_mark(node).is_some()) { Self::Shown } else { Self::Hidden(0) }
+    }
+
+    fn plus(self, bytes: u32) -> Self {
+        match self {
+            Self::Shown => Self::Shown,
+            Self::Hidden(before) => Self::Hidden(before.saturating_add(bytes)),
+        }
+    }
+
+    /// That behind nodes which follow one another.
+    fn behind(self, nodes: &[&Hir]) -> Self {
+        nodes.iter().fold(self, |depth, node| match depth {
+            Self::Shown => from_mark(node).map_or(Self::Shown, Self::Hidden),
+            Self::Hidden(_) => depth.plus(length(node)),
+        })
+    }
+
+    /// The bytes that are held back in the state.
+    fn bytes(self) -> u32 {
+        match self {
+            Self::Shown => 0,
+            Self::Hidden(bytes) => bytes,
+        }
+    }
+}
+
+/// The maximum number of bytes that an expression consumes behind the mark in it; `None` if it has none.
+fn from_mark(hir: &Hir) -> Option<u32> {
+    match hir.kind() {
+        HirKind::Capture(_) => Some(0),
+        HirKind::Concat(parts) => parts.iter().fold(None, |known, part| match known {
+            None => from_mark(part),
+            Some(bytes) => Some(bytes.saturating_add(length(part))),
+        }),
+        HirKind::Alternation(parts) => parts.iter().filter_map(from_mark).max(),
+        _ => None,
+    }
+}
+
+/// Compiles from the end to the start, so that each state knows its target.
 struct Compiler {
     nfa: Nfa,
     /// States within one character class, by their transitions.
@@ -73,13 +129,17 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn push(&mut self, step: NfaState, depth: u32) -> Result<u32, TooLarge> {
+    fn push(&mut self, step: NfaState, depth: Depth) -> Result<u32, TooLarge> {
         let at = self.nfa.states.len();
         if at >= MAX_STATES {
             return Err(TooLarge);
         }
         self.nfa.states.push(step);
-        self.nfa.depth.push(depth);
+        self.nfa.depth.push(depth.bytes());
+        if depth == Depth::Shown {
+            self.nfa.shown.resize(at + 1, false);
+            self.nfa.shown[at] = true;
+        }
         Ok(at as u32)
     }
 
@@ -99,7 +159,7 @@ impl Compiler {
 
     /// Nodes that follow one another, divided into a head and a tail where that is of use; `selectivity` is that of what is
     /// before them.
-    fn divided(&mut self, nodes: &[&Hir], next: u32, depth: u32, selectivity: f32) -> Result<u32, TooLarge> {
+    fn divided(&mut self, nodes: &[&Hir], next: u32, depth: Depth, selectivity: f32) -> Result<u32, TooLarge> {
         match split::cut(nodes, selectivity) {
             Cut::None => self.concat(nodes, next, depth),
             Cut::Unselective => {
@@ -108,7 +168,7 @@ impl Compiler {
             }
             Cut::Before(at) => {
                 let (head, tail) = nodes.split_at(at);
-                let between = total(depth, head);
+                let between = depth.behind(head);
                 self.add_tail_looks(tail);
                 let tail = self.concat(tail, next, between)?;
                 let cut = self.push(NfaState::Cut(tail), between)?;
@@ -117,7 +177,7 @@ impl Compiler {
                 self.concat(head, cut, depth)
             }
             Cut::Within(at) => {
-                let (before, after) = (total(depth, &nodes[..at]), total(depth, &nodes[..=at]));
+                let (before, after) = (depth.behind(&nodes[..at]), depth.behind(&nodes[..=at]));
                 let selectivity = selectivity + split::selectivity(&nodes[..at]);
                 self.nfa.counts |= nodes[at + 1..].iter().any(|node| split::counts(node));
                 // The tails of the branches continue with what follows the alternation.
@@ -136,20 +196,20 @@ impl Compiler {
         nodes.iter().for_each(|node| self.nfa.tail_looks.set_union(node.properties().look_set()));
     }
 
-    fn concat(&mut self, nodes: &[&Hir], next: u32, depth: u32) -> Result<u32, TooLarge> {
+    fn concat(&mut self, nodes: &[&Hir], next: u32, depth: Depth) -> Result<u32, TooLarge> {
         let depths = nodes.iter().scan(depth, |depth, node| {
             let own = *depth;
-            *depth = depth.saturating_add(length(node));
+            *depth = depth.behind(&[node]);
             Some(own)
         });
-        let nodes: Vec<(&Hir, u32)> = nodes.iter().copied().zip(depths).collect();
+        let nodes: Vec<(&Hir, Depth)> = nodes.iter().copied().zip(depths).collect();
         nodes.into_iter().rev().try_fold(next, |next, (node, depth)| self.node(node, next, depth))
     }
 
     fn alternation(
         &mut self,
         branches: &[Hir],
-        depth: u32,
+        depth: Depth,
         mut branch: impl FnMut(&mut Self, &Hir) -> Result<u32, TooLarge>,
     ) -> Result<u32, TooLarge> {
         let mut start = None;
@@ -163,11 +223,11 @@ impl Compiler {
         start.map_or_else(|| self.bytes(&[], depth), Ok)
     }
 
-    fn node(&mut self, hir: &Hir, next: u32, depth: u32) -> Result<u32, TooLarge> {
+    fn node(&mut self, hir: &Hir, next: u32, depth: Depth) -> Result<u32, TooLarge> {
         match hir.kind() {
-            HirKind::Empty => Ok(next),
+            HirKind::Empty | HirKind::Capture(_) => Ok(next),
             HirKind::Literal(literal) => literal.0.iter().enumerate().rev().try_fold(next, |to, (at, byte)| {
-                self.push(NfaState::ByteRange { low: *byte, high: *byte, to }, depth.saturating_add(at as u32))
+                self.push(NfaState::ByteRange { low: *byte, high: *byte, to }, depth.plus(at as u32))
             }),
             HirKind::Class(Class::Bytes(class)) => {
                 let ranges: Vec<Range> = class.ranges().iter().map(|r| (r.start(), r.end(), next)).collect();
@@ -175,7 +235,6 @@ impl Compiler {
             }
             HirKind::Class(Class::Unicode(class)) => self.unicode(class, next, depth),
             HirKind::Look(look) => self.push(NfaState::Look(*look, next), depth),
-            HirKind::Capture(capture) => self.node(&capture.sub, next, depth),
             HirKind::Concat(nodes) => self.concat(&nodes.iter().collect::<Vec<_>>(), next, depth),
             HirKind::Alternation(nodes) => {
                 self.alternation(nodes, depth, |compiler, node| compiler.node(node, next, depth))
@@ -184,14 +243,14 @@ impl Compiler {
         }
     }
 
-    fn repetition(&mut self, repetition: &Repetition, next: u32, depth: u32) -> Result<u32, TooLarge> {
+    fn repetition(&mut self, repetition: &Repetition, next: u32, depth: Depth) -> Result<u32, TooLarge> {
         let Repetition { min, max, sub, .. } = repetition;
         let length = length(sub);
-        let at = |times: u32| depth.saturating_add(length.saturating_mul(times));
+        let at = |times: u32| depth.plus(length.saturating_mul(times));
         let (mut start, copies) = match max {
             None => {
                 // Behind a loop that consumes bytes, the distance to the start has no bound.
-                let inside = if length == 0 { depth } else { UNBOUNDED };
+                let inside = depth.plus(if length == 0 { 0 } else { UNBOUNDED });
                 let turn = self.push(NfaState::Union(next, next), inside)?;
                 let body = self.node(sub, turn, inside)?;
                 self.nfa.states[turn as usize] = NfaState::Union(body, next);
@@ -212,7 +271,7 @@ impl Compiler {
         Ok(start)
     }
 
-    fn bytes(&mut self, ranges: &[Range], depth: u32) -> Result<u32, TooLarge> {
+    fn bytes(&mut self, ranges: &[Range], depth: Depth) -> Result<u32, TooLarge> {
         if let [(low, high, to)] = *ranges {
             return self.push(NfaState::ByteRange { low, high, to }, depth);
         }
@@ -221,7 +280,7 @@ impl Compiler {
         self.push(NfaState::Sparse { from, len: ranges.len() as u32 }, depth)
     }
 
-    fn unicode(&mut self, class: &ClassUnicode, next: u32, depth: u32) -> Result<u32, TooLarge> {
+    fn unicode(&mut self, class: &ClassUnicode, next: u32, depth: Depth) -> Result<u32, TooLarge> {
         const FIRST_WIDE: char = '\u{80}';
         let mut heads = Vec::new();
         let mut wide: Vec<(char, char)> = Vec::new();
@@ -246,10 +305,9 @@ impl Compiler {
     }
 
     /// All characters beyond ASCII. The text is UTF-8, so the lead byte alone determines how many bytes follow.
-    fn any_wide(&mut self, next: u32, depth: u32) -> Result<[Range; 3], TooLarge> {
-        let mut follow = |to: u32, before: u32| {
-            self.push(NfaState::ByteRange { low: 0x80, high: 0xBF, to }, depth.saturating_add(before))
-        };
+    fn any_wide(&mut self, next: u32, depth: Depth) -> Result<[Range; 3], TooLarge> {
+        let mut follow =
+            |to: u32, before: u32| self.push(NfaState::ByteRange { low: 0x80, high: 0xBF, to }, depth.plus(before));
         let last = follow(next, 3)?;
         let last_two = follow(last, 2)?;
         let last_three = follow(last_two, 1)?;
@@ -257,8 +315,8 @@ impl Compiler {
     }
 
     /// The branches of a trie of byte sequences, which are sorted; sequences with the same end share states.
-    fn branches(&mut self, sequences: &[&[Utf8Range]], next: u32, depth: u32) -> Result<Vec<Range>, TooLarge> {
-        let deeper = depth.saturating_add(1);
+    fn branches(&mut self, sequences: &[&[Utf8Range]], next: u32, depth: Depth) -> Result<Vec<Range>, TooLarge> {
+        let deeper = depth.plus(1);
         let mut out = Vec::new();
         for branch in sequences.chunk_by(|one, other| one[0] == other[0]) {
             let rests: Vec<&[Utf8Range]> = branch.iter().map(|s| &s[1..]).filter(|rest| !rest.is_empty()).collect();
@@ -268,22 +326,17 @@ impl Compiler {
         Ok(out)
     }
 
-    fn shared(&mut self, sequences: &[&[Utf8Range]], next: u32, depth: u32) -> Result<u32, TooLarge> {
+    fn shared(&mut self, sequences: &[&[Utf8Range]], next: u32, depth: Depth) -> Result<u32, TooLarge> {
         let ranges = self.branches(sequences, next, depth)?.into_boxed_slice();
         if let Some(state) = self.shared.get(&ranges) {
             let known = &mut self.nfa.depth[*state as usize];
-            *known = depth.max(*known);
+            *known = depth.bytes().max(*known);
             return Ok(*state);
         }
         let state = self.bytes(&ranges, depth)?;
         self.shared.insert(ranges, state);
         Ok(state)
     }
-}
-
-/// The depth behind nodes that follow one another.
-fn total(depth: u32, nodes: &[&Hir]) -> u32 {
-    nodes.iter().fold(depth, |depth, node| depth.saturating_add(length(node)))
 }
 
 /// The maximum number of bytes that an expression consumes.

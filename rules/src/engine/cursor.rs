@@ -246,11 +246,11 @@ impl Cursor {
         }
     }
 
-    /// The patterns that have a live match.
+    /// The patterns that have a live match of which something can be held back.
     pub fn in_progress(&self) -> Vec<u32> {
         let live: Vec<State> = self.running().filter_map(PartCursor::live).collect();
-        let owners = live.iter().flat_map(|live| live.parts().set).map(|state| self.automaton.owner(*state));
-        let owners: BTreeSet<u32> = owners.collect();
+        let states = live.iter().flat_map(|live| live.parts().set).filter(|state| self.automaton.depth_at(**state) > 0);
+        let owners: BTreeSet<u32> = states.map(|state| self.automaton.owner(*state)).collect();
         let patterns: BTreeSet<u32> = owners.into_iter().flat_map(|number| self.automaton.led_by(number)).collect();
         patterns.into_iter().collect()
     }

@@ -36,7 +36,8 @@
 //! `min(depth(state), previous_lookback + 1)` bytes ago. [`Cursor::held_from`] is the maximum of that bound over all live
 //! states of the patterns that are held back: no byte before it belongs to a match that is still to come. A state before an
 //! assertion on the next byte is as deep as the match is long. The maximum is over all parts. What is held back for a pattern without loops is therefore at
-//! most its longest match; the settings limit the rest.
+//! most its longest match; the settings limit the rest. Where a condition has a group `hide`, depths count from there, and the states
+//! before it have none: `held_from` is then the first byte that can belong to the group.
 //!
 //! **Why not `regex_automata::hybrid`.** Its lazy DFA reports matches, but not which NFA states are live, so nothing bounds
 //! where a live match started, and bytes could only be held back from the last position at which the DFA was in a start

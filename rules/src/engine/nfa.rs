@@ -32,8 +32,10 @@ pub(crate) type Range = (u8, u8, u32);
 pub(crate) struct Nfa {
     pub(crate) states: Vec<NfaState>,
     pub(crate) ranges: Vec<Range>,
-    /// By state: its depth, the maximum number of bytes between the start of a match and the state.
+    /// By state: its depth, the maximum number of bytes between the start of what a match hides and the state.
     pub(crate) depth: Vec<u32>,
+    /// By state: whether it is before the group `hide`. Shorter than `states` where the others are not.
+    pub(crate) shown: Vec<bool>,
     pub(crate) start: u32,
     /// Where a search starts, which needs no lead: see `split`.
     pub(crate) search_start: u32,
@@ -48,6 +50,8 @@ pub(crate) struct Nfa {
     pub(crate) head: String,
     /// The maximum length of a match in bytes.
     pub(crate) max_len: u32,
+    /// The same from the group `hide` on; without one that of the whole match.
+    pub(crate) max_hidden: u32,
 }
 
 impl Nfa {
@@ -117,10 +121,16 @@ impl Nfa {
         }
     }
 
+    /// Whether the state is before the group `hide`.
+    pub(crate) fn is_shown(&self, state: u32) -> bool {
+        self.shown.get(state as usize).copied().unwrap_or(false)
+    }
+
     /// The bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<NfaState>()
             + self.ranges.capacity() * size_of::<Range>()
             + self.depth.capacity() * 4
+            + self.shown.capacity()
     }
 }

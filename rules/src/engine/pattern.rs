@@ -126,6 +126,17 @@ impl Pattern {
         (self.nfa().max_len != UNBOUNDED).then_some(self.nfa().max_len)
     }
 
+    /// The maximum number of bytes that a match has from its group `hide` on, which are those that are held back; `None` if there is no
+    /// bound. Without the group it is [`max_len`](Self::max_len).
+    pub fn max_hidden(&self) -> Option<u32> {
+        (self.nfa().max_hidden != UNBOUNDED).then_some(self.nfa().max_hidden)
+    }
+
+    /// Whether it has a group `hide`, before which a match is shown.
+    pub fn has_shown_part(&self) -> bool {
+        !self.nfa().shown.is_empty()
+    }
+
     /// The number of its NFA states; at most 10,000.
     pub fn states(&self) -> usize {
         self.nfa().states.len()
@@ -159,8 +170,19 @@ impl Pattern {
     /// The first start of a match that ends where `window` ends; `before` is the context before the window, `next` is
     /// what follows it. Returns `None` if the match started before the window.
     pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
+        self.earliest(window, before, next, |_| false)
+    }
+
+    /// The first place at which the group `hide` of a match that ends where `window` ends can begin; without the group the start of the
+    /// match.
+    pub(crate) fn start_of_hidden(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
+        self.earliest(window, before, next, |state| self.nfa().is_shown(state))
+    }
+
+    /// The first place from which a match that ends where `window` ends leads through states that count.
+    fn earliest(&self, window: &[u8], before: Context, next: Next, is_shown: impl Fn(u32) -> bool) -> Option<usize> {
         let (nfa, end) = (self.nfa(), window.len());
-        // Threads are kept in order of their start, so the first that reaches a state is the earliest.
+        // Threads are kept in order of their places, so the first that reaches a state is the earliest.
         let mut closure = EpsilonClosure { nfa, seen: vec![usize::MAX; nfa.states.len()], stack: Vec::new() };
         let (mut threads, mut arrived) = (Vec::new(), Vec::new());
         let first = self.max_len().map_or(0, |max| end.saturating_sub(max as usize));
@@ -179,8 +201,10 @@ impl Pattern {
                 return matched;
             }
             for &(state, start) in &threads {
-                arrived.extend(nfa.targets(state, window[at]).map(|to| (to, start)));
+                let place = if is_shown(state) { at + 1 } else { start };
+                arrived.extend(nfa.targets(state, window[at]).map(|to| (to, place)));
             }
+            arrived.sort_by_key(|(_, place)| *place);
         }
         None
     }

@@ -34,10 +34,9 @@ pub(crate) enum Cut {
     Unselective,
 }
 
-/// The nodes of the concatenation that a pattern is, without the groups around them.
+/// The nodes of the concatenation that a pattern is. A mark where what is hidden begins is one of them.
 pub(crate) fn nodes(hir: &Hir) -> Vec<&Hir> {
     match hir.kind() {
-        HirKind::Capture(capture) => nodes(&capture.sub),
         HirKind::Concat(list) => list.iter().flat_map(nodes).collect(),
         HirKind::Empty => Vec::new(),
         _ => vec![hir],
@@ -48,7 +47,7 @@ pub(crate) fn nodes(hir: &Hir) -> Vec<&Hir> {
 pub(crate) fn lead(nodes: &[&Hir]) -> usize {
     let is_lead = |node: &&&Hir| match node.kind() {
         HirKind::Repetition(Repetition { min: 0, max: Some(_), sub, .. }) => {
-            counts(node) && matches!(plain(sub).kind(), HirKind::Class(_))
+            counts(node) && matches!(sub.kind(), HirKind::Class(_))
         }
         _ => false,
     };
@@ -76,8 +75,7 @@ pub(crate) fn selectivity(nodes: &[&Hir]) -> f32 {
 /// Whether a count is in the expression.
 pub(crate) fn counts(hir: &Hir) -> bool {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => false,
-        HirKind::Capture(capture) => counts(&capture.sub),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Capture(_) => false,
         HirKind::Concat(list) | HirKind::Alternation(list) => list.iter().any(counts),
         HirKind::Repetition(Repetition { min, max, sub, .. }) => {
             let times = max.unwrap_or(*min) as usize;
@@ -92,16 +90,11 @@ fn consumes(hir: &Hir) -> bool {
     properties.minimum_len().is_some_and(|len| len > 0) && properties.look_set().is_empty()
 }
 
-fn plain(hir: &Hir) -> &Hir {
-    if let HirKind::Capture(capture) = hir.kind() { plain(&capture.sub) } else { hir }
-}
-
 fn bits(hir: &Hir) -> f32 {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 0.0,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Capture(_) => 0.0,
         HirKind::Literal(literal) => literal.0.iter().map(|byte| rarity(FREQUENCY[usize::from(*byte)])).sum(),
         HirKind::Class(class) => rarity(share(class)),
-        HirKind::Capture(capture) => bits(&capture.sub),
         HirKind::Concat(list) => list.iter().map(bits).sum(),
         HirKind::Alternation(list) => list.iter().map(bits).fold(f32::INFINITY, f32::min),
         HirKind::Repetition(repetition) => bits(&repetition.sub) * repetition.min as f32,
@@ -126,10 +119,9 @@ fn share(class: &Class) -> f32 {
 /// The number of positions of the expression when its counts are written out.
 fn positions(hir: &Hir) -> usize {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Capture(_) => 0,
         HirKind::Literal(literal) => literal.0.len(),
         HirKind::Class(_) => 1,
-        HirKind::Capture(capture) => positions(&capture.sub),
         HirKind::Concat(list) | HirKind::Alternation(list) => list.iter().map(positions).fold(0, usize::saturating_add),
         HirKind::Repetition(Repetition { min, max, sub, .. }) => {
             positions(sub).saturating_mul(max.unwrap_or(*min + 1).max(1) as usize)

@@ -53,6 +53,12 @@ impl Judge {
         })
     }
 
+    /// Whether a match begins at `start` and ends at `end`, however far others reach.
+    pub(crate) fn reaches(&self, text: &[u8], start: usize, end: usize) -> bool {
+        let input = Input::new(text).span(start..end).anchored(Anchored::Yes);
+        self.longest.find_iter(&mut self.longest.create_cache(), input).next().is_some_and(|found| found.end() == end)
+    }
+
     /// Whether `start..end` is a match.
     pub(crate) fn is_match_at(&self, text: &[u8], start: usize, end: usize) -> bool {
         self.any.search_half(&Input::new(text).span(start..end).anchored(Anchored::Yes)).is_some()

@@ -291,6 +291,8 @@ codes! {
         "Several rules have the same name, and only one of them is used."
     RuleUnboundedMatch "rule-unbounded-match"
         "A condition has no longest match, so text is held back up to the limits of the settings."
+    RuleHidesMore "rule-hides-more"
+        "Ordinary text waits for a condition because all of a match is hidden; a group `hide` names the part that has to be."
     RuleSlow "rule-slow"
         "Matching the rule's conditions is slow on ordinary text, because of counts in them."
     RuleRequired "rule-required"
