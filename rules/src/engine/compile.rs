@@ -57,7 +57,11 @@ impl Lead {
         for (state, depth) in &self.end {
             compiler.push(*state, Depth::Hidden(*depth))?;
         }
-        let start = compiler.node(&self.hir, 0, Depth::Hidden(0))?;
+        let is_look = |(state, _): &(NfaState, u32)| matches!(state, NfaState::Look(..));
+        let start = match self.end.iter().any(is_look) {
+            true => compiler.node(&self.hir, 0, Depth::Hidden(0))?,
+            false => self.any_count(&mut compiler)?,
+        };
         let mut nfa = compiler.finish();
         (nfa.start, nfa.search_start, nfa.max_len, nfa.counts) = (start, start, length(&self.hir), true);
         for (state, _) in &self.end {
@@ -66,6 +70,25 @@ impl Lead {
             }
         }
         Ok(nfa)
+    }
+
+    /// Compiles it without its counts. A search starts at each character of the classes, so what follows the lead can go on behind each of
+    /// them, however many came before: one state counts for all numbers. Its depth is that behind the lead.
+    fn any_count(&self, compiler: &mut Compiler) -> Result<u32, TooLarge> {
+        let (most, class) = (length(&self.hir), self.any_class());
+        let turn = compiler.push(NfaState::Union(0, 0), Depth::Hidden(most))?;
+        let start = compiler.node(&class, turn, Depth::Hidden(most.saturating_sub(length(&class))))?;
+        compiler.nfa.states[turn as usize] = NfaState::Union(start, 0);
+        Ok(start)
+    }
+
+    /// A character of any of its classes.
+    fn any_class(&self) -> Hir {
+        let class = |node: &&Hir| match node.kind() {
+            HirKind::Repetition(repetition) => (*repetition.sub).clone(),
+            _ => Hir::fail(),
+        };
+        Hir::alternation(split::nodes(&self.hir).iter().map(class).collect())
     }
 }
 

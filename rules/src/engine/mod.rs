@@ -24,7 +24,8 @@
 //! `C{0,n}X`. So the ends, and the live NFA states of `X`, are the same without the lead. What is held back is not: the states of
 //! the lead count for it. They are a pattern of their own that never matches, one for all patterns with the same lead, with the
 //! depths that they have in those. After a match a pattern restarts; a lead that others still need does not, so then up to its
-//! length can be held back for longer.
+//! length can be held back for longer. How often its classes have repeated is not counted: behind each of their characters what follows the
+//! lead can come, with the depth that it has there. Only within a character of several bytes would a count say less.
 //!
 //! **Why a match is reported at the right byte.** After each byte, the live NFA states are exactly those that some path over
 //! the text so far reaches. An assertion that depends on the next byte remains in the set, as the state before its epsilon
