@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use tidegate::{PluginId, Power};
 
-pub(crate) use self::rules::{FailOn, RulesCheck, RulesCommand, RulesExplain, RulesList, RulesReplay, RulesTest};
+pub(crate) use self::rules::{
+    FailOn, RulesCheck, RulesCommand, RulesExplain, RulesImport, RulesList, RulesReplay, RulesTest,
+};
 use self::session::EXPLAIN_HELP;
 pub(crate) use self::session::{ExplainArgs, ExportFormat, SessionCommand};
 use self::turns::{ACP_HELP, CHAT_HELP, RUN_HELP};

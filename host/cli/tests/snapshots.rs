@@ -67,6 +67,24 @@ fn check(place: &Place, name: &str, arguments: &[&str]) {
     expect_file![file].assert_eq(&screen(place, arguments));
 }
 
+/// A rule set of a scanner with a rule of each kind.
+const ACME: &str = r#"
+[[rules]]
+id = "acme-key"
+regex = '(?i)acme[ \w]{0,20}[:=]\s?([a-f0-9]{32})(?:\s|$)'
+entropy = 3.5
+keywords = ["acme"]
+[[rules]]
+id = "any-token"
+regex = '(?i)token\s?=\s?([\w.-]{8,100})'
+[[rules.allowlists]]
+regexes = ['^[a-z._]+$']
+stopwords = ["example"]
+[[rules]]
+id = "acme-twice"
+regex = '(acme)\1'
+"#;
+
 #[test]
 fn help() {
     let place = Place::new();
@@ -76,6 +94,7 @@ fn help() {
         ("help-chat", &["chat", "--help"]),
         ("help-rules-test", &["rules", "test", "--help"]),
         ("help-rules-replay", &["rules", "replay", "--help"]),
+        ("help-rules-import", &["rules", "import", "--help"]),
     ] {
         check(&place, name, arguments);
     }
@@ -95,6 +114,8 @@ fn rules() {
     check(&place, "rules-explain", &["rules", "explain", "no-unwrap"]);
     check(&place, "rules-test", &["rules", "test", "no-ai", "--text", "I am, as an AI, not sure.", "--verbose"]);
     check(&place, "rules-check", &["rules", "check", ".tidegate/rules", "house/plugin.toml"]);
+    place.write("acme.toml", ACME);
+    check(&place, "rules-import", &["rules", "import", "acme.toml"]);
 }
 
 #[test]

@@ -94,6 +94,7 @@ pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;
 pub use trust_request::{JudgedSettings, RequestedKey, TrustRequest};
 pub use typed::OnTimeout;
+pub use yaml::read as yaml_tree;
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";

@@ -23,7 +23,7 @@ type Node<'a> = Spanned<DeValue<'a>>;
 ///
 /// # Errors
 /// The first syntax error, or with the code `unsupported` the first feature that is not supported.
-pub(crate) fn read(source: &Arc<SourceFile>, unsupported: Code) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
+pub fn read(source: &Arc<SourceFile>, unsupported: Code) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
     let offsets = source.text.char_indices().map(|(at, _)| at).chain([source.text.len()]).collect();
     let mut reader = Reader { source, unsupported, events: Parser::new_from_str(&source.text), offsets };
     let mut root = None;

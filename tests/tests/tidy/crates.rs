@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 29] = [
+const MAP: [(&str, &[&str]); 30] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -28,6 +28,8 @@ const MAP: [(&str, &[&str]); 29] = [
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
+    // Rule sets of others as rule files, which it loads and tries.
+    ("import", &["flow", "rules", "config"]),
     // Only the records of transcripts.
     ("report", &["turn"]),
     (
@@ -49,7 +51,7 @@ const MAP: [(&str, &[&str]); 29] = [
     ),
     ("serve", &["tidegate", "chat"]),
     // `tidegate plugin build` is the builder.
-    ("cli", &["tidegate", "trial", "build", "report", "serve"]),
+    ("cli", &["tidegate", "trial", "import", "build", "report", "serve"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
     ("sdk", &["segments"]),
     ("build", &[]),

@@ -20,6 +20,9 @@ pub(crate) enum RulesCommand {
     /// Run rules over recordings and transcripts of past sessions, and compare with what happened then
     #[command(after_help = REPLAY_HELP)]
     Replay(RulesReplay),
+    /// Write rule files for the rules of a secret scanner: gitleaks, TruffleHog, detect-secrets
+    #[command(after_help = IMPORT_HELP)]
+    Import(RulesImport),
     /// Print everything about one rule: conditions, scope, action, repeat policy, and its reminder to the model
     #[command(after_help = "Example:\n    tidegate rules explain ts-as-any")]
     Explain(RulesExplain),
@@ -62,6 +65,19 @@ Results:
     unknown       the recording does not contain which rules fired
 
 Exit codes: 0 done, 1 the condition of --fail-on was met, 2 a file cannot be read.";
+
+const IMPORT_HELP: &str = "\
+Examples:
+    tidegate rules import gitleaks.toml --dry-run
+    tidegate rules import gitleaks.toml
+    tidegate rules import detectors.yaml --out ~/.config/tidegate/rules/detectors
+
+Formats: gitleaks (TOML), custom detectors of TruffleHog (YAML), rules of TruffleHog 2 (JSON), baselines of detect-secrets (JSON).
+
+Each rule becomes a rule file with `secret = true`: a match is shown nowhere and kept nowhere. A file is only written if it loads \
+and if the rule fires on the example in it. What cannot be carried over, such as the entropy of a secret, is named here and in the file.
+
+Exit codes: 0 rule files were written, 1 the rule set has no rule that can be used, 2 the file cannot be read, or files are in the way.";
 
 /// The arguments of `rules list`.
 #[derive(Debug, clap::Args)]
@@ -164,6 +180,25 @@ pub(crate) enum FailOn {
     Interrupt,
     /// If the result differs from the past session
     Disagreement,
+}
+
+/// The arguments of `rules import`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesImport {
+    /// The rule set of a secret scanner
+    pub(crate) file: PathBuf,
+    /// Write the rule files into this folder [default: .tidegate/rules/NAME of the workspace, NAME being that of the file]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite rule files that are there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Write nothing, and print what would be written
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The arguments of `rules explain`.

@@ -3,6 +3,7 @@
 
 mod check;
 mod explain;
+mod import;
 mod json;
 mod list;
 mod replay;
@@ -20,8 +21,12 @@ use crate::{open, say};
 
 /// Runs one of the commands. Their work is the disk's and the processor's, so it goes on a thread of its own.
 pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, Failure> {
-    let operator = open::under_policy(open::operator(common)?)?;
     let workspace = common.workspace.clone();
+    if let RulesCommand::Import(args) = command {
+        // Nothing of the host is needed, so its settings need not be in order.
+        return off_thread(move || import::run(&workspace, &args)).await;
+    }
+    let operator = open::under_policy(open::operator(common)?)?;
     let work = move || {
         let tools = tidegate::tool_specs(&operator, &workspace)?;
         let catalogue = Catalogue::load(&operator, &workspace, tools)?;
@@ -33,8 +38,13 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
             RulesCommand::Test(args) => test::run(&catalogue, &workspace, &args),
             RulesCommand::Replay(args) => replay::run(&catalogue, &args),
             RulesCommand::Explain(args) => explain::run(&catalogue, &args),
+            RulesCommand::Import(args) => import::run(&workspace, &args),
         }
     };
+    off_thread(work).await
+}
+
+async fn off_thread(work: impl FnOnce() -> Result<Exit, Failure> + Send + 'static) -> Result<Exit, Failure> {
     let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
     tokio::task::spawn_blocking(work).await.map_err(cut_off)?
 }

@@ -203,6 +203,8 @@ codes! {
         "The plugin's component is older than its source code."
     PluginNoMigration "plugin-no-migration"
         "The plugin's `state_version` is above 1, and its component exports no `migration`: sessions with older state cannot use it."
+    RuleSetFormat "rule-set-format"
+        "The file that `rules import` gets is no rule set of a secret scanner, or uses a feature of its format that is not read."
     RuleFolderMissing "rule-folder-missing"
         "A rule folder that the operator names does not exist."
     RuleFolderUnreadable "rule-folder-unreadable"

@@ -1,0 +1,142 @@
+//! A rule file that is being put together and tried.
+
+use flow::{Diagnostic, DiagnosticCode as Code};
+
+use crate::hide::{self, Marked};
+use crate::set::{Detector, Part};
+use crate::{Feature, LeftOut, files, filters, language, sample, trial};
+
+/// Ordinary code and text: a rule that fires on it is of no use without the filters of its scanner.
+const ORDINARY: &str = include_str!("ordinary.txt");
+
+/// The name under which a file is tried.
+const PROBE: &str = "imported";
+
+/// The conditions of a rule file.
+pub(crate) struct Conditions {
+    pub(crate) all: Vec<String>,
+    /// Why all of a match is hidden although the scanner names a part.
+    pub(crate) whole: Option<&'static str>,
+    /// Whether they exclude what is excluded.
+    pub(crate) excludes: bool,
+}
+
+/// A rule file that is being put together.
+pub(crate) struct Draft<'d> {
+    pub(crate) detector: &'d Detector,
+    /// Where it comes from, for a comment.
+    pub(crate) origin: String,
+    /// What else has to be in the same text.
+    pub(crate) all: Vec<String>,
+    pub(crate) globs: Vec<String>,
+    pub(crate) left_out: Vec<LeftOut>,
+    /// The ordinary code on which it fires.
+    pub(crate) disabled: Option<String>,
+}
+
+impl<'d> Draft<'d> {
+    /// A draft with the files, keywords and further expressions of a detector.
+    ///
+    /// # Errors
+    /// It is about paths that no glob means.
+    pub(crate) fn new(detector: &'d Detector, origin: String, allowed: Vec<LeftOut>) -> Result<Self, Box<Diagnostic>> {
+        let left_out = [detector.left_out.clone(), allowed].concat();
+        let mut draft = Self { detector, origin, all: Vec::new(), globs: Vec::new(), left_out, disabled: None };
+        draft.narrow()?;
+        Ok(draft)
+    }
+
+    /// Files, keywords and further expressions.
+    fn narrow(&mut self) -> Result<(), Box<Diagnostic>> {
+        if let Some(path) = &self.detector.path {
+            match files::globs(&path.text) {
+                Some(globs) => self.globs = globs,
+                None if self.detector.expressions.is_empty() => {
+                    let message = "the rule is about paths alone, and no glob means the same as the expression";
+                    return Err(Box::new(
+                        Diagnostic::warning(Code::RuleNoCondition, message).at(path.place.clone(), ""),
+                    ));
+                }
+                None => self.left_out.push(LeftOut::new(Feature::Files, path.text.clone())),
+            }
+        }
+        self.all.extend(filters::keywords(self.detector));
+        self.all.extend(self.detector.also.iter().map(|one| one.text.clone()));
+        if !self.all.is_empty() {
+            self.left_out.push(LeftOut::new(Feature::Nearby, self.all.join("  ")));
+        }
+        Ok(())
+    }
+
+    /// The conditions, with the group `hide` if it is wanted. A rule about paths alone is about all that is written there.
+    pub(crate) fn conditions(&self, excluded: &[String], hides: bool) -> Conditions {
+        if self.detector.expressions.is_empty() {
+            return Conditions { all: vec!["(?s).".to_owned()], whole: None, excludes: false };
+        }
+        let part = if hides { self.detector.part } else { Part::Whole };
+        let marked = self.detector.expressions.iter().map(|one| hide::mark(&one.text, part, excluded));
+        let marked: Vec<Marked> = marked.collect();
+        Conditions {
+            whole: marked.iter().find_map(|one| one.whole),
+            excludes: marked.iter().all(|one| one.excludes),
+            all: marked.into_iter().map(|one| one.condition).collect(),
+        }
+    }
+
+    pub(crate) fn is_about_files(&self) -> bool {
+        self.detector.expressions.is_empty()
+    }
+
+    /// The text with examples that were tried.
+    pub(crate) fn tried(&mut self, marked: &Conditions) -> Result<String, Box<Diagnostic>> {
+        let conditions = &marked.all;
+        self.disabled = self.ordinary(conditions);
+        let fires = conditions.iter().map(|condition| self.example(condition)).collect::<Option<Vec<_>>>();
+        let Some(fires) = fires else {
+            let why = trial::fault(PROBE, &self.text(conditions, &[], None));
+            let message = "no text was found on which it fires";
+            return Err(why.unwrap_or_else(|| Box::new(Diagnostic::warning(Code::RuleExampleFailed, message))));
+        };
+        let text = self.text(conditions, &fires, self.quiet(marked, &fires).as_deref());
+        match trial::fault(PROBE, &text) {
+            None => Ok(text),
+            Some(fault) => Err(fault),
+        }
+    }
+
+    /// The line of ordinary code on which the rule fires.
+    fn ordinary(&self, conditions: &[String]) -> Option<String> {
+        let fires = |text: &str| {
+            let fault = trial::fault(PROBE, &self.text(conditions, &[], Some(text)));
+            fault.is_some_and(|fault| trial::is_of_example(&fault))
+        };
+        if self.is_about_files() || !fires(ORDINARY) {
+            return None;
+        }
+        let line = ORDINARY.lines().find(|line| !line.is_empty() && fires(line));
+        Some(line.unwrap_or("several lines of it").trim().to_owned())
+    }
+
+    /// Texts for a condition, with what else has to be in the same text.
+    fn samples(&self, condition: &str) -> Vec<String> {
+        let others = self.all.iter().filter_map(|one| sample::texts(&language::loose(one)?).into_iter().next());
+        let others: String = others.map(|other| other + "\n").collect();
+        let texts = language::loose(condition).map(|hir| sample::texts(&hir)).unwrap_or_default();
+        texts.into_iter().map(|text| format!("{others}{text}")).collect()
+    }
+
+    /// A text on which the rule fires for this condition.
+    fn example(&self, condition: &str) -> Option<String> {
+        let alone = [condition.to_owned()];
+        let fires = |text: &String| trial::fault(PROBE, &self.text(&alone, std::slice::from_ref(text), None)).is_none();
+        self.samples(condition).into_iter().find(fires)
+    }
+
+    /// A text on which the rule does not fire: one that is excluded, or the first half of an example.
+    fn quiet(&self, marked: &Conditions, fires: &[String]) -> Option<String> {
+        let samples = if marked.excludes { self.samples(marked.all.first()?) } else { Vec::new() };
+        let half = |text: &String| text[..text.floor_char_boundary(text.len() / 2)].trim_end().to_owned();
+        let mut all = samples.into_iter().take(1).chain(fires.iter().map(half)).filter(|text| !text.is_empty());
+        all.find(|text| trial::fault(PROBE, &self.text(&marked.all, &[], Some(text))).is_none())
+    }
+}

@@ -1,0 +1,126 @@
+//! `gitleaks.toml`: `[[rules]]`, `[allowlist]` and `[[allowlists]]`, as gitleaks 8 reads them.
+
+use flow::{Diagnostic, DiagnosticCode as Code};
+
+use crate::set::{AllowList, Detector, Format, Part, Set, Skipped, Target};
+use crate::table::Table;
+use crate::{Feature, LeftOut};
+
+const SET: &[&str] = &["title", "description", "minVersion", "extend", "rules", "allowlist", "allowlists"];
+const RULE: &[&str] = &[
+    "id",
+    "description",
+    "path",
+    "regex",
+    "secretGroup",
+    "entropy",
+    "keywords",
+    "tags",
+    "allowlist",
+    "allowlists",
+    "required",
+    "skipReport",
+];
+const ALLOW: &[&str] =
+    &["description", "condition", "commits", "paths", "regexTarget", "regexes", "stopwords", "targetRules"];
+
+pub(crate) fn read(root: &Table<'_>, found: &mut Vec<Diagnostic>) -> Set {
+    let mut set = Set::new(Format::Gitleaks);
+    set.left_out.extend(root.unknown(SET));
+    if let Some(extend) = root.table("extend", found) {
+        let named = ["path", "url"].iter().find_map(|key| extend.text(key, found));
+        let default = extend.is_true("useDefault").then(|| "the default of gitleaks".to_owned());
+        set.left_out.extend(named.or(default).map(|what| LeftOut::new(Feature::Extended, what)));
+    }
+    for table in root.tables("rules", found) {
+        match rule(&table, found) {
+            Ok(one) => add(&mut set, one),
+            Err(skipped) => set.skipped.push(*skipped),
+        }
+    }
+    let one = root.table("allowlist", found);
+    for table in one.into_iter().chain(root.tables("allowlists", found)) {
+        set.left_out.extend(table.unknown(ALLOW));
+        let list = allow_list(&table, found);
+        let targets = table.texts("targetRules", found);
+        if targets.is_empty() {
+            set.allowed.push(list);
+            continue;
+        }
+        let about = set.detectors.iter_mut().filter(|one| targets.contains(&one.id));
+        about.for_each(|one| one.allowed.push(list.clone()));
+    }
+    set
+}
+
+/// Of two rules with one name gitleaks uses the last.
+fn add(set: &mut Set, one: Detector) {
+    if let Some(at) = set.detectors.iter().position(|known| known.id == one.id) {
+        let before = set.detectors.remove(at);
+        let message = format!("line {} has a rule of the same name, which is used", one.place.line());
+        let why = Diagnostic::warning(Code::RuleDuplicateName, message).at(before.place, "");
+        set.skipped.push(Skipped { id: before.id, why });
+    }
+    set.detectors.push(one);
+}
+
+fn rule(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, Box<Skipped>> {
+    let id = table.text("id", found).unwrap_or_default();
+    let skip = |code: Code, message: &str, place| {
+        let why = Diagnostic::warning(code, message).at(place, "");
+        Box::new(Skipped { id: if id.is_empty() { "(no id)".to_owned() } else { id.clone() }, why })
+    };
+    if id.trim().is_empty() {
+        return Err(skip(Code::ConfigMissingKey, "the rule has no `id`", table.head()));
+    }
+    if table.is_true("skipReport") {
+        let message = "`skipReport`: the rule is only a requirement of others and finds nothing by itself";
+        return Err(skip(Code::RuleDisabled, message, table.head()));
+    }
+    let (regex, path) = (table.expression("regex", found), table.expression("path", found));
+    if regex.is_none() && path.is_none() {
+        let mut skipped = skip(Code::RuleNoCondition, "the rule has neither `regex` nor `path`", table.head());
+        skipped.why.help = table.unknown(RULE).first().map(|one| format!("unknown key {}", one.what));
+        return Err(skipped);
+    }
+    let group = table.number("secretGroup", found).filter(|number| *number >= 1.0);
+    let own = table.table("allowlist", found);
+    let lists: Vec<_> = own.into_iter().chain(table.tables("allowlists", found)).collect();
+    let mut left_out = table.unknown(RULE);
+    left_out.extend(lists.iter().flat_map(|list| list.unknown(ALLOW)));
+    let entropy = table.number("entropy", found).filter(|number| *number > 0.0);
+    left_out.extend(entropy.map(|number| LeftOut::new(Feature::Entropy, format!("more than {number}"))));
+    let required: Vec<_> = table.tables("required", found).iter().filter_map(|one| one.text("id", found)).collect();
+    if !required.is_empty() {
+        left_out.push(LeftOut::new(Feature::Required, required.join(", ")));
+    }
+    Ok(Detector {
+        description: table.text("description", found).unwrap_or_default(),
+        place: table.place("id"),
+        expressions: regex.into_iter().collect(),
+        also: Vec::new(),
+        keywords: table.texts("keywords", found),
+        path,
+        part: group.map_or(Part::FirstGroup, |number| Part::Group(number as usize)),
+        allowed: lists.iter().map(|list| allow_list(list, found)).collect(),
+        left_out,
+        id,
+    })
+}
+
+fn allow_list(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> AllowList {
+    let condition = table.text("condition", found).unwrap_or_default();
+    let target = table.text("regexTarget", found).unwrap_or_default();
+    AllowList {
+        target: match target.as_str() {
+            "match" => Target::Match,
+            "line" => Target::Line,
+            _ => Target::Secret,
+        },
+        expressions: table.texts("regexes", found),
+        words: table.texts("stopwords", found),
+        paths: table.texts("paths", found),
+        commits: table.texts("commits", found).len(),
+        all: condition.eq_ignore_ascii_case("and") || condition == "&&",
+    }
+}
