@@ -24,7 +24,7 @@ const KNOWN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("AzureStorageKeyDetector", "Azure storage account key", &[r"AccountKey=([0-9A-Za-z+/=]{88})"]),
-    ("BasicAuthDetector", "password in an address", &[r"://[^\s:/@?#\[\]]{1,100}:([^\s:/@?#\[\]]{1,200})@"]),
+    ("BasicAuthDetector", "password in an address", &[r"://[^\s:/@?#\[\]{}<>$]{1,100}:([^\s:/@?#\[\]{}<>$]{1,200})@"]),
     (
         "CloudantDetector",
         "Cloudant credentials",
@@ -163,7 +163,7 @@ fn detector(source: &Arc<SourceFile>, name: &str, is_custom: bool) -> Result<Det
         path: None,
         part: Part::FirstGroup,
         allowed: Vec::new(),
-        left_out: Vec::new(),
+        left_out: vec![LeftOut::new(Feature::Detector, "")],
     })
 }
 

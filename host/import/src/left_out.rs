@@ -30,6 +30,8 @@ pub enum Feature {
     Verification,
     /// Another rule set that this one extends.
     Extended,
+    /// What a detector looks for, where that is code.
+    Detector,
     /// A filter that is code, or a list in a file of its own.
     Filter,
     /// A key that the format does not have.
@@ -52,6 +54,7 @@ impl Feature {
             Self::Validation => "validation",
             Self::Verification => "verification",
             Self::Extended => "extended",
+            Self::Detector => "detector",
             Self::Filter => "filter",
             Self::UnknownKey => "unknown-key",
         }
@@ -72,6 +75,9 @@ impl Feature {
             Self::Validation => "what a secret must contain: values without it match, too",
             Self::Verification => "verification by a request: what matches counts as a secret",
             Self::Extended => "the rule set that it extends: import that one, too",
+            Self::Detector => {
+                "what the detector looks for is code: the conditions are Tidegate's own, for the same secrets"
+            }
             Self::Filter => "filters that are code or a list elsewhere: what they exclude matches, too",
             Self::UnknownKey => "keys that the format does not have",
         }
