@@ -32,8 +32,9 @@ pub(crate) fn read(root: &Table<'_>, found: &mut Vec<Diagnostic>) -> Set {
         let default = extend.is_true("useDefault").then(|| "the default of gitleaks".to_owned());
         set.left_out.extend(named.or(default).map(|what| LeftOut::new(Feature::Extended, what)));
     }
+    let extends = set.left_out.iter().any(|one| one.feature == Feature::Extended);
     for table in root.tables("rules", found) {
-        match rule(&table, found) {
+        match rule(&table, extends, found) {
             Ok(one) => add(&mut set, one),
             Err(skipped) => set.skipped.push(*skipped),
         }
@@ -64,7 +65,7 @@ fn add(set: &mut Set, one: Detector) {
     set.detectors.push(one);
 }
 
-fn rule(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, Box<Skipped>> {
+fn rule(table: &Table<'_>, extends: bool, found: &mut Vec<Diagnostic>) -> Result<Detector, Box<Skipped>> {
     let id = table.text("id", found).unwrap_or_default();
     let skip = |code: Code, message: &str, place| {
         let why = Diagnostic::warning(code, message).at(place, "");
@@ -78,6 +79,10 @@ fn rule(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, Box<
         return Err(skip(Code::RuleDisabled, message, table.head()));
     }
     let (regex, path) = (table.expression("regex", found), table.expression("path", found));
+    if regex.is_none() && extends {
+        let message = "the rule has no `regex`, so it may change one of the rule set that this one extends";
+        return Err(skip(Code::RuleNoCondition, message, table.head()));
+    }
     if regex.is_none() && path.is_none() {
         let mut skipped = skip(Code::RuleNoCondition, "the rule has neither `regex` nor `path`", table.head());
         skipped.why.help = table.unknown(RULE).first().map(|one| format!("unknown key {}", one.what));
@@ -109,18 +114,28 @@ fn rule(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, Box<
 }
 
 fn allow_list(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> AllowList {
-    let condition = table.text("condition", found).unwrap_or_default();
-    let target = table.text("regexTarget", found).unwrap_or_default();
+    let condition = word(table, "condition", &["or", "and", "||", "&&"], found);
+    let target = word(table, "regexTarget", &["secret", "match", "line"], found);
     AllowList {
-        target: match target.as_str() {
-            "match" => Target::Match,
-            "line" => Target::Line,
+        target: match target.as_deref() {
+            Some("match") => Target::Match,
+            Some("line") => Target::Line,
             _ => Target::Secret,
         },
         expressions: table.texts("regexes", found),
         words: table.texts("stopwords", found),
         paths: table.texts("paths", found),
         commits: table.texts("commits", found).len(),
-        all: condition.eq_ignore_ascii_case("and") || condition == "&&",
+        all: matches!(condition.as_deref(), Some("and" | "&&")),
     }
+}
+
+/// One of a few words, in any case.
+fn word(table: &Table<'_>, key: &str, known: &[&str], found: &mut Vec<Diagnostic>) -> Option<String> {
+    let value = table.text(key, found)?.to_lowercase();
+    if !value.is_empty() && !known.contains(&value.as_str()) {
+        let message = format!("`{key}` is none of {}", known.join(", "));
+        found.push(Diagnostic::error(Code::ConfigUnknownValue, message).at(table.place(key), ""));
+    }
+    Some(value)
 }

@@ -32,7 +32,9 @@ fn report(imported: &Imported) -> String {
 
 #[test]
 fn each_format_becomes_rule_files() {
-    for file in ["gitleaks.toml", "trufflehog.yaml", "trufflehog-rules.json", "detect-secrets.json"] {
+    for file in
+        ["gitleaks.toml", "gitleaks-extends.toml", "trufflehog.yaml", "trufflehog-rules.json", "detect-secrets.json"]
+    {
         let path = corpus().join(file);
         let source = SourceFile::new(file, fs::read_to_string(&path).unwrap());
         let found = report(&import(&source).unwrap_or_else(|found| panic!("{file}: {found}")));
