@@ -13,6 +13,7 @@ use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, is_about_rules, text_of};
 use super::guides::{self, GUIDE};
 use super::listing::Listing;
+use super::parallel;
 use super::stamp::FileStamp;
 use crate::{Code, Diagnostic, Location, SourceFile, presence};
 
@@ -228,6 +229,7 @@ impl Known {
     }
 
     fn read_changed(&mut self, changes: &mut Vec<FileChange>) {
+        let mut changed = Vec::new();
         for name in &self.listing.names {
             let path = self.at.join(name);
             let stamp = FileStamp::of(path.metadata().ok().as_ref());
@@ -237,26 +239,35 @@ impl Known {
             }
             let named = self.folder.path.join(name);
             let text = fenced(&path, &named, self.folder.fence.as_deref()).and_then(|()| text_of(&path, &named));
-            let kind = if before.is_some() { ChangeKind::Edited } else { ChangeKind::Added };
-            let (known, good) = match before {
-                Some(before) if before.text == text => {
-                    before.stamp = stamp;
-                    continue;
+            match before {
+                Some(before) if before.text == text => before.stamp = stamp,
+                before => {
+                    let good = before.and_then(|before| before.usable().cloned());
+                    changed.push((name.clone(), stamp, text, good));
                 }
-                Some(before) => (!before.is_passed_over(), before.usable().cloned()),
-                None => (false, None),
-            };
-            let entry = entry(&self.folder, &self.demands, name, stamp, text, good);
-            if entry.usable().is_some() {
-                self.lost.remove(name);
             }
-            if known || !entry.is_passed_over() {
-                let kept = entry.kept.is_some();
-                let refused = kept || (entry.read.rule.is_none() && !entry.is_passed_over());
-                changes.push(FileChange { refused, kept, ..FileChange::of(&self.folder.shown, name, kind) });
-            }
-            self.files.insert(name.clone(), entry);
         }
+        let (folder, demands) = (&self.folder, &self.demands);
+        let read = parallel::map(changed, |(name, stamp, text, good)| {
+            let entry = entry(folder, demands, &name, stamp, text, good);
+            (name, entry)
+        });
+        read.into_iter().for_each(|(name, entry)| self.take(name, entry, changes));
+    }
+
+    fn take(&mut self, name: OsString, entry: Entry, changes: &mut Vec<FileChange>) {
+        let before = self.files.get(&name);
+        let known = before.is_some_and(|before| !before.is_passed_over());
+        if known || !entry.is_passed_over() {
+            let kind = if before.is_some() { ChangeKind::Edited } else { ChangeKind::Added };
+            let kept = entry.kept.is_some();
+            let refused = kept || (entry.read.rule.is_none() && !entry.is_passed_over());
+            changes.push(FileChange { refused, kept, ..FileChange::of(&self.folder.shown, &name, kind) });
+        }
+        if entry.usable().is_some() {
+            self.lost.remove(&name);
+        }
+        self.files.insert(name, entry);
     }
 
     /// The rules in force, in order of their files.

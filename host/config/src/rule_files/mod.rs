@@ -15,6 +15,7 @@ mod file;
 mod folder;
 mod guides;
 mod listing;
+mod parallel;
 mod stamp;
 
 use std::collections::HashSet;
