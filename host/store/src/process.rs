@@ -110,9 +110,7 @@ pub(crate) fn owner(folder: &Path, name: &std::ffi::OsStr) -> io::Result<Option<
 
 /// The content of a file that is locked; `None`: it is not locked, or not there.
 pub(crate) fn locked_by(path: &Path) -> io::Result<Option<String>> {
-    // Nothing is read through a link that somebody has planted.
-    let no_link = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let file = match OpenOptions::new().read(true).custom_flags(no_link).open(path) {
+    let file = match OpenOptions::new().read(true).no_link().open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
@@ -128,18 +126,37 @@ pub(crate) fn locked_by(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Runs work that only one process does at a time in the folder.
+/// Runs work that only one process does at a time in the folder. The file that is locked for it is removed with the end of the work.
 pub(crate) fn alone<T>(folder: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let path = folder.join(FOLDER).join(TAKE_OVER);
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
     for _ in 0..TRIES {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).no_link().open(&path)?;
         match file.try_lock() {
-            Ok(()) => return work(),
+            Ok(()) if is_at(&file, &path)? => {
+                let done = work();
+                // While it is locked: who has opened this file and waits finds that the path does not name it any more.
+                fs::remove_file(&path)?;
+                return done;
+            }
+            // It was removed in between.
+            Ok(()) => {}
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("another process holds the lock of {}", path.display())))
+}
+
+/// Options for a file in a folder in which somebody may have planted a link.
+trait NoLink {
+    /// Opens no file through a link.
+    fn no_link(&mut self) -> &mut Self;
+}
+
+impl NoLink for OpenOptions {
+    fn no_link(&mut self) -> &mut Self {
+        self.custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0))
+    }
 }
 
 /// Whether the path still names this file.
@@ -156,12 +173,81 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 fn remove_dead(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.file_name().is_some_and(|name| name == TAKE_OVER) {
-            continue;
+        match remove_unlocked(&path) {
+            Ok(true) => tracing::debug!(path = %path.display(), "the file of a process that has ended was removed"),
+            Ok(false) => {}
+            Err(error) => tracing::debug!(path = %path.display(), %error, "what a process has left cannot be removed"),
         }
-        let is_dead = File::open(&path).is_ok_and(|file| file.try_lock().is_ok() && fs::remove_file(&path).is_ok());
-        if is_dead {
-            tracing::debug!(path = %path.display(), "the file of a process that has ended was removed");
+    }
+}
+
+/// Removes a file, unless somebody has locked it. Returns whether it was removed.
+fn remove_unlocked(path: &Path) -> io::Result<bool> {
+    let file = OpenOptions::new().read(true).no_link().open(path)?;
+    // The path can name another file by now.
+    let is_left = file.try_lock().is_ok() && is_at(&file, path)?;
+    if is_left {
+        fs::remove_file(path)?;
+    }
+    Ok(is_left)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::{FOLDER, Process, TAKE_OVER, alone};
+
+    #[test]
+    fn what_is_done_alone_is_done_by_one_at_a_time_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = Process::own(folder.path(), "one").unwrap();
+        let (inside, done) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        let work = || {
+                            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at a time");
+                            std::thread::yield_now();
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                            done.fetch_add(1, Ordering::SeqCst);
+                            Ok(())
+                        };
+                        alone(folder.path(), work).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 200);
+        drop(own);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the last process leaves nothing");
+    }
+
+    #[test]
+    fn a_planted_link_is_neither_followed_nor_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = Process::own(folder.path(), "one").unwrap();
+        let (outside, link) = (folder.path().join("outside"), folder.path().join(FOLDER).join(TAKE_OVER));
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        alone(folder.path(), || Ok(())).unwrap_err();
+        assert!(!outside.exists(), "nothing was made where the link leads");
+        drop(own);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_by_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = folder.path().join(FOLDER);
+        fs::create_dir(&processes).unwrap();
+        for left in [TAKE_OVER, "a process"] {
+            fs::write(processes.join(left), "").unwrap();
         }
+        let own = Process::own(folder.path(), "one").unwrap();
+        assert_eq!(fs::read_dir(&processes).unwrap().count(), 1, "its own");
+        assert_eq!(Arc::strong_count(&own), 1);
     }
 }
