@@ -41,10 +41,10 @@ impl Counted {
         }
     }
 
-    /// Pushes the records of the turn.
+    /// Pushes the records of the turn. None of their memory is kept: most sessions are idle.
     pub(super) fn release(&mut self, out: &mut Vec<Event>) {
         let start = out.len();
-        out.append(&mut self.records);
+        out.extend(std::mem::take(&mut self.records));
         out[start..].sort_by_key(|event| event.seq);
     }
 }

@@ -13,9 +13,6 @@ use super::journal::Shared;
 use super::policy::EventFilter;
 use super::queue::{Batch, Queued};
 
-/// A buffer of lines that has grown larger is not kept: most sessions are idle.
-const BUFFER: usize = 4 << 10;
-
 /// What adds lines to one transcript.
 pub(super) struct LineWriter {
     filter: Box<dyn EventFilter>,
@@ -26,6 +23,8 @@ pub(super) struct LineWriter {
     /// Events that the queue lost since the last record.
     dropped: u64,
     appender: Appender,
+    /// Lines of the batch that is written, and the events that become lines. Empty and without memory between two batches: most sessions
+    /// are idle.
     buffer: Vec<u8>,
     recorded: Vec<Event>,
 }
@@ -45,7 +44,11 @@ impl Shared {
             }
         }
         if closing {
-            drop(self.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Whatever the filter does when it is dropped: who waits for the end must get it, and the thread has other journals to write.
+            if catch_unwind(AssertUnwindSafe(|| drop(lines))).is_err() {
+                tracing::error!("the filter of a transcript has panicked when it was dropped");
+            }
             self.status.send_modify(|status| status.closed = true);
         }
         self.ask(self.queue.written());
@@ -165,11 +168,7 @@ impl LineWriter {
     }
 
     fn write(&mut self) -> Result<(), JournalError> {
-        let written = self.appender.write(&self.buffer);
-        if self.buffer.capacity() > BUFFER {
-            self.buffer = Vec::new();
-        }
-        self.buffer.clear();
-        written
+        self.recorded = Vec::new();
+        self.appender.write(&std::mem::take(&mut self.buffer))
     }
 }

@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -116,8 +117,11 @@ impl Writers {
 
     fn run(&self) {
         while let Some(journal) = self.next() {
-            // It catches what panics in it.
-            journal.write();
+            // It catches what panics in it, except for what panics when the last one who has it drops it: its watcher. The thread has other
+            // journals to write.
+            if catch_unwind(AssertUnwindSafe(move || journal.write())).is_err() {
+                tracing::error!("the watcher of a transcript has panicked when it was dropped");
+            }
         }
     }
 

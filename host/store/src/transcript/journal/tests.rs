@@ -285,6 +285,56 @@ async fn a_panic_on_the_writers_thread_fails_the_journal() {
     assert_eq!((acknowledged, disk.recorded().len()), (4, 4));
 }
 
+/// A value, such as one of a filter or of a watcher, that panics when it is dropped.
+struct PanicsAtItsEnd;
+
+impl Drop for PanicsAtItsEnd {
+    fn drop(&mut self) {
+        panic!("as this test wants");
+    }
+}
+
+/// A policy with such a filter.
+struct EndsInPanic;
+
+impl EventPolicy for EndsInPanic {
+    fn durability(&self, kind: &EventKind) -> Durability {
+        RecordAll.durability(kind)
+    }
+
+    fn filter(&self) -> Box<dyn EventFilter> {
+        Box::new(PanicsAtItsEnd)
+    }
+}
+
+impl EventFilter for PanicsAtItsEnd {
+    fn take(&mut self, event: Event, out: &mut Vec<Event>) {
+        out.push(event);
+    }
+
+    fn flush(&mut self, _: &mut Vec<Event>) {}
+}
+
+#[tokio::test]
+async fn what_panics_when_it_is_dropped_ends_no_thread_that_writes() {
+    // More than there are threads.
+    for _ in 0..20 {
+        let disk = Disk::new();
+        let journal = journal(disk.clone(), EndsInPanic);
+        let watched = PanicsAtItsEnd;
+        journal.watch(Box::new(move |_| {
+            let _dropped_with_the_journal = &watched;
+        }));
+        journal.append(&event(3));
+        assert_eq!((journal.close().await, disk.recorded()), (Ok(()), vec![3]));
+        // The watcher is dropped with the last reference, here or on the thread that writes.
+        drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(journal))));
+    }
+    let disk = Disk::new();
+    let (acknowledged, outcome) = run(&journal(disk.clone(), RecordAll), 8).await;
+    assert_eq!((acknowledged, outcome, disk.recorded().len()), (8, Ok(()), 8));
+}
+
 /// A watcher that panics whatever it is notified of: nothing may count as durable for that.
 #[tokio::test]
 async fn a_watcher_that_panics_fails_the_journal() {
