@@ -82,6 +82,52 @@ async fn a_neighbour_that_works_25_ms_at_a_time_makes_no_line_late() {
     }
 }
 
+/// Threads that work until they are dropped: more than the machine has processors, so that every other thread loses its own again and
+/// again.
+struct BusyMachine(Arc<AtomicBool>);
+
+impl BusyMachine {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        for _ in 0..8 * std::thread::available_parallelism().unwrap().get() {
+            let theirs = Arc::clone(&stop);
+            std::thread::spawn(move || while !theirs.load(Ordering::Relaxed) {});
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for BusyMachine {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_machine_with_too_much_work_makes_no_call_late_and_stops_a_guest_that_loops() {
+    // 10 ms of work, with a limit of 100 ms, on a processor of which it gets a ninth.
+    let mut source = source("worker", worker(8_000_000).component());
+    source.limits.text_time = Duration::from_millis(100);
+    source.limits.turn_time = Duration::from_secs(60);
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
+    let extensions = open(&host, "s1", &Arc::new(Stage::default()));
+    let busy = BusyMachine::start();
+    let mut slowest = Duration::ZERO;
+    let mut calls = 0;
+    // How many calls it takes until one has waited longer than it may run depends on the machine.
+    while slowest <= Duration::from_millis(100) {
+        let start = Instant::now();
+        assert_eq!(say(&extensions, "~work").await, Ok(replaced("~work")), "call {calls}");
+        slowest = slowest.max(start.elapsed());
+        calls += 1;
+        assert!(calls < 500, "the machine was never busy: {slowest:?}");
+    }
+    let failure = say(&extensions, "!").await.unwrap_err();
+    assert_eq!((failure.cause, failure.message.as_str()), (FailureCause::Timeout, "took longer than 100 ms"));
+    drop(busy);
+    assert_eq!(say(&extensions, "two").await, Ok(replaced("two")));
+}
+
 /// Counts to `turns` on a text that begins with `~`, loops on `!`, echoes any other.
 fn worker(turns: u32) -> Guest {
     Guest::text(&format!(
