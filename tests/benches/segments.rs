@@ -48,7 +48,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
         assert!(found.1 >= 2 * (BYTES / EVERY - 2), "{} tags are found", found.1);
         black_box(found);
     };
-    let stage = || Splitter::new(vec![lonely.clone()], open(&host), Arc::new(Stopped));
+    let stage = || Splitter::new(Arc::new([lonely.clone()]), open(&host), Arc::new(Stopped));
     let split = |pieces: &[&str]| {
         let mut splitter = stage();
         for piece in pieces {
@@ -99,7 +99,7 @@ fn together(table: &mut Table, plugin: &Plugin) {
     let callbacks = vec![Callback::PlainText(TextUnit::Line.into()).into(), Callback::Tag(noted()).into()];
     let registration = Registration { callbacks, ..plugin.registration().clone() };
     let run = |pieces: &[&str]| {
-        let splitter = Splitter::new(vec![registration.clone()], open(&host), Arc::new(Stopped));
+        let splitter = Splitter::new(Arc::new([registration.clone()]), open(&host), Arc::new(Stopped));
         stream(&set, splitter, pieces);
     };
     let four = pieces(&text);

@@ -102,12 +102,12 @@ type Handler = (String, CallbackKind);
 
 /// What every turn can call of these plugins. No rule fires, so nobody is notified of one, and the model calls no tool.
 fn handlers(host: &SandboxHost) -> BTreeSet<Handler> {
-    let of_plugin = |one: flow::Registration| {
-        one.callbacks.into_iter().map(move |callback| (one.plugin.to_string(), callback.kind()))
-    };
-    let all = host.registrations().into_iter().flat_map(of_plugin);
+    fn of_plugin(one: &flow::Registration) -> impl Iterator<Item = Handler> {
+        one.callbacks.iter().map(|callback| (one.plugin.to_string(), callback.kind()))
+    }
+    let registrations = host.registrations();
     let unused = [CallbackKind::TtsrTriggered, CallbackKind::ToolCall, CallbackKind::ToolResult];
-    all.filter(|(_, callback)| !unused.contains(callback)).collect()
+    registrations.iter().flat_map(of_plugin).filter(|(_, callback)| !unused.contains(callback)).collect()
 }
 
 /// Some texts with chunkings.

@@ -20,9 +20,16 @@ pub const SESSION_STATE_BYTES: u64 = 64 << 20;
 /// The loaded plugins, in order of registration.
 pub struct SandboxHost {
     plugins: Vec<Plugin>,
+    /// Those of the plugins.
+    registrations: Arc<[Registration]>,
     store: Arc<dyn StateStore>,
     session_bytes: u64,
     clock: Arc<dyn Clock>,
+}
+
+/// The registrations of plugins, in their order.
+fn registrations(plugins: &[Plugin]) -> Arc<[Registration]> {
+    plugins.iter().map(|plugin| plugin.registration().clone()).collect()
 }
 
 impl SandboxHost {
@@ -49,20 +56,22 @@ impl SandboxHost {
                 return Err(DuplicatePlugin(plugin.id().clone()));
             }
         }
-        Ok(Self { plugins, store, session_bytes: SESSION_STATE_BYTES, clock })
+        let registrations = registrations(&plugins);
+        Ok(Self { plugins, registrations, store, session_bytes: SESSION_STATE_BYTES, clock })
     }
 
     /// The same host with some of its plugins, in the same order, on the same store: a session is open once in all of them.
     #[must_use]
     pub fn select(&self, wanted: impl Fn(&PluginId) -> bool) -> Self {
-        let plugins = self.plugins.iter().filter(|plugin| wanted(plugin.id())).cloned().collect();
-        Self { plugins, ..self.with_store(Arc::clone(&self.store)) }
+        let plugins: Vec<Plugin> = self.plugins.iter().filter(|plugin| wanted(plugin.id())).cloned().collect();
+        Self { registrations: registrations(&plugins), plugins, ..self.with_store(Arc::clone(&self.store)) }
     }
 
     /// The same host on another store.
     #[must_use]
     pub fn with_store(&self, store: Arc<dyn StateStore>) -> Self {
-        Self { plugins: self.plugins.clone(), store, session_bytes: self.session_bytes, clock: Arc::clone(&self.clock) }
+        let (registrations, clock) = (Arc::clone(&self.registrations), Arc::clone(&self.clock));
+        Self { plugins: self.plugins.clone(), registrations, store, session_bytes: self.session_bytes, clock }
     }
 
     /// The maximum number of bytes that the plugins of one session keep. Default: [`SESSION_STATE_BYTES`].
@@ -79,8 +88,8 @@ impl SandboxHost {
 }
 
 impl ExtensionHost for SandboxHost {
-    fn registrations(&self) -> Vec<Registration> {
-        self.plugins.iter().map(|plugin| plugin.registration().clone()).collect()
+    fn registrations(&self) -> Arc<[Registration]> {
+        Arc::clone(&self.registrations)
     }
 
     fn open<'a>(

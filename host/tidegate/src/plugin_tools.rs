@@ -36,7 +36,7 @@ pub(crate) struct Binding {
 }
 
 impl ExtensionHost for Binding {
-    fn registrations(&self) -> Vec<Registration> {
+    fn registrations(&self) -> Arc<[Registration]> {
         self.host.registrations()
     }
 

@@ -15,7 +15,7 @@ pub struct Splitter(Segments);
 
 impl Splitter {
     /// A stage at the start of a message, without subscribers.
-    pub fn new(registrations: Vec<Registration>, extensions: Arc<dyn Extensions>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(registrations: Arc<[Registration]>, extensions: Arc<dyn Extensions>, clock: Arc<dyn Clock>) -> Self {
         Self(Segments::new(Arc::new(Caller::new(registrations, extensions, Arc::new(Hub::new(clock))))))
     }
 
@@ -69,7 +69,7 @@ impl Assembly {
     pub fn new(
         system: &[SystemBlock],
         additions: &[PromptAddition],
-        registrations: Vec<Registration>,
+        registrations: Arc<[Registration]>,
         extensions: Arc<dyn Extensions>,
         clock: Arc<dyn Clock>,
     ) -> Self {

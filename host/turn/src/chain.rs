@@ -102,7 +102,7 @@ impl Chains {
 /// Calls the extensions of one session.
 pub(crate) struct Caller {
     pub(crate) chains: Chains,
-    pub(crate) registrations: Vec<Registration>,
+    pub(crate) registrations: Arc<[Registration]>,
     pub(crate) extensions: Arc<dyn Extensions>,
     pub(crate) hub: Arc<Hub>,
     /// By extension: which callbacks have a report in this turn, one bit each.
@@ -156,7 +156,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Caller {
-    pub(crate) fn new(registrations: Vec<Registration>, extensions: Arc<dyn Extensions>, hub: Arc<Hub>) -> Self {
+    pub(crate) fn new(registrations: Arc<[Registration]>, extensions: Arc<dyn Extensions>, hub: Arc<Hub>) -> Self {
         let chains = Chains::new(&registrations);
         let reported = registrations.iter().map(|_| AtomicU8::new(0)).collect();
         Self { chains, registrations, extensions, hub, reported }

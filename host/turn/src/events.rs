@@ -226,6 +226,9 @@ impl Shared {
                     }
                     state.deliver(&event);
                 }
+                if state.held.is_empty() {
+                    state.held = VecDeque::new();
+                }
             }
             JournalProgress::Failed(error) => {
                 // There is nothing to wait for any more. The event says what is not recorded.
@@ -393,6 +396,8 @@ impl Subscription {
             None if queued.closed => Poll::Ready(None),
             None => {
                 queued.waker = Some(cx.waker().clone());
+                // What a subscriber waits for can be hours away: an idle session keeps no memory for it.
+                queued.events = VecDeque::new();
                 Poll::Pending
             }
         }

@@ -186,8 +186,8 @@ pub struct KeptRules {
 
 /// Opens the extensions of a session.
 pub trait ExtensionHost: Send + Sync {
-    /// The registrations of all loaded extensions, in order of registration. The same for every session.
-    fn registrations(&self) -> Vec<Registration>;
+    /// The registrations of all loaded extensions, in order of registration. The same for every session, which share them.
+    fn registrations(&self) -> Arc<[Registration]>;
 
     /// Returns the extensions of one session; the session is open until they are dropped. Instances are made when first
     /// needed.

@@ -552,7 +552,7 @@ impl Session {
         for message in std::mem::take(&mut self.first_notices) {
             self.hub.emit(EventKind::Notice { message });
         }
-        for one in &self.caller.registrations {
+        for one in self.caller.registrations.iter() {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             let action = RegistrationAction::Register;
             tracing::info!(%plugin, version, action = action.as_str(), "the session has the extension");

@@ -167,7 +167,7 @@ async fn a_host_that_cannot_adopt_extensions_says_so() {
     struct Foreign(Arc<Plugins>);
 
     impl ExtensionHost for Foreign {
-        fn registrations(&self) -> Vec<flow::Registration> {
+        fn registrations(&self) -> Arc<[flow::Registration]> {
             self.0.registrations()
         }
 

@@ -83,7 +83,7 @@ impl Plugins {
 }
 
 impl ExtensionHost for Plugins {
-    fn registrations(&self) -> Vec<Registration> {
+    fn registrations(&self) -> Arc<[Registration]> {
         let one = |plugin: &Plugin| Registration {
             plugin: plugin.id.parse().unwrap(),
             version: "1.0.0".into(),

@@ -123,14 +123,14 @@ impl ModelStream for WireStream {
 pub(crate) struct Listener(pub(crate) Arc<Mutex<Vec<TtsrEvent>>>);
 
 impl ExtensionHost for Listener {
-    fn registrations(&self) -> Vec<Registration> {
-        vec![Registration {
+    fn registrations(&self) -> Arc<[Registration]> {
+        Arc::new([Registration {
             plugin: "listener".parse().unwrap(),
             version: "1.0.0".into(),
             callbacks: vec![Callback::TtsrTriggered.into()],
             tools: Vec::new(),
             required: false,
-        }]
+        }])
     }
 
     fn open<'a>(
