@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use flow::FailureCause;
+use rustix::io::Errno;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use crate::engine::MAX_FRAMES;
@@ -84,12 +85,14 @@ pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> 
 }
 
 fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described {
-    let refused = guest.limiter.take_refused();
+    let (refused, exhausted) = (guest.limiter.take_refused(), guest.limiter.take_exhausted());
     let trap = error.downcast_ref::<Trap>();
     let (cause, message) = if guest.call.timed_out {
         (FailureCause::Timeout, format!("took longer than {millis} ms"))
     } else if let (Some(bytes), true) = (refused, trap.is_some() || guest.call.panic.is_some()) {
         (FailureCause::Memory, memory_words(bytes, guest))
+    } else if let Some(why) = exhausted.or_else(|| out_of_memory(error)) {
+        (FailureCause::NoInstance, format!("the system has no memory left for an instance of the plugin ({why})"))
     } else if let Some(panic) = guest.call.panic.take() {
         (FailureCause::Panic, format!("panicked at {}: {}", panic.place, guest.plugin.words(panic.message)))
     } else if let Some(trap) = trap {
@@ -105,6 +108,15 @@ fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described
 
 fn memory_words(bytes: usize, guest: &Guest) -> String {
     format!("requested {bytes} bytes of memory, the limit is {}", guest.plugin.limits.memory_bytes)
+}
+
+/// Why the system refused memory to the engine, where that is the error. It says nothing about the plugin.
+fn out_of_memory(error: &wasmtime::Error) -> Option<String> {
+    let errno = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<std::io::Error>() {
+        Some(error) => error.raw_os_error().map(Errno::from_raw_os_error),
+        None => cause.downcast_ref::<Errno>().copied(),
+    };
+    error.chain().filter_map(errno).find(|errno| *errno == Errno::NOMEM).map(|errno| errno.to_string())
 }
 
 /// The engine has no type for this error that could be named here; a test pins its message.
@@ -160,7 +172,7 @@ pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, 
         (described.cause, described.message) = (FailureCause::Memory, memory_words(bytes, guest));
     } else if described.cause == FailureCause::Timeout {
         described.message = format!("could not be started: {}", described.message);
-    } else {
+    } else if described.cause != FailureCause::NoInstance {
         described.message = format!("could not be started: {:#}", error.root_cause());
         described.cause = FailureCause::Start;
     }

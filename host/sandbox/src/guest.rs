@@ -166,6 +166,7 @@ impl Guest {
         guest.meter.begin();
         // A growth that was refused before and came to nothing is not this call's.
         guest.limiter.take_refused();
+        guest.limiter.take_exhausted();
         store.set_epoch_deadline(1);
     }
 

@@ -4,6 +4,7 @@
 //! made again when its own session needs it. Only instances in which calls run at this moment cannot be had.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use turn::ports::Clock;
 
 use crate::slot::{Live, Slot};
 
-/// A call that waits looks this often for an instance that became idle.
+/// While calls wait, one of them looks this often for instances that became idle.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// How many instances an engine has, and how often that was too few.
@@ -44,6 +45,8 @@ pub(crate) struct Instances {
     waiting: AtomicUsize,
     waits: AtomicU64,
     reclaimed: AtomicU64,
+    /// Locked by the call that looks for idle instances, for all that wait.
+    looking: tokio::sync::Mutex<()>,
     /// Lanes with an instance that was idle when it was seen last, each at most once.
     idle: Mutex<VecDeque<Weak<Slot>>>,
 }
@@ -85,6 +88,7 @@ impl Instances {
             waiting: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
             reclaimed: AtomicU64::new(0),
+            looking: tokio::sync::Mutex::new(()),
             idle: Mutex::default(),
         }
     }
@@ -113,18 +117,29 @@ impl Instances {
         let _waiting = Waiting(&self.waiting);
         self.waits.fetch_add(1, Ordering::Relaxed);
         let mut seat = pin!(Arc::clone(&self.seats).acquire_owned());
-        for _ in 0..self.patience.as_millis().div_ceil(LOOK.as_millis()) {
-            let mut look = clock.sleep(LOOK);
-            let found = poll_fn(|cx| match seat.as_mut().poll(cx) {
-                Poll::Ready(found) => Poll::Ready(found.ok()),
-                Poll::Pending => look.as_mut().poll(cx).map(|()| None),
-            });
-            if let Some(permit) = found.await {
-                return Ok(Seat(permit));
+        let mut look = pin!(self.look(clock));
+        let mut patience = clock.sleep(self.patience);
+        let found = poll_fn(|cx| {
+            if let Poll::Ready(found) = seat.as_mut().poll(cx) {
+                return Poll::Ready(found.ok());
             }
-            self.reclaim();
+            let Poll::Pending = look.as_mut().poll(cx);
+            patience.as_mut().poll(cx).map(|()| None)
+        });
+        found.await.map(Seat).ok_or_else(|| NoInstance(self.shortage()))
+    }
+
+    /// Drops instances that became idle for the calls that wait. One of them does it, and the next one when that has its own.
+    async fn look(&self, clock: &dyn Clock) -> Infallible {
+        let _looking = self.looking.lock().await;
+        loop {
+            clock.sleep(LOOK).await;
+            for _ in 0..self.waiting.load(Ordering::SeqCst) {
+                if !self.reclaim() {
+                    break;
+                }
+            }
         }
-        Err(NoInstance(self.shortage()))
     }
 
     /// An instance in the lane is idle from now on. Where calls wait, it is dropped for one of them.
@@ -173,6 +188,15 @@ impl Instances {
         false
     }
 
+    /// Drops all instances that are idle. Returns whether there was one.
+    pub(crate) fn reclaim_all(&self) -> bool {
+        let mut any = false;
+        while self.reclaim() {
+            any = true;
+        }
+        any
+    }
+
     fn idle(&self) -> MutexGuard<'_, VecDeque<Weak<Slot>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,5 +229,56 @@ impl Instances {
             waits: self.waits.load(Ordering::Relaxed),
             reclaimed: self.reclaimed.load(Ordering::Relaxed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
+
+    use turn::ports::{BoxFuture, Clock};
+
+    use super::{Instances, LOOK};
+
+    /// A clock on which no time passes, and which notes who waits for it.
+    #[derive(Default)]
+    struct Stopped(Mutex<Vec<Duration>>);
+
+    impl Clock for Stopped {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(time);
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn one_of_many_calls_that_wait_looks_for_idle_instances() {
+        let (clock, instances) = (Stopped::default(), Instances::new(1, Duration::from_secs(10)));
+        let looks = || clock.0.lock().map(|slept| slept.iter().filter(|time| **time == LOOK).count()).ok();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut first = Box::pin(instances.seat(&clock));
+        let Poll::Ready(Ok(seat)) = first.as_mut().poll(&mut cx) else { panic!("it is free") };
+        let mut waiting: Vec<_> = (0..9).map(|_| Box::pin(instances.seat(&clock))).collect();
+        for call in &mut waiting {
+            assert!(call.as_mut().poll(&mut cx).is_pending());
+        }
+        assert_eq!((instances.counts().waiting, looks()), (9, Some(1)));
+        // Its turn is cancelled: the next one looks.
+        drop(waiting.remove(0));
+        for call in &mut waiting {
+            assert!(call.as_mut().poll(&mut cx).is_pending());
+        }
+        assert_eq!((instances.counts().waiting, looks()), (8, Some(2)));
+        drop(seat);
+        let mut next = pin!(&mut waiting[0]);
+        assert!(matches!(next.as_mut().poll(&mut cx), Poll::Ready(Ok(_))), "first come, first served");
     }
 }

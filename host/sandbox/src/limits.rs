@@ -142,16 +142,23 @@ pub(crate) struct Limiter {
     /// What the last `memory_growing` added, to be taken back when the growth fails after all.
     pending: usize,
     refused: Option<usize>,
+    /// Why the system had no memory for a growth that the limit allows.
+    exhausted: Option<String>,
 }
 
 impl Limiter {
     pub(crate) fn new(max: usize) -> Self {
-        Self { max, used: 0, pending: 0, refused: None }
+        Self { max, used: 0, pending: 0, refused: None, exhausted: None }
     }
 
     /// The bytes an instance would have had, where a growth was refused since this was last asked.
     pub(crate) fn take_refused(&mut self) -> Option<usize> {
         self.refused.take()
+    }
+
+    /// Why the system had no memory, where it had none since this was last asked.
+    pub(crate) fn take_exhausted(&mut self) -> Option<String> {
+        self.exhausted.take()
     }
 }
 
@@ -168,9 +175,12 @@ impl ResourceLimiter for Limiter {
         Ok(true)
     }
 
-    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         self.used = self.used.saturating_sub(self.pending);
-        self.pending = 0;
+        // A growth that was refused before the system was asked has nothing pending.
+        if std::mem::take(&mut self.pending) > 0 {
+            self.exhausted = Some(error.root_cause().to_string());
+        }
         Ok(())
     }
 
@@ -222,6 +232,7 @@ mod tests {
         assert!(limiter.memory_growing(60, 100, None).unwrap());
         limiter.memory_grow_failed(wasmtime::Error::msg("no")).unwrap();
         assert!(limiter.memory_growing(0, 40, None).unwrap(), "what failed is given back");
+        assert_eq!(limiter.take_exhausted().as_deref(), Some("no"), "the guest did not ask for too much");
     }
 
     #[test]

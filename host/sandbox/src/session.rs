@@ -214,6 +214,9 @@ impl SessionExtensions {
             }
             Err(fault) => {
                 let described = describe(fault, store, budget.as_millis());
+                if described.cause == FailureCause::NoInstance {
+                    return Err(NoAnswer::NoInstance(described.message));
+                }
                 // The call was not too slow by itself: the next one may be in time.
                 if described.cause == FailureCause::Timeout && slot.is_cut_by_turn(called, budget) {
                     return Err(slot.turn_time_spent());
@@ -232,6 +235,16 @@ impl SessionExtensions {
     }
 
     pub(crate) async fn instantiate(&self, slot: &Slot) -> Result<Box<Live>, NotStarted> {
+        match self.try_to_instantiate(slot).await {
+            // Where the system has no memory, that of idle instances is needed more here.
+            Err(NotStarted::NoInstance(_)) if slot.plugin.machine.instances.reclaim_all() => {
+                self.try_to_instantiate(slot).await
+            }
+            tried => tried,
+        }
+    }
+
+    async fn try_to_instantiate(&self, slot: &Slot) -> Result<Box<Live>, NotStarted> {
         let seat = slot.plugin.machine.instances.seat(&*self.session.clock).await?;
         let generation = slot.generation();
         let plugin = &*slot.plugin;
@@ -249,7 +262,13 @@ impl SessionExtensions {
             Err(Fault::Engine(error)) if error.is::<PoolConcurrencyLimitError>() => {
                 Err(NoInstance(plugin.machine.instances.exhausted(&error)).into())
             }
-            Err(Fault::Engine(error)) => Err(describe_start(&error, &mut store, time.as_millis()).into()),
+            Err(Fault::Engine(error)) => {
+                let described = describe_start(&error, &mut store, time.as_millis());
+                Err(match described.cause {
+                    FailureCause::NoInstance => NoInstance(described.message).into(),
+                    _ => described.into(),
+                })
+            }
             Err(fault) => Err(describe(fault, &mut store, time.as_millis()).into()),
         }
     }
