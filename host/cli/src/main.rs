@@ -34,6 +34,8 @@ mod trust;
 mod usage;
 mod watch;
 
+use std::time::Duration;
+
 use clap::Parser;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -43,7 +45,10 @@ use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
 /// Threads that wait for the disk: more of them, in a process with thousands of sessions, are no faster.
-const BLOCKING_THREADS: usize = 64;
+const BLOCKING_THREADS: usize = 32;
+/// How long such a thread is kept without work. Where no other thread can be started, the work of open sessions is done by those that are
+/// there: none of them must end for want of work a few seconds earlier.
+const KEEP_ALIVE: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn main() -> std::process::ExitCode {
     let (common, command) = match Args::try_parse().and_then(Args::parsed) {
@@ -53,9 +58,9 @@ fn main() -> std::process::ExitCode {
     keys::protect(&command);
     style::choose(common.color);
     std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(BLOCKING_THREADS).enable_all().build();
-    let runtime = match runtime {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.max_blocking_threads(BLOCKING_THREADS).thread_keep_alive(KEEP_ALIVE).enable_all();
+    let runtime = match runtime.build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };

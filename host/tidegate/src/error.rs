@@ -91,6 +91,19 @@ pub enum HostError {
         /// The limit of the process.
         limit: u64,
     },
+    /// No other thread can be started.
+    #[error("no session can be opened now: no other thread can be started ({0})")]
+    NoThreads(#[source] std::io::Error),
+    /// Nearly no memory is left: what is left is for sessions that are open.
+    #[error("no session can be opened now: {} MiB are left of the {} MiB of memory that {of} may have", left >> 20, limit >> 20)]
+    NoMemory {
+        /// Bytes that are left.
+        left: u64,
+        /// Bytes that there may be at most.
+        limit: u64,
+        /// What the limit is for.
+        of: &'static str,
+    },
     /// A plugin has a component, and the engine did not start.
     #[error("it is not loaded: there is no sandbox to run it in")]
     NoEngine,
@@ -197,6 +210,11 @@ impl HostError {
             Self::NoDescriptors { .. } => {
                 "close sessions, or raise the limit (`ulimit -n`) before the program is started".to_owned()
             }
+            Self::NoThreads(_) => {
+                "close sessions, or raise the limit of threads (`ulimit -u`, `pids.max` of the container) before the program is started"
+                    .to_owned()
+            }
+            Self::NoMemory { .. } => "close sessions, or give it more memory".to_owned(),
             Self::NoInstance { .. } => {
                 "try again when fewer turns run, or raise `instances` under `[limits]` in tidegate.toml".to_owned()
             }
@@ -315,6 +333,8 @@ impl HostError {
             Self::Tools(_) => Some(DiagnosticCode::HostWorkspaceUnusable),
             Self::NoInstance { .. } => Some(DiagnosticCode::HostInstances),
             Self::NoDescriptors { .. } => Some(DiagnosticCode::HostDescriptors),
+            Self::NoThreads(_) => Some(DiagnosticCode::HostThreads),
+            Self::NoMemory { .. } => Some(DiagnosticCode::HostMemory),
             Self::NoRuntime | Self::CutOff(_) => None,
         }
     }

@@ -12,8 +12,8 @@ use store::TranscriptStore;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 
+use crate::admission;
 use crate::agents::Children;
-use crate::descriptors;
 use crate::desired::ReadOperator;
 use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
@@ -297,12 +297,13 @@ impl Host {
     ///
     /// # Errors
     /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, there is no
-    /// model, calls of open sessions wait for an instance of a plugin, or the process has nearly no file descriptors left.
+    /// model, calls of open sessions wait for an instance of a plugin, or nearly no file descriptors,
+    /// threads or memory are left.
     pub async fn session(&self, options: SessionOptions) -> Result<Session, HostError> {
         if let Some(engine) = &self.engine {
             engine.admit()?;
         }
-        descriptors::admit()?;
+        admission::admit()?;
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
             let provider = &self.live.shared().operator.provider;
             return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));

@@ -45,6 +45,7 @@
 //! with its cause, never a panic. Sessions need a Tokio runtime.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod agents;
 mod approvals;
 mod assemble;
@@ -53,7 +54,6 @@ mod command_variables;
 mod confirm;
 mod context_check;
 mod custom_events;
-mod descriptors;
 mod desired;
 mod doctor;
 mod engine;

@@ -74,6 +74,11 @@ impl Editor {
         Self { child, input, lines, reading, answers, held, asked, open, done, next: 1, traffic, updates }
     }
 
+    /// The agent's process.
+    pub(crate) fn process(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     /// Sends a request; returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         let [id] = self.send_together([(method, params)]);

@@ -12,6 +12,7 @@ mod model;
 mod policy;
 mod retracted;
 mod schema;
+mod shortage;
 mod stdio;
 mod steering;
 #[path = "../support/mod.rs"]

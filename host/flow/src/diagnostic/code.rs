@@ -307,6 +307,10 @@ codes! {
         "There are too few instances of plugins for another session, or their number was decided for the process and cannot be changed."
     HostDescriptors "host-descriptors"
         "The process has too few file descriptors left for another session."
+    HostThreads "host-threads"
+        "The process cannot start another thread, so no session is opened."
+    HostMemory "host-memory"
+        "There is too little memory left for another session."
 }
 
 impl fmt::Display for DiagnosticCode {

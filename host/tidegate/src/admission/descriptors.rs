@@ -1,4 +1,4 @@
-//! New sessions are refused before the process runs out of file descriptors, which those that are open need.
+//! File descriptors: no session has one of its own, but its turns and its state need some.
 
 use crate::HostError;
 
@@ -7,7 +7,7 @@ const SPARE: u64 = 96;
 
 /// # Errors
 /// Too few descriptors are left for another session.
-pub(crate) fn admit() -> Result<(), HostError> {
+pub(super) fn admit() -> Result<(), HostError> {
     let Some((open, limit)) = now() else { return Ok(()) };
     check(open, limit)
 }
