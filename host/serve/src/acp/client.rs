@@ -8,7 +8,7 @@ use tidegate::TerminalCommand;
 
 use super::environment;
 use super::names::{self, meta};
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, Place};
 use super::sdk::{Connection, Error, v1};
 use super::updates::chunk;
 
@@ -89,9 +89,10 @@ impl Client {
         Self { connection, outgoing, session, can, folder }
     }
 
-    /// Waits until the client has read enough for another update. One that is not waited for is sent all the same.
-    pub(super) async fn ready(&self) {
-        self.outgoing.ready().await;
+    /// Waits until the client has read enough for another update, whose place is kept until the result is dropped. An update that is not
+    /// waited for is sent all the same.
+    pub(super) async fn ready(&self) -> Place<'_> {
+        self.outgoing.ready().await
     }
 
     /// Shows the user a text that is not the model's.

@@ -24,6 +24,7 @@ mod sdk;
 mod sender;
 mod session;
 mod shown;
+mod stdout;
 mod steering;
 mod terminals;
 mod time;

@@ -12,14 +12,13 @@ pub(super) use agent_client_protocol::v1::schema as v1;
 use blocking::Unblock;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::compat::{
-    FuturesAsyncReadCompatExt as _, FuturesAsyncWriteCompatExt as _, TokioAsyncReadCompatExt as _,
-    TokioAsyncWriteCompatExt as _,
-};
+use tokio::task::JoinSet;
+use tokio_util::compat::{FuturesAsyncReadCompatExt as _, TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::agent::Agent;
 use super::initialize_gate::InitializeGate;
 use super::input::Utf8;
+use super::stdout::Stdout;
 
 /// The connection to the client. Messages are sent in the order of the calls.
 pub(super) type Connection = acp::v1::ConnectionTo<acp::Client>;
@@ -125,8 +124,19 @@ macro_rules! in_order {
 /// Serves on standard input and output until the input ends.
 pub(super) async fn stdio(agent: &Arc<Agent>) -> Result<(), Error> {
     // On threads that the end of the program does not wait for, as it would for those of the runtime.
-    let (input, output) = (Unblock::new(std::io::stdin()), Unblock::new(std::io::stdout()));
-    streams(agent, output.compat_write(), input.compat()).await
+    let (output, written) = Stdout::start(std::io::stdout()).map_err(Error::into_internal_error)?;
+    let input = Unblock::new(std::io::stdin()).compat();
+    let agent = Arc::clone(agent);
+    // A task, which ends with this future: it runs on the threads on which the updates are made, and not on the one that waits for the end.
+    let mut connection = JoinSet::new();
+    connection.spawn(async move { streams(&agent, output, input).await });
+    let ended = connection.join_next().await;
+    written.all().await;
+    match ended {
+        Some(Ok(ended)) => ended,
+        Some(Err(error)) => Err(Error::into_internal_error(error)),
+        None => Ok(()),
+    }
 }
 
 /// Serves on a pair of streams until the input ends.

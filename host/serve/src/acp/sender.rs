@@ -38,22 +38,27 @@ impl Sender {
         mut terminals: mpsc::UnboundedReceiver<Shown>,
         mut replays: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
     ) {
+        // Waits until the client has read enough. What happens meanwhile waits in the subscription, which joins adjacent chunks of text.
+        let client = self.client.clone();
         loop {
-            // What happens meanwhile waits in the subscription, which joins adjacent chunks of text.
-            self.client.ready().await;
             tokio::select! {
                 event = events.next() => match event {
-                    Some(event) => self.send(&event),
+                    Some(event) => {
+                        let _place = client.ready().await;
+                        self.send(&event);
+                    }
                     None => return,
                 },
                 // The end of a call is an event that follows the events of its start, and comes after its terminal.
                 Some((call, terminal)) = terminals.recv() => {
+                    let _place = client.ready().await;
                     while let Some(event) = events.try_next() {
                         self.send(&event);
                     }
                     self.updates.calls.terminal(&call, terminal).into_iter().for_each(|update| self.client.update(update));
                 }
                 Some(done) = replays.recv() => {
+                    let _place = client.ready().await;
                     events = self.replay(events);
                     // The client can be gone.
                     let _ = done.send(());
