@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 pub(crate) const HELP: &str = "\
 tidegate-load [--sessions N] [--seconds N] [--reload SECONDS] [--store memory|disk|redis] [--restart N]
-tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer SECONDS] [--descriptors N] [--idle yes|no]
+tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer SECONDS] [--descriptors N]
+              [--idle yes|no] [--capacity yes|no]
 
   --sessions N        sessions that run at the same time (default: 200)
   --seconds N         for how long (default: 5)
@@ -12,11 +13,13 @@ tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer
   --store STORE       where plugins keep their state (default: memory)
   --restart N         kill the Redis server and start it again N times; only with --store redis
   --program PATH      measure this program, as an editor of `tidegate acp` with three plugins and 100 rules: every answer has 50 deltas a
-                      second; printed are answers that were withheld, time-outs, lag, threads, descriptors and memory
+                      second; printed are answers that were withheld, time-outs, lag, processor time, threads, descriptors and memory
   --active N          turns that run at the same time (default: one in each session)
   --answer SECONDS    how long an answer takes (default: 2)
   --descriptors N     the limit of open files of the program (default: that of this shell)
   --idle yes|no       wait until the sessions are idle, and measure them then (default: no)
+  --capacity yes|no   find the highest number of turns at a time, of --active at most, at which 99 of 100 deltas are shown within 5 ms; each
+                      number that is tried runs for --seconds (default: no)
 ";
 
 /// What is asked for.
@@ -34,6 +37,7 @@ pub(crate) struct Plan {
     pub(crate) answer: u64,
     pub(crate) descriptors: Option<u32>,
     pub(crate) idle: bool,
+    pub(crate) capacity: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +60,7 @@ impl Plan {
             answer: 2,
             descriptors: None,
             idle: false,
+            capacity: false,
         };
         let mut words = arguments.iter();
         while let Some(flag) = words.next() {
@@ -64,22 +69,25 @@ impl Plan {
                 Ok(number) if number > 0 => Ok(number),
                 _ => Err(format!("{flag} takes a number from 1 on, and not {value:?}")),
             };
+            let yes = || match value.as_str() {
+                "yes" => Ok(true),
+                "no" => Ok(false),
+                other => Err(format!("{flag} is yes or no, and not {other:?}")),
+            };
             match flag.as_str() {
                 "--sessions" => plan.sessions = number()?,
                 "--seconds" => plan.seconds = number()?.into(),
                 "--reload" => plan.reload = Some(number()?.into()),
                 "--restart" => plan.restarts = number()?,
-                "--program" => plan.program = Some(value.into()),
+                // The program runs in another folder.
+                "--program" => {
+                    plan.program = Some(std::path::absolute(value).map_err(|error| format!("--program: {error}"))?);
+                }
                 "--active" => plan.active = Some(number()?),
                 "--answer" => plan.answer = number()?.into(),
                 "--descriptors" => plan.descriptors = Some(number()?),
-                "--idle" => {
-                    plan.idle = match value.as_str() {
-                        "yes" => true,
-                        "no" => false,
-                        other => return Err(format!("--idle is yes or no, and not {other:?}")),
-                    }
-                }
+                "--idle" => plan.idle = yes()?,
+                "--capacity" => plan.capacity = yes()?,
                 "--store" => {
                     plan.store = match value.as_str() {
                         "memory" => Store::Memory,
@@ -91,7 +99,7 @@ impl Plan {
                 other => return Err(format!("there is no flag {other:?}")),
             }
         }
-        let of_program = ["--active", "--answer", "--descriptors", "--idle"];
+        let of_program = ["--active", "--answer", "--descriptors", "--idle", "--capacity"];
         let of_process = ["--reload", "--restart", "--store"];
         let (wrong, needs) = match &plan.program {
             Some(_) => (&of_process[..], "is not for"),

@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex as Turn, oneshot};
 
 use super::process::Sample;
+use crate::plan::Plan;
 
 /// The answer to a request, or the message of its error.
 type Response = std::result::Result<Value, String>;
@@ -45,14 +46,8 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    pub(crate) async fn start(
-        program: &Path,
-        home: &Path,
-        config: &Path,
-        descriptors: Option<u32>,
-        began: Instant,
-    ) -> Result<Self> {
-        let limit = descriptors.map(|most| format!("ulimit -n {most}; ")).unwrap_or_default();
+    pub(crate) async fn start(program: &Path, home: &Path, config: &Path, plan: &Plan, began: Instant) -> Result<Self> {
+        let limit = plan.descriptors.map(|most| format!("ulimit -n {most}; ")).unwrap_or_default();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{limit}exec \"$0\" \"$@\"")]).arg(program).arg("acp").arg("--config").arg(config);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);
@@ -114,14 +109,20 @@ impl Editor {
         lock(&self.state).most
     }
 
+    /// The lags since this was last asked, sorted.
+    pub(crate) fn take_lags(&self) -> Vec<u32> {
+        let mut lags = std::mem::take(&mut lock(&self.state).seen.lags);
+        lags.sort_unstable();
+        lags
+    }
+
     pub(crate) fn take_seen(&self) -> Seen {
         std::mem::take(&mut lock(&self.state).seen)
     }
 
-    /// Closes the connection, which ends the program.
-    pub(crate) async fn end(&self) {
-        drop(self.input.lock().await.take());
-        let _ended = self.child.lock().await.wait().await;
+    /// Kills the program: what it has acknowledged must be there without a last chance to write it.
+    pub(crate) async fn kill(&self) -> Result<()> {
+        Ok(self.child.lock().await.kill().await?)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The shipped program under load: sessions of `tidegate acp` with three plugins and 100 rules, on answers of 50 deltas a second.
 
+mod capacity;
 mod editor;
+mod measured;
 mod process;
 mod server;
 
-use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use self::editor::{Editor, Seen};
-use self::process::{Sample, quantile};
+use self::editor::Editor;
+use self::measured::{Measured, Opened, Step};
 use crate::place::{PLUGINS, install, source_of};
 use crate::plan::Plan;
 
@@ -28,20 +29,6 @@ const OPENING: usize = 32;
 /// When instances of idle sessions have been dropped.
 const IDLE: Duration = Duration::from_secs(65);
 
-/// What a run has measured.
-pub(crate) struct Measured {
-    opened: usize,
-    refused: Vec<String>,
-    open_ms: u128,
-    turns: u64,
-    seconds: f64,
-    seen: Seen,
-    empty: Sample,
-    at_rest: Sample,
-    busy: Sample,
-    idle: Option<Sample>,
-}
-
 /// Runs the sessions of the plan in the program.
 ///
 /// # Errors
@@ -49,8 +36,7 @@ pub(crate) struct Measured {
 pub(crate) async fn run(plan: &Plan, program: PathBuf) -> Result<Measured> {
     let began = Instant::now();
     let (folder, config) = place(&server::start(began, plan.answer).await?)?;
-    let editor = Editor::start(&program, folder.path(), &config, plan.descriptors, began).await?;
-    let editor = Arc::new(editor);
+    let editor = Arc::new(Editor::start(&program, folder.path(), &config, plan, began).await?);
     editor.request("initialize", serde_json::json!({"protocolVersion": 1, "clientCapabilities": {}})).await??;
     // What the host itself takes is there with the first session.
     let first =
@@ -63,24 +49,39 @@ pub(crate) async fn run(plan: &Plan, program: PathBuf) -> Result<Measured> {
             Err(why) => refused.push(why),
         }
     }
-    let open_ms = opening.elapsed().as_millis();
-    let at_rest = editor.sample()?;
-    let opened = sessions.len();
-    let work = Instant::now();
-    let watch = tokio::spawn(process::most(Arc::clone(&editor)));
-    let turns = turns(&editor, sessions, plan).await?;
-    watch.abort();
-    let busy = watch.await.ok().transpose()?.unwrap_or_else(|| editor.most());
-    let seconds = work.elapsed().as_secs_f64();
+    let opened =
+        Opened { sessions: sessions.len(), refused, took: opening.elapsed(), empty, at_rest: editor.sample()? };
+    let active = plan.active.unwrap_or(plan.sessions);
+    let steps = if plan.capacity {
+        capacity::search(&editor, &sessions, plan.seconds, active).await?
+    } else {
+        vec![step(&editor, &sessions, plan.seconds, active).await?]
+    };
     let idle = if plan.idle {
         tokio::time::sleep(IDLE).await;
         Some(editor.sample()?)
     } else {
         None
     };
-    let seen = editor.take_seen();
-    editor.end().await;
-    Ok(Measured { opened, refused, open_ms, turns, seconds, seen, empty, at_rest, busy, idle })
+    let (most, seen) = (editor.most(), editor.take_seen());
+    editor.kill().await?;
+    let durable = recorded_turns(folder.path())?;
+    Ok(Measured { opened, steps, capacity: plan.capacity, seen, most, idle, durable })
+}
+
+/// Turns of some sessions at a time, for so many seconds.
+async fn step(editor: &Arc<Editor>, sessions: &[String], seconds: u64, active: u32) -> Result<Step> {
+    let (began, start) = (Instant::now(), editor.sample()?);
+    let watch = tokio::spawn(process::watch(Arc::clone(editor)));
+    let warm = async {
+        tokio::time::sleep(Duration::from_secs_f64(seconds as f64 / 4.0)).await;
+        editor.sample()
+    };
+    let (turns, warm) = tokio::join!(turns(editor, sessions, seconds, active), warm);
+    watch.abort();
+    let (end, took) = (editor.sample()?, began.elapsed());
+    let (lags, processor) = (editor.take_lags(), end.processor.saturating_sub(start.processor));
+    Ok(Step { active, turns: turns?, took, lags, warm: warm?, end, processor })
 }
 
 /// The folder of the run with its file for the operator.
@@ -105,11 +106,7 @@ fn place(url: &str) -> Result<(TempDir, PathBuf)> {
     Ok((folder, config))
 }
 
-async fn open(
-    editor: &Arc<Editor>,
-    folder: &std::path::Path,
-    count: u32,
-) -> Result<Vec<std::result::Result<String, String>>> {
+async fn open(editor: &Arc<Editor>, folder: &Path, count: u32) -> Result<Vec<std::result::Result<String, String>>> {
     let (mut opening, gate) = (JoinSet::new(), Arc::new(Semaphore::new(OPENING)));
     for _ in 0..count {
         let (editor, folder, gate) = (Arc::clone(editor), folder.to_owned(), Arc::clone(&gate));
@@ -125,13 +122,13 @@ async fn open(
     Ok(done)
 }
 
-/// Turns until the time of the plan is over, at least one in each session; returns how many ended well.
-async fn turns(editor: &Arc<Editor>, sessions: Vec<String>, plan: &Plan) -> Result<u64> {
-    let end = Instant::now() + Duration::from_secs(plan.seconds);
-    let gate = Arc::new(Semaphore::new(plan.active.unwrap_or(plan.sessions) as usize));
+/// Turns until the time is over, at least one in each session, `active` at a time; returns how many ended well.
+async fn turns(editor: &Arc<Editor>, sessions: &[String], seconds: u64, active: u32) -> Result<u64> {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let gate = Arc::new(Semaphore::new(active as usize));
     let mut running = JoinSet::new();
     for session in sessions {
-        let (editor, gate) = (Arc::clone(editor), Arc::clone(&gate));
+        let (editor, gate, session) = (Arc::clone(editor), Arc::clone(&gate), session.clone());
         running.spawn(async move {
             let mut done = 0;
             loop {
@@ -151,46 +148,20 @@ async fn turns(editor: &Arc<Editor>, sessions: Vec<String>, plan: &Plan) -> Resu
     Ok(done)
 }
 
-impl Measured {
-    /// What must not be: nothing is wrong with the answers, so that each of them is shown.
-    pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if !self.refused.is_empty() {
-            problems.push(format!("{} sessions were refused, such as: {}", self.refused.len(), self.refused[0]));
-        }
-        for (what, count) in [("answers were withheld", self.seen.withheld), ("turns failed", self.seen.failed)] {
-            if count > 0 {
-                problems.push(format!("{count} {what}"));
+/// The turns whose end is in a transcript.
+fn recorded_turns(folder: &Path) -> Result<u64> {
+    let mut turns = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_name() == "transcript.jsonl" {
+                let records = fs::read_to_string(entry.path())?;
+                turns += records.lines().filter(|record| record.contains(r#""type":"turn_finish""#)).count() as u64;
             }
         }
-        problems.extend(self.seen.notices.iter().map(|(notice, count)| format!("{notice} ({count} times)")));
-        problems
     }
-}
-
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { opened, refused, open_ms, turns, seconds, seen, .. } = self;
-        writeln!(f, "sessions opened {opened} in {open_ms} ms, refused {}", refused.len())?;
-        let timeouts: u64 = seen.notices.iter().filter(|(text, _)| text.contains("took longer")).map(|(_, n)| n).sum();
-        let rate = seen.lags.len() as f64 / seconds;
-        writeln!(
-            f,
-            "turns {turns} in {seconds:.1} s, failed {}, withheld {}, time-outs {timeouts}, deltas a second {rate:.0}",
-            seen.failed, seen.withheld
-        )?;
-        let mut lags = seen.lags.clone();
-        lags.sort_unstable();
-        let ms = |part| f64::from(quantile(&lags, part)) / 1000.0;
-        writeln!(f, "lag of a delta p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms", ms(0.5), ms(0.99), ms(1.0))?;
-        writeln!(f, "one session: {}", self.empty)?;
-        let others = u64::try_from(opened.saturating_sub(1)).unwrap_or(1).max(1);
-        let each = |sample: &Sample| sample.resident.saturating_sub(self.empty.resident) / others / 1024;
-        writeln!(f, "all open: {}, {} KiB a session more", self.at_rest, each(&self.at_rest))?;
-        write!(f, "at most meanwhile: {}", self.busy)?;
-        match &self.idle {
-            Some(idle) => write!(f, "\nidle after {IDLE:?}: {idle}, {} KiB a session more", each(idle)),
-            None => Ok(()),
-        }
-    }
+    Ok(turns)
 }

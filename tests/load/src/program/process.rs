@@ -9,12 +9,17 @@ use anyhow::{Context as _, Result};
 
 use super::editor::Editor;
 
-/// Threads, descriptors and memory of a process at a moment.
+/// Between two samples.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Threads, descriptors, memory and processor time of a process at a moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) threads: u64,
     pub(crate) descriptors: u64,
     pub(crate) resident: u64,
+    /// Since it was started.
+    pub(crate) processor: Duration,
 }
 
 impl Sample {
@@ -23,7 +28,18 @@ impl Sample {
         let statm = fs::read_to_string(format!("/proc/{process}/statm"))?;
         let pages: Option<u64> = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
         let resident = pages.context("statm has another format")? * rustix::param::page_size() as u64;
-        Ok(Self { threads: count("task")?, descriptors: count("fd")?, resident })
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+        // After the name, which can contain anything: the state is field 3, the times of user and system 14 and 15.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at - 3).and_then(|ticks| ticks.parse::<u64>().ok());
+        let ticks = ticks(14).zip(ticks(15)).map(|(user, system)| user + system).context("stat has another format")?;
+        let processor = Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+        Ok(Self { threads: count("task")?, descriptors: count("fd")?, resident, processor })
+    }
+
+    /// Its resident memory in MiB.
+    pub(crate) fn mib(&self) -> f64 {
+        self.resident as f64 / f64::from(1 << 20)
     }
 
     /// Of each number the larger one.
@@ -32,22 +48,23 @@ impl Sample {
             threads: self.threads.max(other.threads),
             descriptors: self.descriptors.max(other.descriptors),
             resident: self.resident.max(other.resident),
+            processor: self.processor.max(other.processor),
         }
     }
 }
 
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, descriptors, resident } = self;
-        write!(f, "{threads} threads, {descriptors} descriptors, {:.1} MiB", *resident as f64 / f64::from(1 << 20))
+        let Self { threads, descriptors, .. } = self;
+        write!(f, "{threads} threads, {descriptors} descriptors, {:.1} MiB", self.mib())
     }
 }
 
 /// Samples the program until it is aborted.
-pub(crate) async fn most(editor: Arc<Editor>) -> Result<Sample> {
+pub(crate) async fn watch(editor: Arc<Editor>) -> Result<()> {
     loop {
         editor.note()?;
-        tokio::time::sleep(Duration::from_millis(250)).await;
+        tokio::time::sleep(EVERY).await;
     }
 }
 

@@ -50,7 +50,9 @@ async fn serve(mut socket: TcpStream, began: Instant, answer: u64) -> Result<()>
         let block = json!({"type": "text", "text": ""});
         output.write_all(&event(&json!({"type": "message_start", "message": message}))).await?;
         output.write_all(&event(&json!({"type": "content_block_start", "index": 0, "content_block": block}))).await?;
-        let mut next = tokio::time::interval(EVERY);
+        // Answers of different sessions are not in step.
+        let phase = EVERY.mul_f64(f64::from(began.elapsed().subsec_nanos() % 1_000) / 1_000.0);
+        let mut next = tokio::time::interval_at(tokio::time::Instant::now() + phase, EVERY);
         for _ in 0..answer * 50 {
             next.tick().await;
             let text = format!("sent {}\n", began.elapsed().as_micros());
