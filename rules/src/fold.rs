@@ -74,7 +74,8 @@ impl Fold {
         }
         let mut text: String = segment.chars().filter(|c| !(self.invisible && is_ignorable(*c))).collect();
         if self.width {
-            text = text.nfkc().filter(|c| !(self.invisible && is_ignorable(*c))).collect();
+            let blank = |c: char| if BLANKS.contains(&c) { ' ' } else { c };
+            text = text.nfkc().filter(|c| !(self.invisible && is_ignorable(*c))).map(blank).collect();
         }
         if self.case {
             text = text.chars().flat_map(folded_case).collect();
@@ -92,7 +93,10 @@ impl Fold {
         }
         let (mut folder, mut folded) = (Folder::new(self), String::new());
         let mut take = |_: &Map, more: &str, _: Decided| folded.push_str(more);
-        folder.push(text, &mut take);
+        let mut rest = Some(text);
+        while let Some(text) = rest {
+            rest = folder.push(text, &mut take);
+        }
         folder.finish(&mut take);
         Cow::Owned(folded)
     }
@@ -141,10 +145,14 @@ impl Fold {
     }
 }
 
-/// Unicode's default-ignorable characters, except for those of Hangul, which have a width: zero-width blanks and joiners, marks of
-/// direction, the soft hyphen, the byte order mark, selectors of variations, tags.
+/// Symbols that are drawn as a blank, which NFKC does not know as one: the Braille pattern without dots, and the note without a head.
+const BLANKS: [char; 2] = ['\u{2800}', '\u{1d159}'];
+
+/// Unicode's default-ignorable characters (the property Default_Ignorable_Code_Point): zero-width blanks and joiners, marks of
+/// direction, the soft hyphen, the byte order mark, selectors of variations, tags, and the fillers of Hangul, of which many fonts draw
+/// nothing.
 pub(crate) fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fff8}'
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
@@ -186,6 +194,9 @@ mod tests {
             (&["case"], "ς", "σ"),
             (&["case"], "\u{212a}", "k"),
             (&["case"], "ı", "i"),
+            (&["invisible"], "a\u{115f}b\u{1160}c\u{3164}d\u{ffa0}e\u{180e}f\u{34f}g", "abcdefg"),
+            (&["width"], "a\u{2800}b\u{1d159}c\u{3000}d", "a b c d"),
+            (&["invisible", "width"], "a\u{ffa0}b", "ab"),
             (&[], "ß\u{200b}\u{ff21}", "ß\u{200b}\u{ff21}"),
         ] {
             assert_eq!(fold(kinds, text), expected, "{kinds:?} {text:?}");

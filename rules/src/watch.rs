@@ -204,6 +204,28 @@ impl Watch {
         self.fired.drain(..)
     }
 
+    /// Rules of which a match of a bounded length that is held back is in progress, where `is_too_long` says so of its first byte: they
+    /// count as fired, as if it had matched.
+    pub(crate) fn give_up(&mut self, is_too_long: impl Fn(u64) -> bool) -> Vec<Fired> {
+        let (mut out, end) = (Vec::new(), self.taken());
+        for pattern in self.cursor.in_progress() {
+            let (local, role) = self.group.slots[pattern as usize];
+            let condition = &self.group.automaton.patterns()[pattern as usize];
+            let is_held =
+                self.live[local as usize] && self.held.holds[local as usize] && condition.max_hidden().is_some();
+            let start = self.cursor.held_from_by(|one| one == pattern);
+            if role == Role::Unless || !is_held || start >= end || !is_too_long(start) {
+                continue;
+            }
+            self.live[local as usize] = false;
+            let (pattern, text, field, path) = (condition.as_str().to_owned(), String::new(), None, None);
+            let evidence = Evidence { pattern, text, start, end, line: 1, field, path, unread: false };
+            let stopped_from = self.held.stops[local as usize].then_some(start);
+            out.push(Fired { local, evidence, seen: end, stopped_from });
+        }
+        out
+    }
+
     /// The bytes that were taken.
     pub(crate) fn taken(&self) -> u64 {
         self.tail.end()

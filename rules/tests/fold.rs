@@ -134,6 +134,71 @@ fn a_secret_that_is_folded_is_in_no_evidence() {
     assert_eq!(evidence, [("a", "[hidden]"), ("b", "[hidden]")]);
 }
 
+/// `for`, then invisible characters: how much is held back when so many bytes of them have come, and what has fired at which byte.
+fn padded(front: &str, before: &str, pad: &str, count: usize, size: usize) -> (Vec<(u64, u64)>, u64, u64) {
+    let session = session(vec![rule("r", front)]);
+    let text = format!("{before}{}", pad.repeat(count));
+    let chunks: Vec<&str> = characters(&text);
+    let (mut gate, mut safe, mut most) = (session.gate(), 0, 0_u64);
+    gate.block_start(0, &StreamKind::Text);
+    let mut fed = 0;
+    for chunk in chunks.chunks(size).map(<[&str]>::concat) {
+        let step = gate.piece(0, &chunk);
+        fed += chunk.len() as u64;
+        safe = safe.max(step.safe);
+        if !step.matches.is_empty() {
+            let found = step.matches.iter().map(|one| (one.evidence.start, one.evidence.end)).collect();
+            return (found, safe, most);
+        }
+        most = most.max(fed - safe);
+    }
+    (Vec::new(), safe, most)
+}
+
+#[test]
+fn invisible_characters_do_not_hold_text_back_without_end() {
+    let guard = format!("condition = 'forbidden'\nscope = 'text'\n{ALL}");
+    for pad in ["\u{200b}", "\u{ad}", "\u{e0041}", "\u{3164}"] {
+        // In the middle of what may be a match they count as one, at the same byte for every chunking, and nothing of it is shown.
+        let (found, safe, most) = padded(&guard, "x for", pad, 400_000, 1);
+        assert_eq!((found.len(), found[0].0, safe), (1, 2, 2), "{pad:?}");
+        assert!((4096..=5300).contains(&found[0].1) && most <= 5300, "{pad:?} {found:?} {most}");
+        for size in [7, 1_000, 400_000] {
+            assert_eq!(padded(&guard, "x for", pad, 400_000, size).0, found, "{pad:?} {size}");
+        }
+        // Elsewhere they are shown, and what follows is still watched.
+        let (found, safe, most) = padded(&guard, "nothing", pad, 4_000, 3);
+        assert!(found.is_empty() && safe > 7 && most <= 5300, "{pad:?} {safe} {most}");
+    }
+    // Less than that is no match yet, and does not help who goes on.
+    let (found, safe, _) = padded(&guard, "x for", "\u{200b}", 1_000, 5);
+    assert_eq!((found, safe), (vec![], 2));
+    let text = format!("x for{}bidden y", "\u{200b}".repeat(1_000));
+    assert_eq!(watched(&session(vec![rule("r", &guard)]), &[text.as_str()]).0[0].evidence.start, 2);
+    // A letter between each two runs makes the match no longer than its condition.
+    let spread: String = "forbidde".chars().map(|c| format!("{c}{}", "\u{200b}".repeat(900))).collect();
+    let (found, safe) = watched(&session(vec![rule("r", &guard)]), &characters(&spread));
+    assert_eq!((found.len(), safe.iter().max()), (1, Some(&0)));
+    // Nothing is held back for a rule that only reminds, and it does not fire.
+    let reminds = format!("{guard}\ninterrupt = 'never'");
+    assert_eq!(padded(&reminds, "x for", "\u{200b}", 10_000, 9).0, []);
+    // The limit of conditions without a bound is that of the settings.
+    let unbounded = format!("condition = 'for.*bidden'\nscope = 'text'\n{ALL}");
+    let (found, safe, _) = padded(&unbounded, "x for", "\u{200b}", 10_000, 9);
+    assert!(found.is_empty() && safe > 4096, "{safe}");
+    // Of a secret nothing is shown.
+    let secret = format!("condition = 'for[a-z]{{6}}'\nscope = 'text'\nsecret = true\n{ALL}");
+    let (found, safe, _) = padded(&secret, "x for", "\u{200b}", 10_000, 9);
+    assert_eq!((found.len(), safe), (1, 2));
+}
+
+#[test]
+fn accents_without_end_do_not_hold_text_back() {
+    let guard = format!("condition = 'forbidden'\nscope = 'text'\n{ALL}");
+    let (found, safe, most) = padded(&guard, "q", "\u{35c}", 100_000, 11);
+    assert!(found.is_empty() && safe > 199_000 && most < 200, "{safe} {most}");
+}
+
 /// Random texts of units of which the folded form is known, in random chunks.
 #[test]
 fn random_texts_are_judged_as_their_folded_form() {

@@ -14,13 +14,22 @@ pub(crate) enum Decided {
     At(u64),
 }
 
+/// So many marks after a letter belong to it, as in the stream-safe text format of Unicode (UAX 15); those that follow are folded
+/// without it. Scripts in use have at most a few.
+const MAX_MARKS: usize = 30;
+
+/// After so many bytes that are left out, [`Folder::push`] returns.
+const LEFT_OUT: u64 = 1024;
+
 /// Folds a stream. The text after which something can follow that changes it waits: a letter, for its accents.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fold: Fold,
-    /// The text that waits, and where it begins in the original.
+    /// The text that waits without what is left out of it, and where it begins in the original.
     waits: String,
     from: u64,
+    /// Bytes that were left out since it was last looked at.
+    left_out: u64,
     /// Bytes of the original that were taken, and of the folded text that were given out.
     taken: u64,
     given: u64,
@@ -29,7 +38,12 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(fold: Fold) -> Self {
-        Self { fold, waits: String::new(), from: 0, taken: 0, given: 0, map: Map::default() }
+        Self { fold, waits: String::new(), from: 0, left_out: 0, taken: 0, given: 0, map: Map::default() }
+    }
+
+    /// Bytes of the original that were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Bytes of the original of which the folded text is given out, or that have none.
@@ -37,8 +51,9 @@ impl Folder {
         if self.waits.is_empty() { self.taken } else { self.from }
     }
 
-    /// Takes more of the stream, whole characters. `give` gets folded text and when it was decided.
-    pub(crate) fn push(&mut self, text: &str, give: &mut dyn FnMut(&Map, &str, Decided)) {
+    /// Takes more of the stream, whole characters. `give` gets folded text and when it was decided. Returns what is left to be taken
+    /// after each KiB that was left out, so that its caller finds out at the same byte for every chunking; empty where nothing is.
+    pub(crate) fn push<'t>(&mut self, text: &'t str, give: &mut dyn FnMut(&Map, &str, Decided)) -> Option<&'t str> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             let run = run_of(rest);
@@ -52,6 +67,18 @@ impl Folder {
             }
             self.character(c, give);
             rest = &rest[c.len_utf8()..];
+            if self.left_out >= LEFT_OUT {
+                self.left_out = 0;
+                return Some(rest);
+            }
+        }
+        None
+    }
+
+    /// Gives out what waits, if it has waited for so many bytes: nothing that follows is taken for a part of it.
+    pub(crate) fn settle_after(&mut self, bytes: u64, give: &mut dyn FnMut(&Map, &str, Decided)) {
+        if self.taken - self.from > bytes {
+            self.settle(self.taken, give);
         }
     }
 
@@ -62,12 +89,12 @@ impl Folder {
 
     fn character(&mut self, c: char, give: &mut dyn FnMut(&Map, &str, Decided)) {
         let end = self.taken + c.len_utf8() as u64;
-        let is_left_out = self.fold.invisible && is_ignorable(c);
-        if is_left_out && self.waits.is_empty() {
+        if self.fold.invisible && is_ignorable(c) {
+            self.left_out += end - self.taken;
             self.taken = end;
             return;
         }
-        if !is_left_out && self.fold.begins(c) {
+        if self.fold.begins(c) || self.waits.chars().nth(MAX_MARKS).is_some() {
             self.settle(end, give);
         }
         if self.waits.is_empty() {
@@ -87,7 +114,9 @@ impl Folder {
         }
         let mut folded = String::new();
         self.fold.segment(&self.waits, &mut folded);
-        let (end, same) = (self.from + self.waits.len() as u64, self.waits.is_ascii());
+        // What was left out behind it belongs to it.
+        let (end, length) = (self.taken, self.waits.len() as u64);
+        let same = self.waits.is_ascii() && end - self.from == length;
         self.waits.clear();
         self.give((self.from, end), &folded, same, Decided::At(at), give);
     }
@@ -143,12 +172,15 @@ mod tests {
     fn folded(kinds: &[&'static str], chunks: &[&str]) -> (String, Vec<(u64, u64)>) {
         let (mut folder, mut text) = (Folder::new(Fold::of(kinds.iter().copied()).unwrap()), String::new());
         for chunk in chunks {
-            folder.push(chunk, &mut |_, more, _| text.push_str(more));
+            let mut rest = Some(*chunk);
+            while let Some(chunk) = rest {
+                rest = folder.push(chunk, &mut |_, more, _| text.push_str(more));
+            }
         }
         folder.finish(&mut |_, more, _| text.push_str(more));
         let places = text
             .char_indices()
-            .map(|(at, c)| (folder.map.start(at as u64), folder.map.end((at + c.len_utf8()) as u64)));
+            .map(|(at, c)| (folder.map.start(at as u64).unwrap(), folder.map.end((at + c.len_utf8()) as u64)));
         let places = places.collect();
         (text, places)
     }

@@ -7,6 +7,9 @@ use crate::group::FoldedGroup;
 use crate::tail::{TAIL_BYTES, Tail};
 use crate::watch::{Fired, Held, Watch};
 
+/// The most bytes of invisible characters in what may be the beginning of a match of a bounded length.
+const MAX_PADDING: u64 = 4096;
+
 /// The watch over the folded text, and what leads from there to the original.
 #[derive(Debug)]
 pub(crate) struct FoldedWatch {
@@ -54,13 +57,52 @@ impl FoldedWatch {
                 std::str::from_utf8(whole).unwrap_or_default()
             }
         };
+        let mut rest = Some(text);
+        while let Some(text) = rest {
+            let (watch, locals) = (&mut self.watch, &self.locals);
+            rest = self.folder.push(text, &mut |map, folded, decided| {
+                watch.feed(folded.as_bytes());
+                fired.extend(watch.drain().map(|one| in_original(one, map, decided, locals, original)));
+            });
+            if rest.is_some() {
+                self.stop_padding(original, fired);
+            }
+        }
+        // As in text that is not folded, the start of a match is looked for so far back and no further.
+        self.folder.map.forget(self.watch.taken().saturating_sub(TAIL_BYTES as u64));
+    }
+
+    /// Invisible characters could keep a match in progress, and the text before them held back, for as long as the model writes them. After
+    /// [`MAX_PADDING`] bytes of them this counts as a match: no text needs as many, and none of it may be shown.
+    fn stop_padding(&mut self, original: &Tail, fired: &mut VecDeque<Fired>) {
+        self.give_up(original, fired);
         let (watch, locals) = (&mut self.watch, &self.locals);
-        self.folder.push(text, &mut |map, folded, decided| {
+        self.folder.settle_after(MAX_PADDING, &mut |map, folded, decided| {
             watch.feed(folded.as_bytes());
             fired.extend(watch.drain().map(|one| in_original(one, map, decided, locals, original)));
         });
-        let past = self.watch.taken().saturating_sub(TAIL_BYTES as u64).min(self.watch.free().unwrap_or(0));
-        self.folder.map.forget(past);
+        self.give_up(original, fired);
+    }
+
+    fn give_up(&mut self, original: &Tail, fired: &mut VecDeque<Fired>) {
+        let (taken, folded) = (self.folder.taken(), self.watch.taken());
+        let map = &self.folder.map;
+        // A character of up to four bytes is folded to one or more.
+        let is_padded = |from: u64| {
+            let held = map.start(from).map_or(u64::MAX, |start| taken - start);
+            held > MAX_PADDING + 4 * (folded - from)
+        };
+        for mut one in self.watch.give_up(is_padded) {
+            let start = map.start(one.evidence.start).unwrap_or(0);
+            let (_, window) = original.window(taken);
+            one.evidence.start = start;
+            one.evidence.end = taken;
+            one.evidence.text =
+                crate::watch::bounded_text(&window[window.len().saturating_sub((taken - start) as usize)..]);
+            one.evidence.line = original.line(start);
+            one.local = self.locals[one.local as usize];
+            fired.push_back(one.moved(taken, |place| map.start(place).unwrap_or(0)));
+        }
     }
 
     /// The stream is complete. Adds the rules that fired with that.
@@ -91,7 +133,11 @@ impl FoldedWatch {
         }
         let free = free?;
         let settled = self.folder.settled();
-        Some(if free < self.watch.taken() { self.folder.map.start(free).min(settled) } else { settled })
+        if free < self.watch.taken() {
+            self.folder.map.start(free).map(|start| start.min(settled))
+        } else {
+            Some(settled)
+        }
     }
 
     /// Whether a match of a rule about secrets is in progress at the end of these bytes of the original.
@@ -118,12 +164,12 @@ fn in_original(mut fired: Fired, map: &Map, decided: Decided, locals: &[u32], or
     let evidence = &mut fired.evidence;
     evidence.end = map.end(evidence.end);
     // An empty match behind what is left out would begin after its end.
-    evidence.start = map.start(evidence.start).min(evidence.end);
+    evidence.start = map.start(evidence.start).unwrap_or(0).min(evidence.end);
     let (_, before) = original.window(evidence.end);
     let length = usize::try_from(evidence.end - evidence.start).unwrap_or(before.len()).min(before.len());
     evidence.start = evidence.end - length as u64;
     evidence.text = crate::watch::bounded_text(&before[before.len() - length..]);
     evidence.line = original.line(evidence.start);
     fired.local = locals[fired.local as usize];
-    fired.moved(seen, |place| map.start(place))
+    fired.moved(seen, |place| map.start(place).unwrap_or(0))
 }
