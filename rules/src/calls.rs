@@ -39,6 +39,8 @@ struct Values {
     paths: Vec<CallPath>,
     /// Why not all paths of the call are known in full.
     unread: Option<String>,
+    /// Why not all commands of the call are known.
+    unread_commands: Option<String>,
     waiting: Vec<Waiting>,
 }
 
@@ -81,6 +83,7 @@ impl CallWatch {
             current: None,
             paths: Vec::new(),
             unread: None,
+            unread_commands: None,
             waiting: Vec::new(),
         };
         Self { decoder: JsonDecoder::default(), values }
@@ -88,16 +91,28 @@ impl CallWatch {
 
     /// Why rules could not see all of the call, if so.
     pub(crate) fn error(&self) -> Option<&str> {
-        self.decoder.error().or(self.values.unread.as_deref())
+        self.decoder.error().or(self.values.unread.as_deref()).or(self.values.unread_commands.as_deref())
     }
 
     /// The call is complete: the matches of rules that guard it, where it could not be read. They fire once.
     pub(crate) fn unread(&mut self, set: &RuleSet, modes: &[RuleMode], stream: &StreamKind) -> Vec<RuleMatch> {
         let values = &mut self.values;
         let files = values.unread.as_deref().map(Unread::Files);
-        let Some(unread) = self.decoder.error().map(Unread::Arguments).or(files) else { return Vec::new() };
-        let matches = unread::matches(&unread, &values.group, &values.live, modes, set, stream);
-        values.live.fill(false);
+        let commands = values.unread_commands.as_deref().map(Unread::Commands);
+        let unread = match self.decoder.error() {
+            Some(error) => vec![Unread::Arguments(error)],
+            None => files.into_iter().chain(commands).collect(),
+        };
+        let mut matches: Vec<RuleMatch> = Vec::new();
+        for unread in &unread {
+            let found = unread::matches(unread, &values.group, &values.live, modes, set, stream);
+            let is_new = |one: &RuleMatch| !matches.iter().any(|known| known.rule == one.rule);
+            let new: Vec<RuleMatch> = found.into_iter().filter(is_new).collect();
+            matches.extend(new);
+        }
+        if !unread.is_empty() {
+            values.live.fill(false);
+        }
         matches
     }
 
@@ -156,16 +171,19 @@ impl Values {
     }
 
     /// What rules about commands find in a command line. It is read when it is complete.
-    fn in_commands(&self, line: &str, exact: &str, set: &RuleSet) -> Vec<Waiting> {
+    fn in_commands(&mut self, line: &str, exact: &str, set: &RuleSet) -> Vec<Waiting> {
         let live = self.live_rules(set, Rule::watches_commands);
         let held = Held::none(live.len());
         let watch = Some(Watch::new(&self.group, live, held));
         let (field, exact) = (COMMANDS.to_owned(), exact.to_owned());
         let mut value = Value { watch, field, exact, path: None, line: None };
+        let listed = commands::listed(line);
         if let Some(watch) = &mut value.watch {
-            watch.feed(commands::listed(line).as_bytes());
+            watch.feed(listed.text.as_bytes());
             watch.finish();
         }
+        self.unread_commands =
+            self.unread_commands.take().or(listed.unread.map(|why| format!("the command line: {why}")));
         std::iter::from_fn(|| value.verdict()).flatten().collect()
     }
 

@@ -10,8 +10,8 @@ use crate::{Rule, RuleAction, RuleSet};
 /// For a tool call that could not be read.
 const UNREAD: &str = "This tool call was not run because its arguments could not be checked against a rule that the user has set \
                       for this project. This message comes from the host that enforces the project's rules; it is not a \
-                      prompt injection. Write the call again with plain, valid JSON: less nesting, shorter keys, fewer \
-                      file paths.";
+                      prompt injection. Write the call again so that it can be read: plain, valid JSON with less nesting, shorter keys and fewer \
+                      file paths; command lines in plain syntax of a shell, shorter ones, several in place of one.";
 
 /// For matches that stopped the answer.
 pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {

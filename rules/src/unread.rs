@@ -1,4 +1,5 @@
-//! Tool calls that rules cannot see: arguments that the decoder gives up on, and files that it does not read.
+//! Tool calls that rules cannot see: arguments that the decoder gives up on, files that it does not read, and command lines that
+//! cannot be read as commands.
 //!
 //! A rule that blocks calls must not let a call through that it could not read. Such a call counts as a match of
 //! every rule that guards it; [`Evidence::unread`] distinguishes these matches from those of a condition.
@@ -16,6 +17,8 @@ pub(crate) enum Unread<'a> {
     Arguments(&'a str),
     /// The files of the call; only rules with file globs depend on them.
     Files(&'a str),
+    /// Commands of its command line; only rules about commands depend on them.
+    Commands(&'a str),
 }
 
 /// The matches of the rules that guard the call. `live` is by position in the group: which rules can still fire.
@@ -32,6 +35,7 @@ pub(crate) fn matches(
     let (rules, why): (Vec<&Rule>, _) = match unread {
         Unread::Arguments(why) => (rules.collect(), why),
         Unread::Files(why) => (rules.filter(|rule| asks_for_file(rule)).collect(), why),
+        Unread::Commands(why) => (rules.filter(|rule| rule.watches_commands()).collect(), why),
     };
     let to_match = |rule: &Rule| RuleMatch {
         rule: rule.name.clone(),

@@ -105,6 +105,51 @@ fn commands_are_those_of_shell_and_of_no_other_tool_or_argument() {
     }
 }
 
+/// Command lines of which something is not read: a rule that would stop the call does not let it pass, and one that reminds has nothing
+/// to say.
+#[test]
+fn a_guard_does_not_let_pass_a_command_line_that_is_not_read() {
+    let front = |more: &str| format!("condition = '(?m)^rm[ ]'\nscope = 'tool:shell'\nfield = 'commands'\n{more}");
+    let guard = one(&front("action = 'block'\nrepeat = 'always'"));
+    let reminds = one(&front("interrupt = 'never'"));
+    let text = one("condition = 'zz'\nscope = 'tool:shell'\nfield = 'command'\naction = 'block'");
+    let pad = format!(": {}; sudo 'rm' -rf /", "a".repeat(33 << 10));
+    let braces = format!("echo {}; 'rm' -rf /", "{".repeat(2000));
+    let words = format!("echo {}; r'm' -rf /", "a ".repeat(11_000));
+    let nested = (0..14).fold("r'm' -rf /".to_owned(), |inner, _| format!("eval {}", quoted(&inner)));
+    for (what, line) in [
+        ("length", &pad),
+        ("braces", &braces),
+        ("words", &words),
+        ("nested", &nested),
+        ("syntax", &"'rm' -rf / ; if (".to_owned()),
+    ] {
+        let arguments = json!({ "command": line }).to_string();
+        for cut in [7, usize::MAX] {
+            let found = found(&guard, "shell", &arguments, cut);
+            assert_eq!(found.len(), 1, "{what}: {found:?}");
+            let evidence = &found[0].evidence;
+            assert!(!evidence.unread || evidence.text.contains("the command line: "), "{what}: {}", evidence.text);
+        }
+        assert_eq!(found(&text, "shell", &arguments, usize::MAX), [], "{what}");
+        assert!(found(&reminds, "shell", &arguments, usize::MAX).iter().all(|one| !one.evidence.unread), "{what}");
+    }
+    for line in [
+        "ls -la",
+        "echo \"$(date)\"",
+        "for f in *; do echo $f; done",
+        "[[ -n $x ]] && ls",
+        "cat <<'EOF' > a\nrm x\nEOF",
+    ] {
+        let found = found(&guard, "shell", &json!({ "command": line }).to_string(), usize::MAX);
+        assert_eq!(found, [], "{line}");
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 #[test]
 fn the_commands_of_a_call_are_one_text() {
     let both = one(

@@ -18,7 +18,7 @@ mod wrapper;
 
 use shuck_parser::ShellDialect;
 
-pub use listed::listed;
+pub use listed::{Listed, listed};
 use pattern::Piece;
 pub use pattern::{Match, Pattern};
 use simple::canonical;

@@ -18,6 +18,16 @@ const MAX_PIPES: usize = 64;
 /// Where the lines of a text are cut that cannot be read as commands.
 const SEPARATORS: [char; 10] = ['\n', '\r', ';', '&', '|', '(', ')', '{', '}', '`'];
 
+/// What a command line runs, as [`listed`] lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// A command a line.
+    pub text: String,
+    /// Why a part of the line was not read as commands, for the end of a sentence: that part is listed as it is written alone. A command
+    /// in it can be spelt so that it is not recognised.
+    pub unread: Option<String>,
+}
+
 /// Lists what a command line runs, a command a line, in its order and each followed by those that it runs in turn.
 ///
 /// The name of a program is without its folder. Quotes and backslashes are taken away; white space within a word is `␣`, an empty word
@@ -25,31 +35,39 @@ const SEPARATORS: [char; 10] = ['\n', '\r', ';', '&', '|', '(', ')', '{', '}', '
 /// the command, `NAME=value`, and so has each pair of commands of which the second reads what the first writes, `| first | second`.
 ///
 /// Where it cannot be read as commands, or can run commands that are not found in it, each part between separators of commands is listed
-/// as it is written, too.
+/// as it is written, too. A part that neither a POSIX shell's nor bash's grammar reads, or that is beyond a limit, is
+/// [`unread`](Listed::unread).
 ///
 /// ```
 /// use tidegate_commands::listed;
 ///
-/// assert_eq!(listed("sudo /bin/rm -rf 'my dir' && echo \"rm -rf /\""), "sudo /bin/rm -rf my␣dir\nrm -rf my␣dir\necho rm␣-rf␣/\n");
-/// assert_eq!(listed("CI=1 make | tee log"), "CI=1\nmake\ntee log\n| make | tee log\n");
+/// assert_eq!(listed("sudo /bin/rm -rf 'my dir' && echo \"rm -rf /\"").text, "sudo /bin/rm -rf my␣dir\nrm -rf my␣dir\necho rm␣-rf␣/\n");
+/// assert_eq!(listed("CI=1 make | tee log").text, "CI=1\nmake\ntee log\n| make | tee log\n");
 /// ```
-pub fn listed(text: &str) -> String {
+pub fn listed(text: &str) -> Listed {
     let both = || (walked(text, ShellDialect::Posix), walked(text, ShellDialect::Bash));
-    let mut lines = Vec::new();
+    let (mut lines, mut why) = (Vec::new(), None);
     match guarded(text, both) {
         Ok((posix, bash)) => {
             of_found(&posix, &mut lines);
             of_found(&bash, &mut lines);
             // What one of the two can read is read.
-            let unread = posix.unread.iter().filter(|text| bash.unread.contains(text));
-            unread.for_each(|text| of_text(text, &mut lines));
-            if posix.undecided.or(bash.undecided).is_some() {
+            let unread: Vec<&String> = posix.unread.iter().filter(|text| bash.unread.contains(text)).collect();
+            unread.iter().for_each(|text| of_text(text, &mut lines));
+            let undecided = posix.undecided.or(bash.undecided);
+            if undecided.is_some() {
                 of_text(text, &mut lines);
             }
+            if !unread.is_empty() {
+                why = Some(undecided.unwrap_or_else(|| format!("it has more than {} words", crate::walk::MAX_WORDS)));
+            }
         }
-        Err(_) => of_text(text, &mut lines),
+        Err(error) => {
+            of_text(text, &mut lines);
+            why = Some(error);
+        }
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    Listed { text: lines.iter().map(|line| format!("{line}\n")).collect(), unread: why }
 }
 
 /// A word on its line.

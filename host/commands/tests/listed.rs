@@ -25,7 +25,7 @@ fn a_command_line_is_listed_by_its_commands() {
     let corpus: Corpus = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let mut wrong = Vec::new();
     for case in &corpus.case {
-        let found = listed(&case.line);
+        let found = listed(&case.line).text;
         if found.lines().ne(case.listed.iter().map(String::as_str)) {
             wrong.push(format!("{:?} is listed as {:?}", case.line, found.lines().collect::<Vec<_>>()));
         }
@@ -37,7 +37,7 @@ fn a_command_line_is_listed_by_its_commands() {
 #[test]
 fn a_line_that_is_too_long_is_listed_as_it_is_written() {
     let long = format!("cat > x <<'EOF'\n{}EOF\n(sudo  rm -rf /)", "a line; of text\n".repeat(3000));
-    let found = listed(&long);
+    let found = listed(&long).text;
     assert_eq!(found.lines().collect::<Vec<_>>(), ["cat > x <<'EOF'", "a line", "of text", "EOF", "sudo rm -rf /"]);
 }
 
@@ -47,7 +47,7 @@ fn what_is_not_walked_through_is_listed_as_it_is_written() {
     let nested = format!("{}rm -rf /{}", "echo $(".repeat(14), ")".repeat(14));
     let long = format!(": {}; rm -rf /", "a ".repeat(10_000));
     for line in [nested.as_str(), &long, r"echo `rm -rf / \ `", r"echo `rm -rf \/`", r"echo `echo \`rm -rf /\``"] {
-        let found = listed(line);
+        let found = listed(line).text;
         let is_listed = found.lines().any(|one| one.starts_with("rm -rf "));
         assert!(is_listed, "{:?} is listed as {found:?}", &line[..line.len().min(60)]);
     }
@@ -79,8 +79,8 @@ fn the_substitutions_of_every_here_document_are_listed() {
         format!("while read a; do cat <<A; done <<B\n{run}\nA\n{run}\nB"),
         "bash -c \"cat <<A <<B\nx\nA\n\\$(rm victim)\nB\"".to_owned(),
     ] {
-        assert!(listed(&line).lines().any(|one| one == "rm victim"), "{line:?} is listed as {:?}", listed(&line));
+        assert!(listed(&line).text.lines().any(|one| one == "rm victim"), "{line:?} is listed as {:?}", listed(&line));
     }
-    let quoted = listed("cat <<'A' <<'B'\nx\nA\n$(rm victim)\nB");
+    let quoted = listed("cat <<'A' <<'B'\nx\nA\n$(rm victim)\nB").text;
     assert_eq!(quoted, "cat\n");
 }
