@@ -8,10 +8,11 @@ use flow::{DiagnosticCode as Code, Severity};
 
 use crate::dialect::{self, PatternError};
 use crate::engine::Pattern;
-use crate::fold::Fold;
+use crate::fold::{Fold, Lost};
 use crate::reach;
 use crate::rule::Reader;
 use crate::spec::Strings;
+use crate::{Rule, command_lines};
 
 /// The keys that a condition can be written under.
 pub(crate) const CONDITION: &[&str] = &["condition", "ttsr_trigger", "ttsrTrigger"];
@@ -95,14 +96,16 @@ impl Reader<'_> {
                 continue;
             }
             match Pattern::new(text).and_then(|pattern| pattern.folded(fold)) {
-                Ok(pattern) if reach::can_match(pattern.nfa()) => {
-                    self.notes(written, &pattern);
-                    out.push(Arc::new(pattern));
+                Ok(pattern) if !reach::can_match(pattern.nfa()) => {
+                    let (span, why, help) = blame(text);
+                    out.extend(self.never(written, span, why, help).then(|| Arc::new(pattern)));
                 }
                 Ok(pattern) => {
-                    if self.never(written) {
-                        out.push(Arc::new(pattern));
+                    if self.folds_away(written, fold) {
+                        continue;
                     }
+                    self.notes(written, &pattern);
+                    out.push(Arc::new(pattern));
                 }
                 Err(PatternError { message, help, span }) => {
                     let place = self.place(written, span);
@@ -115,9 +118,8 @@ impl Reader<'_> {
     }
 
     /// Reports a condition that no text matches. Returns whether the rule can do with it: what never matches silences nothing.
-    fn never(&mut self, written: &Written) -> bool {
+    fn never(&mut self, written: &Written, span: Range<usize>, why: &str, help: &str) -> bool {
         let text = written.text.as_str();
-        let (span, why, help) = blame(text);
         let place = self.place(written, span);
         let is_unless = written.keys == ["unless"];
         let (severity, so) =
@@ -125,6 +127,51 @@ impl Reader<'_> {
         let message = format!("condition `{}` can never match: {why}{so}", shown(text));
         self.report(severity, Code::RuleInvalidCondition, message, Some(help.into()), place);
         is_unless
+    }
+
+    /// Reports characters of a condition that are in no folded text. Returns whether the rule can do nothing with the condition.
+    fn folds_away(&mut self, written: &Written, fold: Fold) -> bool {
+        let Some(Lost { character, folded, is_all }) = fold.lost_in(&written.text) else { return false };
+        let span = written.text.find(&character).map_or(0..written.text.len(), |at| at..at + character.len());
+        // A letter and its accent look like what they are folded to.
+        let shown =
+            if character.chars().count() > 1 { character.escape_default().to_string() } else { visible(&character) };
+        let (why, help) = match folded.as_str() {
+            "" => (format!("`fold` leaves `{shown}` out of every text"), "remove it".to_owned()),
+            _ => (
+                format!("with `fold`, every text has `{folded}` in the place of `{shown}`"),
+                format!(
+                    "write `{folded}`: what is in brackets or an escape is not folded, as the rest of a condition is"
+                ),
+            ),
+        };
+        if is_all {
+            return !self.never(written, span, &why, &help);
+        }
+        self.warn(
+            Code::RuleSuspiciousCondition,
+            written,
+            span,
+            &format!(" has a part that can never match: {why}"),
+            Some(help),
+        );
+        false
+    }
+
+    /// Leaves out conditions on commands that no list of commands contains.
+    pub(crate) fn drop_unlisted(&mut self, rule: &mut Rule, written: &[&[Written]]) {
+        if self.trusted || !rule.watches_only_commands() {
+            return;
+        }
+        let mut is_listed = |pattern: &Arc<Pattern>| {
+            let one = written.iter().copied().flatten().find(|one| one.text == pattern.as_str());
+            let Some(one) = one.filter(|_| command_lines::is_in_no_list(pattern)) else { return true };
+            let why = "a list of commands has a command a line and one blank between words, without operators and quotes around words";
+            let help = "write it for one command, such as `(?m)^rm[ ]`; `tidegate rules test` prints the list for a command line";
+            self.never(one, 0..one.text.len(), why, help)
+        };
+        rule.conditions.retain(&mut is_listed);
+        rule.all.retain(&mut is_listed);
     }
 
     /// Warns of what a usable condition may match otherwise than intended.

@@ -97,15 +97,6 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     found
 }
 
-/// Whether the rule has examples that it is to fire on, and fires on none of them.
-pub(crate) fn none_fires(rule: &Rule) -> bool {
-    let wanted = rule.examples.iter().filter(|example| example.fires && example.trouble().is_none());
-    let examples: Vec<Example> = wanted.cloned().collect();
-    let failed = check_examples(&Rule { examples: examples.clone(), ..rule.clone() });
-    let failed = failed.iter().filter(|one| one.code == Code::RuleExampleFailed).count();
-    !examples.is_empty() && failed == examples.len()
-}
-
 /// Takes the example sections out of a body. A fence ends with at least as many backticks as it begins with, so a longer
 /// one may contain shorter ones; one that never ends reaches to the body's end.
 pub(crate) fn split(body: &str) -> (String, Vec<Example>) {

@@ -8,6 +8,7 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, RuleOrigin, Severity, S
 use serde::Deserialize;
 use toml::de::DeTable;
 
+use crate::front_matter;
 use crate::hosts::{self, Attached};
 use crate::keys::{self, Takes};
 use crate::places::{Key, Places};
@@ -97,10 +98,16 @@ impl File<'_> {
             Ok(table) => table.into_inner(),
             Err(error) => {
                 let span = error.span().map(place);
-                let line = span.as_ref().and_then(|span| file.text[..span.end].lines().next_back()).unwrap_or_default();
-                let has_quotes = line.contains(['\'', '"', '`', '“', '‘', '„']);
-                let help = has_quotes.then(|| QUOTES_HELP.to_owned());
-                self.error(Code::RuleSyntax, error.message().to_owned(), help, span);
+                let at = span.as_ref().map_or(front.start, |span| span.start);
+                let line = front_matter::line_at(&file.text, at);
+                match front_matter::no_toml(&file.text[line.clone()]) {
+                    Some((message, help)) => self.error(Code::RuleSyntax, message, Some(help), Some(line)),
+                    None => {
+                        let has_quotes = file.text[line].contains(['\'', '"', '`', '“', '‘', '„']);
+                        let help = has_quotes.then(|| QUOTES_HELP.to_owned());
+                        self.error(Code::RuleSyntax, error.message().to_owned(), help, span);
+                    }
+                }
                 return None;
             }
         };
@@ -226,6 +233,10 @@ impl File<'_> {
             self.error(Code::RuleFrontMatter, message, Some(help.into()), Some(at..at + line.trim_end().len()));
             return None;
         }
+        if let Some(front_matter::Late { span, message, help }) = front_matter::late(text) {
+            self.error(Code::RuleFrontMatter, message, Some(help.to_owned()), Some(span));
+            return None;
+        }
         Some((RuleSpec { always_apply: true, ..RuleSpec::default() }, Places::of_file(self.file, Vec::new())))
     }
 
@@ -255,6 +266,9 @@ impl File<'_> {
         let Some(flaw) = &scalar.flaw else { return };
         // A glob or a scope has no quotes in it, so those around it are taken away.
         let is_list_of_words = matches!(name, "scope" | "globs" | "agents");
+        let sign = self.file.text.get(start + flaw.span.start..start + flaw.span.end).unwrap_or_default();
+        let sign = if sign == "`" { "a backtick".to_owned() } else { format!("`{sign}`") };
+        let typographic = format!("the value begins with {sign}, which is no quote in YAML");
         let (message, help) = match flaw.kind {
             FlawKind::Several | FlawKind::Closed if is_list_of_words => return,
             FlawKind::Open => ("the quote does not close", "add a quote at the end of the value"),
@@ -267,8 +281,8 @@ impl File<'_> {
                 "put the list in brackets, or one value on each line after `- `",
             ),
             FlawKind::NotStraight => (
-                "the value begins with a quote that is none in YAML",
-                "write straight quotes around the value; where this character is meant, put all of the value in '…'",
+                typographic.as_str(),
+                "write straight quotes around the value, '…'; where this character is meant, put it and the rest of the value in '…'",
             ),
             FlawKind::List => (
                 "the list in brackets cannot be read: its quotes do not fit",
@@ -313,9 +327,10 @@ impl File<'_> {
 const QUOTES_HELP: &str =
     "write the value in straight single quotes, '…', or in three of them, \'\'\'…\'\'\', where it contains one";
 
-/// The name that was probably meant.
+/// The name that was probably meant. One that is much shorter only begins in the same way.
 fn suggestion(key: &str) -> Option<String> {
-    flow::text::nearest(key, keys::names()).map(|name| format!("did you mean `{name}`?"))
+    let names = keys::names().filter(|name| 2 * name.len() > key.len());
+    flow::text::nearest(key, names).map(|name| format!("did you mean `{name}`?"))
 }
 
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@
 //! canonical composition (NFC) joins letters and accents, and case is folded as a whole (`ß` as `ss`). It is done character by character
 //! with the marks that follow it, so that positions of the folded text are positions of the original.
 
+mod lost;
 mod map;
 mod stream;
 mod watch;
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+pub(crate) use self::lost::Lost;
 pub(crate) use self::map::Map;
 pub(crate) use self::stream::{Decided, Folder};
 pub(crate) use self::watch::FoldedWatch;

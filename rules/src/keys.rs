@@ -87,6 +87,11 @@ pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
         "tags" | "title" | "version" | "author" => "it changes nothing about the rule",
         "name" | "body" => "the name is the file's name, the body is what follows the front matter",
         "paths" | "applyTo" | "files" | "glob" => "files are named by `globs`",
+        "allowed-tools" | "allowed_tools" | "allowedTools" | "tools" | "event" => {
+            "what a rule watches is in `scope`, such as `scope: \"tool:shell\"`"
+        }
+        "pattern" | "regex" | "match" | "matcher" => "what a rule looks for is in `condition`",
+        "message" => "what the model gets is the text that follows the front matter",
         "trigger" | "inclusion" => "write `condition`, `globs` or `always_apply = true`",
         "rule" => "a rule file is one rule: write its keys without `[[rule]]`",
         "level" | "severity" => "what a match does is said by `interruptMode` and `action`",

@@ -3,11 +3,12 @@
 use flow::{Diagnostic, DiagnosticCode as Code, Severity, ToolSpec};
 
 use crate::engine::Nfa;
+use crate::fields;
 use crate::glob::{Globs, are_void};
 use crate::reach::Together;
 use crate::rule::GLOBS;
 use crate::scope::tool_key;
-use crate::{Bucket, Rule, Scope, example};
+use crate::{Bucket, Rule, Scope};
 
 /// A reason, what to do, and the keys that it is about.
 type Reason = (String, &'static str, &'static [&'static str]);
@@ -18,9 +19,15 @@ pub(crate) fn reason(rule: &Rule) -> Option<Reason> {
 }
 
 impl Rule {
-    /// Reports scopes that ask for a file where the call of a tool names none. Where no other scope is left, the rule can never
-    /// fire.
-    pub fn ask_for_files_of(&mut self, tools: &[ToolSpec]) -> Vec<Diagnostic> {
+    /// Reports what no call of these tools can fulfil: scopes that ask for a file where a tool names none, and fields that are no arguments.
+    /// Where nothing else is left, the rule can never fire.
+    pub fn try_on(&mut self, tools: &[ToolSpec]) -> Vec<Diagnostic> {
+        let mut found = self.ask_for_files_of(tools);
+        found.extend(fields::unknown(self, tools));
+        found
+    }
+
+    fn ask_for_files_of(&mut self, tools: &[ToolSpec]) -> Vec<Diagnostic> {
         if self.bucket != Bucket::Stream || self.never.is_some() {
             return Vec::new();
         }
@@ -38,10 +45,16 @@ impl Rule {
             let message = format!("it can never fire{}: {}", if all { "" } else { " there" }, no_file(scope, tool));
             let fields = tool.parameters["properties"].as_object().into_iter().flat_map(|fields| fields.keys());
             let field = fields.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let help = format!(
-                "write `scope: {name}` and put what is meant into `condition`, which is tried on the arguments ({field}); \
-                 `field` names one of them"
-            );
+            let help = match command_condition(name, scope) {
+                Some(condition) => format!(
+                    "write `scope = \"tool:{name}\"`, `field = \"commands\"` and `condition = '{condition}'`: the condition sees the \
+                     commands that a call runs, one a line"
+                ),
+                None => format!(
+                    "write `scope: {name}` and put what is meant into `condition`, which is tried on the arguments ({field}); \
+                     `field` names one of them"
+                ),
+            };
             let one = self.diagnostic(severity, Code::RuleUnreachable, message).help(help);
             match self.location_of_value(&["scope"], name) {
                 Some(location) => one.at(location, ""),
@@ -54,6 +67,17 @@ impl Rule {
         }
         reports
     }
+}
+
+/// The condition on commands that says the same as the pattern of a scope such as `shell(rm *)`, or `shell(git push:*)` of other hosts.
+fn command_condition(tool: &str, scope: &str) -> Option<String> {
+    let pattern = scope.split_once('(')?.1.strip_suffix(')').filter(|_| tool_key(tool) == "shell")?;
+    let pattern = pattern.strip_suffix(":*").unwrap_or_else(|| pattern.trim_end_matches('*'));
+    let words: Vec<String> = pattern.split('*').map(regex_syntax::escape).collect();
+    let condition = words.join("[^\\n]*");
+    // A blank at the end is easily lost.
+    let condition = condition.strip_suffix(' ').map_or(condition.clone(), |start| format!("{start}[ ]"));
+    (!condition.trim().is_empty() && !condition.contains(['\'', '\n'])).then(|| format!("(?m)^{condition}"))
 }
 
 fn no_file(scope: &str, tool: &ToolSpec) -> String {
@@ -100,9 +124,7 @@ fn conditions(rule: &Rule) -> Option<Reason> {
                 &["unless", "condition"],
             ))
         }
-        None => example::none_fires(rule).then(|| {
-            let why = "none of its own examples makes it fire".to_owned();
-            (why, "correct the condition, or the examples", &["condition"] as &[&str])
-        }),
+        // A guard of which this is not known stays in force. Its examples are held against it by `rules check`.
+        None => None,
     }
 }

@@ -78,6 +78,7 @@ fn kind(byte: u8) -> usize {
 pub(crate) struct Together<'a> {
     conditions: Vec<(&'a Nfa, Role)>,
     groups: u32,
+    budget: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,12 @@ impl<'a> Together<'a> {
         let groups = u32::try_from(wanted.len()).ok().filter(|groups| *groups < 32)?;
         let all = wanted.iter().zip(0..).flat_map(|(group, at)| group.iter().map(move |nfa| (*nfa, Role::Wanted(at))));
         let conditions = all.chain(unwanted.iter().map(|nfa| (*nfa, Role::Unwanted))).collect();
-        Some(Self { conditions, groups })
+        Some(Self { conditions, groups, budget: BUDGET })
+    }
+
+    /// The same with another budget.
+    pub(crate) fn within(self, budget: usize) -> Self {
+        Self { budget, ..self }
     }
 
     /// Whether there is such a text. `None`: it was not found within the budget.
@@ -125,7 +131,7 @@ impl<'a> Together<'a> {
                     Step::To(_) | Step::Nowhere => {}
                 }
             }
-            if visited > BUDGET {
+            if visited > self.budget {
                 return None;
             }
         }

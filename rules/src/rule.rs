@@ -296,6 +296,7 @@ impl Reader<'_> {
         };
         rule.conditions = self.patterns(&regexes, rule.fold);
         rule.all = self.patterns(&all, rule.fold);
+        self.drop_unlisted(&mut rule, &[&regexes, &all]);
         rule.unless = self.patterns(&unless, rule.fold);
         let any_lost = rule.conditions.is_empty() && (!regexes.is_empty() || refused > 0);
         let other_lost = rule.all.len() < all.len() || rule.unless.len() < unless.len() || lost_all + lost_unless > 0;
@@ -388,7 +389,6 @@ impl Reader<'_> {
     fn without_condition(&mut self, mut rule: Rule, spec: &RuleSpec) -> Option<Rule> {
         let always = spec.always_apply || rule.globs.is_universal();
         let lists = ["scope", "field", "unless"].into_iter().filter(|key| self.places.is_given(key));
-        // A rule that always applies applies whatever files are worked on.
         let lists = lists.chain(GLOBS.iter().copied().filter(|key| spec.always_apply && self.places.is_given(key)));
         let values = [
             ("interrupt", rule.interrupt.is_some()),
@@ -401,9 +401,13 @@ impl Reader<'_> {
         let values = values.into_iter().filter(|(_, given)| *given).map(|(key, _)| key);
         let unused: Vec<&str> = lists.chain(values).collect();
         if let Some(key) = unused.first() {
-            let message = format!("`{}` has no effect: the rule has no `condition`", unused.join("`, `"));
+            let (why, help) = match unused.iter().all(|key| GLOBS.contains(key)) {
+                true => ("the rule is always applied, whatever files are worked on", ALWAYS_HELP),
+                false => ("the rule has no `condition`", WITHOUT_HELP),
+            };
+            let message = format!("`{}` has no effect: {why}", unused.join("`, `"));
             let span = self.places.key(&[*key]).or_else(|| self.places.key(&keys::names_of(key)));
-            self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(WITHOUT_HELP.into()), span);
+            self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(help.into()), span);
         }
         if glob::are_void(&rule.globs, &Globs::default()) {
             let help = "remove the exclusion, or name other files";
@@ -540,6 +544,8 @@ impl Reader<'_> {
 const MAX_REMINDER_BYTES: usize = 1024;
 
 const WITHOUT_HELP: &str = "add a `condition`, or remove the key";
+
+const ALWAYS_HELP: &str = "remove it, or the key that has the rule always applied";
 
 /// The names of the key `globs`, here and in the files of other hosts.
 pub(crate) const GLOBS: &[&str] = &["globs", "applyTo", "paths", "fileMatchPattern"];

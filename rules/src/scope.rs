@@ -141,7 +141,9 @@ pub(crate) fn tool_key(name: &str) -> &str {
 /// Splits at commas outside of `()`, `[]`, `{}` and quotes; trims, and takes quotes around a whole token away.
 pub(crate) fn split_tokens(text: &str) -> Vec<String> {
     let tokens = glob::parts(text, |c| c == ',').into_iter();
-    let trimmed = tokens.map(|token| token.trim().trim_matches(['"', '\'']).trim().to_owned());
+    // `"text" "thinking"` without a comma are two.
+    let words = tokens.flat_map(|token| glob::quoted_words(token.trim()).unwrap_or_else(|| vec![token]));
+    let trimmed = words.map(|token| token.trim().trim_matches(['"', '\'']).trim().to_owned());
     trimmed.filter(|token| !token.is_empty()).collect()
 }
 

@@ -63,7 +63,7 @@ fn load(case: &Case) -> (Option<Arc<RuleSet>>, Vec<Diagnostic>) {
     let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
     let (rule, mut found) = parse_rule_file("r", &source, &case.text);
     let Some(mut rule) = rule else { return (None, found) };
-    found.extend(rule.ask_for_files_of(&tools()));
+    found.extend(rule.try_on(&tools()));
     let (set, more) = RuleSet::build(vec![rule], RuleSettings::default(), "/work");
     found.extend(more);
     (Some(set), found)

@@ -225,7 +225,7 @@ impl Sources {
     pub fn build(&self, files: &RuleFiles) -> Built {
         let mut all: Vec<Rule> = files.rules().chain(&self.fixed).cloned().collect();
         let mut about_set: Vec<Diagnostic> =
-            all.iter_mut().filter(|rule| rule.enabled).flat_map(|rule| rule.ask_for_files_of(&self.tools)).collect();
+            all.iter_mut().filter(|rule| rule.enabled).flat_map(|rule| rule.try_on(&self.tools)).collect();
         let (set, found) = RuleSet::build(all, self.settings.clone(), &self.workspace);
         about_set.extend(found);
         let tools = self.tools_with(&set);

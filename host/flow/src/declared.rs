@@ -14,10 +14,46 @@ impl ToolSpec {
         fields(&self.parameters)
     }
 
+    /// The names of all its arguments that have a value of their own, such as `command` or `edits[].new_text`, according to its schema.
+    pub fn arguments(&self) -> ToolArguments {
+        let mut out = ToolArguments { names: Vec::new(), are_all: true };
+        walk(&self.parameters, &self.parameters, "", 0, &mut |at, schema| out.note(at, schema));
+        out.names.sort_unstable();
+        out.names.dedup();
+        out
+    }
+
     /// Whether no call of the tool names a file: it declares none, takes no other arguments than its schema lists, and
     /// none of these is called a path.
     pub fn names_no_file(&self) -> bool {
         self.declared_paths().is_empty() && names_no_path(&self.parameters)
+    }
+}
+
+/// The arguments of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolArguments {
+    /// Their names, sorted.
+    pub names: Vec<String>,
+    /// The schema permits no others.
+    pub are_all: bool,
+}
+
+impl ToolArguments {
+    fn note(&mut self, at: &str, schema: &Value) {
+        let has = |key: &str| schema.get(key).is_some();
+        let is = |name: &str| match &schema["type"] {
+            Value::Array(names) => names.iter().any(|one| one == name),
+            one => one == name,
+        };
+        if has("properties") || is("object") {
+            self.are_all &= has("properties") && schema["additionalProperties"] == Value::Bool(false);
+        } else if is("array") {
+            self.are_all &= has("items");
+        } else if !["$ref", "anyOf", "oneOf", "allOf"].into_iter().any(has) {
+            self.are_all &= has("type") || has("enum") || has("const");
+            self.names.extend((!at.is_empty()).then(|| at.to_owned()));
+        }
     }
 }
 
@@ -40,34 +76,36 @@ fn names_no_path(schema: &Value) -> bool {
 
 fn fields(schema: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    walk(schema, schema, "", 0, &mut out);
+    walk(schema, schema, "", 0, &mut |at, schema| {
+        let names_a_file = matches!(schema["format"].as_str(), Some("path" | "file-path" | "directory-path"));
+        out.extend((names_a_file && !at.is_empty()).then(|| at.to_owned()));
+    });
     out.sort_unstable();
     out.dedup();
     out
 }
 
-fn walk(root: &Value, schema: &Value, at: &str, depth: u32, out: &mut Vec<String>) {
+/// Calls `visit` for each part of a schema, with the place of the value that it is about.
+fn walk(root: &Value, schema: &Value, at: &str, depth: u32, visit: &mut dyn FnMut(&str, &Value)) {
     if depth > MAX_DEPTH {
         return;
     }
-    if matches!(schema["format"].as_str(), Some("path" | "file-path" | "directory-path")) && !at.is_empty() {
-        out.push(at.to_owned());
-    }
+    visit(at, schema);
     // Definitions of the schema itself; others cannot be looked up here.
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
         && let Some(definition) = root.pointer(pointer)
     {
-        walk(root, definition, at, depth + 1, out);
+        walk(root, definition, at, depth + 1, visit);
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let inside = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-        walk(root, property, &inside, depth + 1, out);
+        walk(root, property, &inside, depth + 1, visit);
     }
     if schema["items"].is_object() {
-        walk(root, &schema["items"], &format!("{at}[]"), depth + 1, out);
+        walk(root, &schema["items"], &format!("{at}[]"), depth + 1, visit);
     }
     for choice in ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten() {
-        walk(root, choice, at, depth + 1, out);
+        walk(root, choice, at, depth + 1, visit);
     }
 }
 
@@ -76,6 +114,7 @@ mod tests {
     use serde_json::json;
 
     use super::fields;
+    use crate::ToolSpec;
 
     #[test]
     fn paths_are_found_wherever_the_schema_declares_them() {
@@ -94,6 +133,30 @@ mod tests {
         });
         assert_eq!(fields(&schema), ["edits[].into", "files[]", "maybe", "target"]);
         assert!(fields(&json!({ "properties": { "path": { "type": "string" } } })).is_empty());
+    }
+
+    #[test]
+    fn arguments_are_named_as_rules_name_them() {
+        let arguments = |parameters: serde_json::Value| {
+            let found = ToolSpec { name: "t".into(), description: String::new(), parameters }.arguments();
+            (found.names.join(" "), found.are_all)
+        };
+        let text = json!({ "type": "string" });
+        let object = |properties: serde_json::Value| json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        let edit = object(json!({ "new_text": text, "line": { "type": ["integer", "null"] } }));
+        let maybe = json!({ "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/Kind" }] });
+        let mut all = object(json!({ "path": text, "kind": maybe, "edits": { "type": "array", "items": edit } }));
+        all["$defs"] = json!({ "Kind": { "enum": ["a", "b"] } });
+        assert_eq!(arguments(all), ("edits[].line edits[].new_text kind path".to_owned(), true));
+        for open in [
+            json!({ "type": "object", "properties": { "path": text } }),
+            json!({ "type": "object" }),
+            object(json!({ "path": text, "more": { "type": "object" } })),
+            object(json!({ "path": text, "more": {} })),
+            object(json!({ "path": text, "more": { "type": "array" } })),
+        ] {
+            assert!(!arguments(open.clone()).1, "{open}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub use arguments::plain_arguments;
 pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
 pub use confirmation::{Answer, Confirmation};
+pub use declared::ToolArguments;
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
 pub use error::{ErrorFacts, ErrorMetadata, ModelError};

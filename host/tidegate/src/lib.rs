@@ -140,8 +140,8 @@ pub use flow::{
     Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer,
     RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity,
     SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock,
-    TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolCall, ToolOutcome, ToolOutput, ToolReport,
-    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
+    TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolArguments, ToolCall, ToolOutcome, ToolOutput,
+    ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
 };
 pub use fork::ForkedState;
 pub use front_end::{Chat, carry_out};

@@ -275,7 +275,7 @@ impl Catalogue {
         let RuleFile { rule, findings } = RuleFile::read(path, &RuleLayer::Project, &shown);
         let Some(mut rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
         let mut findings = findings;
-        findings.extend(rule.ask_for_files_of(&self.specs));
+        findings.extend(rule.try_on(&self.specs));
         let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
         findings.extend(more);
         let info = set.rules().next().map(|info| self.entry(&info, &findings));

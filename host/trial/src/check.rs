@@ -182,7 +182,7 @@ impl Checks<'_> {
         self.out.examples += rule.examples.len();
         let settings = self.catalogue.settings().clone();
         let mut rule = rule.clone();
-        self.out.findings.extend(rule.ask_for_files_of(self.catalogue.specs()));
+        self.out.findings.extend(rule.try_on(self.catalogue.specs()));
         let (set, found) = RuleSet::build(vec![rule.clone()], settings, self.catalogue.set().workspace());
         let rule = &rule;
         self.out.findings.extend(found);

@@ -8,15 +8,28 @@ pub(crate) fn split(text: &str) -> Result<Vec<String>, Invalid> {
     let mut out = Vec::new();
     for token in parts(text, |c| matches!(c, ',' | ';' | '\n')) {
         let token = token.trim();
-        let unquoted = ['"', '\''].iter().find_map(|quote| token.strip_prefix(*quote)?.strip_suffix(*quote));
-        match unquoted {
+        match quoted_words(token) {
             // A blank in quotes belongs to the name.
-            Some(one) => out.push(one.trim().to_owned()),
+            Some(words) => out.extend(words.into_iter().map(|one| one.trim().to_owned())),
             None => out.extend(at_blanks(token.trim_matches(['"', '\'']).trim())?),
         }
     }
     out.retain(|glob| !glob.is_empty());
     Ok(out)
+}
+
+/// What is between the quotes, where a text is nothing but words in quotes with blanks between them: `"*.ts" "*.js"`.
+pub(crate) fn quoted_words(text: &str) -> Option<Vec<&str>> {
+    let words = parts(text, char::is_whitespace).into_iter().filter(|word| !word.is_empty());
+    let unquoted = |word: &'_ str| -> Option<(usize, usize)> {
+        let quote = word.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        (word.len() > 1 && word.find(quote) == Some(0) && word[1..].find(quote) == Some(word.len() - 2))
+            .then_some((1, word.len() - 1))
+    };
+    words
+        .map(|word| unquoted(word).map(|(from, to)| &word[from..to]))
+        .collect::<Option<Vec<_>>>()
+        .filter(|all| !all.is_empty())
 }
 
 /// The parts of `text` between separators that are not within brackets or quotes.

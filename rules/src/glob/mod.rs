@@ -3,6 +3,7 @@
 //!
 //! What cannot be given its meaning is an error: a glob that silently matches nothing switches a guard off.
 
+mod foreign;
 mod list;
 mod read;
 mod void;
@@ -14,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use flow::text::normal_path;
 use globset::{GlobBuilder, GlobSet};
 
-pub(crate) use list::{parts, split};
+pub(crate) use list::{parts, quoted_words, split};
 use read::Forms;
 pub(crate) use void::are_void;
 

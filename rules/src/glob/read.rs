@@ -76,7 +76,10 @@ fn refuse_other_syntax(text: &str, shown: &str) -> Result<(), Invalid> {
     if parts(text, |c| c == '|').len() > 1 {
         return refused("contains `|`", "write a comma between two globs, or `{a,b}`");
     }
-    Ok(())
+    match super::foreign::syntax(text) {
+        Some((why, help)) => refused(&why, &help),
+        None => Ok(()),
+    }
 }
 
 /// A backslash separates folders, or takes a bracket literally where its partner has one, too: `\[slug\]`.
@@ -256,9 +259,8 @@ fn compiled(path: &str, shown: &str) -> Result<Vec<globset::Glob>, Invalid> {
         // A class that is none is a name with brackets.
         Err(_) if !out.is_empty() => {}
         Err(error) => {
-            let invalid = Invalid::new(format!("glob `{shown}` is invalid: {}", error.kind()));
-            let help = "close it, or write the character itself in a class of its own, such as `[[]` or `[{]`";
-            return Err(invalid.help(help));
+            let (why, help) = super::foreign::reason(error.kind());
+            return Err(Invalid::new(format!("glob `{shown}` {why}")).help(help));
         }
     }
     let name = path.rsplit('/').next().unwrap_or_default();

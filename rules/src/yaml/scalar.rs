@@ -30,7 +30,7 @@ pub(crate) enum FlawKind {
     Open,
     /// They close before the value ends.
     Closed,
-    /// They close, and another value in quotes follows a comma.
+    /// They close, and another value in quotes follows.
     Several,
     /// They are typographic quotes, or backticks.
     NotStraight,
@@ -86,8 +86,9 @@ pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
         if is_blank(rest) {
             return Scalar { text, span, quoted: true, flaw: None };
         }
-        let several =
-            rest.trim_start().strip_prefix(',').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']));
+        let next = rest.trim_start();
+        let next = next.strip_prefix([',', ';']).unwrap_or(if next.len() < rest.len() { next } else { "" });
+        let several = next.trim_start().starts_with(['"', '\'']);
         let kind = if several { FlawKind::Several } else { FlawKind::Closed };
         let flaw = Some(Flaw { kind, span: place(joined.len() - rest.len() - 1, 1) });
         return Scalar { text: joined, span, quoted: false, flaw };
