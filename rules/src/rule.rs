@@ -217,6 +217,7 @@ impl Reader<'_> {
             self.error(Code::RuleInvalidName, "a rule needs a name without control characters", Some("rename it"));
             return None;
         }
+        let known = self.found.len();
         let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
         let (written, refused) = written.map(|written| self.written(written, CONDITION)).unwrap_or_default();
         let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c.text.trim()));
@@ -302,10 +303,9 @@ impl Reader<'_> {
         let other_lost = rule.all.len() < all.len() || rule.unless.len() < unless.len() || lost_all + lost_unless > 0;
         if any_lost || other_lost {
             // Without one of these the rule would fire where it was never meant to.
-            let message =
-                "the rule is disabled: it cannot be used without the conditions that are not valid".to_owned();
-            let span = [CONDITION, &["all"], &["unless"]].into_iter().find_map(|keys| self.places.key(keys));
-            self.report(Severity::Error, Code::RuleNoValidCondition, message, None, span);
+            let message = "it cannot be used without the conditions that are not valid";
+            let keys = [CONDITION, &["all", "unless"]].concat();
+            self.disabled(Code::RuleNoValidCondition, message, None, &keys, known);
             return None;
         }
         if rule.conditions.is_empty() && rule.all.is_empty() {
@@ -446,7 +446,7 @@ impl Reader<'_> {
             // Words for the user have no files, so `globs` without a scope means tools.
             return Some(if any_file { vec![Scope::Text, tool] } else { vec![tool] });
         }
-        let mut scopes = Vec::new();
+        let (mut scopes, known) = (Vec::new(), self.found.len());
         for token in &tokens {
             if self.refuses_controls("scope", token, &["scope"], |_| false) {
                 continue;
@@ -460,10 +460,8 @@ impl Reader<'_> {
             }
         }
         if scopes.is_empty() {
-            let message = "the rule is disabled: none of its scopes is valid".to_owned();
-            let span = self.places.key(&["scope"]);
-            let help = Some("correct one of them, or remove the key".to_owned());
-            self.report(Severity::Error, Code::RuleNoValidScope, message, help, span);
+            let help = Some("correct one of them, or remove the key");
+            self.disabled(Code::RuleNoValidScope, "none of its scopes is valid", help, &["scope"], known);
             return None;
         }
         Some(scopes)
@@ -483,7 +481,7 @@ impl Reader<'_> {
     /// `None` if none of the given values is valid: an empty list would mean "no restriction"; or if an exclusion is not, since
     /// the rule would fire on what its author left out.
     fn globs(&mut self, globs: &Strings, keys: &[&str]) -> Option<Globs> {
-        let (mut out, mut lost, mut any) = (Globs::default(), false, false);
+        let (mut out, mut lost, mut any, known) = (Globs::default(), false, false, self.found.len());
         for written in &globs.0 {
             let texts = match glob::split(written) {
                 Ok(texts) => texts,
@@ -507,8 +505,8 @@ impl Reader<'_> {
         }
         if any && (out.is_empty() || lost) {
             let message = if lost { "one of the globs that leave files out" } else { "none of its globs" };
-            let message = format!("the rule is disabled: {message} is {}valid", if lost { "not " } else { "" });
-            self.report(Severity::Error, Code::RuleNoValidGlob, message, None, self.places.key(keys));
+            let message = format!("{message} is {}valid", if lost { "not " } else { "" });
+            self.disabled(Code::RuleNoValidGlob, &message, None, keys, known);
             return None;
         }
         Some(out)
@@ -521,6 +519,18 @@ impl Reader<'_> {
 
     fn error(&mut self, code: Code, message: &str, help: Option<&str>) {
         self.report(Severity::Error, code, message.into(), help.map(str::to_owned), None);
+    }
+
+    /// Reports that the rule is disabled, with the one error that it is disabled for, or after several of them.
+    fn disabled(&mut self, code: Code, message: &str, help: Option<&str>, keys: &[&str], known: usize) {
+        let mut errors: Vec<&mut Diagnostic> = self.found[known..].iter_mut().filter(|one| one.is_error()).collect();
+        match errors.as_mut_slice() {
+            [one] => one.message.push_str("; the rule is disabled"),
+            _ => {
+                let (message, span) = (format!("the rule is disabled: {message}"), self.places.key(keys));
+                self.report(Severity::Error, code, message, help.map(str::to_owned), span);
+            }
+        }
     }
 
     pub(crate) fn report(

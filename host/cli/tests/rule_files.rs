@@ -49,7 +49,7 @@ fn a_scope_with_a_command_in_brackets_can_never_fire() {
     let printed = out(&checked);
     for part in [
         "error[rule-unreachable]: rule `guard`: it can never fire: `tool:shell(rm *)` asks for a file, and calls of `shell` name none",
-        "write `scope: shell` and put what is meant into `condition`, which is tried on the arguments (`command`",
+        "write `scope = \"tool:shell\"`, `field = \"commands\"` and `condition = '(?m)^rm[ ]'`",
         "error[rule-invalid-condition]: rule `dead`: condition `a^b` can never match",
     ] {
         assert!(printed.contains(part), "{part:?} is not in {printed}");

@@ -389,7 +389,7 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
 fn a_required_file_that_cannot_be_used_refuses_the_host_at_its_place() {
     let required = |front: &str| format!("+++\nrequired = true\n{front}\n+++\nDo not.\n");
     for (text, said) in [
-        (required("condition = '('"), "3: rule `a`: condition `(` is not valid: unclosed group"),
+        (required("condition = '('"), "3: rule `a`: condition `(` is not valid: unclosed group; the rule is disabled"),
         (required("condition = ['x', '(']"), "3: rule `a`: condition `(` is not valid: unclosed group"),
         (required("condition = ["), ": rule `a`: "),
         (required("condition = 'x'\nscope = 'tool:('"), "4: rule `a`: scope `tool:(`"),
@@ -490,7 +490,7 @@ fn a_required_folder_has_to_be_there_with_all_its_rules() {
     assert_eq!((names(&desk.files), desk.unmet()), (vec!["a"], vec![]));
     desk.rule("b.md", "(");
     desk.look();
-    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not valid: unclosed group");
+    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not valid: unclosed group; the rule is disabled");
     fs::remove_file(desk.path("b.md")).unwrap();
     desk.look();
     assert_eq!(desk.unmet(), [""; 0]);
@@ -507,7 +507,7 @@ fn every_file_is_demanded_where_the_operator_refuses_problems() {
     desk.rule("a.md", "x");
     desk.rule("b.md", "(");
     desk.look();
-    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not valid: unclosed group");
+    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not valid: unclosed group; the rule is disabled");
     // Deleting is the operator's decision here.
     fs::remove_file(desk.path("a.md")).unwrap();
     fs::remove_file(desk.path("b.md")).unwrap();
