@@ -22,6 +22,23 @@ pub(crate) fn check(source: &Arc<SourceFile>, root: &Spanned<DeTable<'_>>, schem
     found
 }
 
+/// All that contradicts the schema in one element of the list `key` at the top, in order of its place.
+pub(crate) fn check_element(
+    source: &Arc<SourceFile>,
+    element: &Spanned<DeValue<'_>>,
+    schema: &Schema,
+    key: &str,
+) -> Vec<Diagnostic> {
+    let mut check = Check { source, root: schema, found: Vec::new() };
+    let list = schema.get("properties").and_then(|known| known.get(key)).map(|list| check.resolve(list));
+    if let Some(items) = list.and_then(|list| list.get("items")) {
+        check.value(element, items, &Name::default().enter(key).element());
+    }
+    let mut found = check.found;
+    found.sort_by_key(|diagnostic| diagnostic.location().map(|at| at.span.start));
+    found
+}
+
 struct Check<'c> {
     source: &'c Arc<SourceFile>,
     root: &'c Schema,

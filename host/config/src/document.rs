@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::Schema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::schema::TypedFile;
 use crate::sources::{Sources, moved};
@@ -67,6 +67,34 @@ impl<'a> Document<'a> {
     /// missing keys.
     pub(crate) fn read<T: TypedFile>(source: &'a Arc<SourceFile>) -> Result<(Self, T), Diagnostics> {
         Self::of_tree(source, Self::tree(source)?, T::schema())
+    }
+
+    /// The same, but for elements of the list `key`: one that contradicts the schema is left out, so that it costs none of the others.
+    /// Returns what was left out.
+    ///
+    /// # Errors
+    /// As for [`Document::read`], with what is wrong with those elements.
+    pub(crate) fn read_apart<T: TypedFile>(
+        source: &'a Arc<SourceFile>,
+        key: &str,
+    ) -> Result<(Self, T, Vec<LeftOut>), Diagnostics> {
+        let mut root = Self::tree(source)?;
+        let shown = mask::masked(source, &root, true);
+        let mut left_out = Vec::new();
+        if let Some(DeValue::Array(elements)) = root.get_mut().get_mut(key).map(Spanned::get_mut) {
+            for element in std::mem::replace(elements, DeArray::new()) {
+                match check::check_element(&shown, &element, T::schema().as_value(), key) {
+                    found if found.is_empty() => elements.push(element),
+                    found => left_out.push(LeftOut::of(&element, found)),
+                }
+            }
+        }
+        let read = Self::of_tree(source, root, T::schema());
+        let (document, typed) = read.map_err(|mut wrong| {
+            wrong.0.extend(left_out.iter().flat_map(|one| one.found.iter().cloned()));
+            wrong
+        })?;
+        Ok((document, typed, left_out))
     }
 
     /// Reads the text as a tree.
@@ -178,6 +206,28 @@ impl<'a> Document<'a> {
     pub(crate) fn error(&mut self, code: Code, path: &[Step], message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(path);
         self.found.push(Diagnostic::error(code, message).at(place, "").help(help));
+    }
+}
+
+/// An element of a list that contradicts its schema.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    /// Its `name`, if it has one.
+    pub(crate) name: String,
+    /// It says `required = true`.
+    pub(crate) required: bool,
+    /// What is wrong with it.
+    pub(crate) found: Vec<Diagnostic>,
+}
+
+impl LeftOut {
+    fn of(element: &Spanned<DeValue<'_>>, found: Vec<Diagnostic>) -> Self {
+        let get = |key: &str| element.get_ref().as_table().and_then(|table| table.get(key)).map(Spanned::get_ref);
+        let name = match get("name") {
+            Some(DeValue::String(name)) => name.trim().to_owned(),
+            _ => String::new(),
+        };
+        Self { name, required: matches!(get("required"), Some(DeValue::Boolean(true))), found }
     }
 }
 

@@ -37,6 +37,7 @@ mod manifest;
 mod mask;
 mod merge;
 mod misplaced;
+mod misspelt;
 mod operator;
 mod operator_files;
 mod operator_layers;

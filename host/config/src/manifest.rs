@@ -174,7 +174,7 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::load`].
     pub fn of_source(source: &Arc<SourceFile>) -> Result<Self, Diagnostics> {
-        let (mut document, typed) = Document::read::<ManifestFile>(source)?;
+        let (mut document, typed, left_out) = Document::read_apart::<ManifestFile>(source, "rule")?;
         let id = typed.id.parse::<PluginId>();
         if let Err(error) = &id {
             document.error(Code::ManifestInvalidId, &steps!["id"], error.to_string(), "for example `redact-secrets`");
@@ -183,16 +183,17 @@ impl Manifest {
             let message = format!("`{}` is the id of the host itself", PluginId::host());
             document.error(Code::ManifestInvalidId, &steps!["id"], message, "give the plugin another id");
         }
-        check_identity(&mut document, &typed);
+        check_identity(&mut document, &typed, left_out.is_empty());
         check_tools(&mut document, &typed);
         declared::check_manifest(&mut document, &typed.events);
         let component = component(&mut document, &typed, source.folder());
         let settings = settings(&mut document, &typed.settings);
         let Ok(id) = id else { return Err(Diagnostics(document.found)) };
         let prompts = addition::additions(&mut document, &id, &typed);
-        let ManifestRules { rules, findings, unmet } = rule::rules(&mut document, &id, &typed);
+        let ManifestRules { rules, findings, unmet } = rule::rules(&mut document, &id, &typed, left_out);
         prompt_text::check_size(&mut document, &typed, &prompts, &rules);
         if !document.found.is_empty() {
+            document.found.extend(findings);
             return Err(Diagnostics(document.found));
         }
         let state_version_place = (typed.state_version > 1).then(|| document.key_place(&steps!["state_version"]));
@@ -244,7 +245,7 @@ impl Manifest {
     }
 }
 
-fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
+fn check_identity(document: &mut Document<'_>, typed: &ManifestFile, has_all_rules: bool) {
     if let Err(problem) = semver::Version::parse(&typed.version) {
         let message = format!("\"{}\" is not a version: {problem}", typed.version.escape_debug());
         document.error(
@@ -261,7 +262,7 @@ fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
     }
     let empty = typed.component.is_none() && typed.build.is_none() && typed.rule.is_empty() && typed.prompt.is_empty();
     // Where something else is wrong, that is what has to be fixed first.
-    if empty && typed.tools.is_empty() && document.found.is_empty() {
+    if empty && has_all_rules && typed.tools.is_empty() && document.found.is_empty() {
         let help = "add `[component]`, `[[rule]]`, `[[prompt]]` or `[tools]`";
         document.error(Code::ManifestEmpty, &steps!["id"], "this plugin does nothing", help);
     }

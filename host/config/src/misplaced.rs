@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::presence::is_there;
-use crate::{Code, Diagnostic, OPERATOR_FILE, errors, events, thread_limits};
+use crate::{Code, Diagnostic, OPERATOR_FILE, errors, events, misspelt, thread_limits};
 
 /// The formats that somebody may have written a file in.
 const FORMATS: [&str; 4] = ["toml", "yaml", "yml", "json"];
@@ -48,6 +48,9 @@ pub fn misplaced(user: Option<&Path>, workspace: &Path) -> Vec<Diagnostic> {
         let (above, user) = (above.map(|above| kind.names(above, |_| true)), user.unwrap_or(&project));
         found.extend(above.into_iter().flatten().map(|file| warning(&file, &user.join(kind.file))));
     }
+    let near = [project.as_path()].into_iter().chain(user).flat_map(misspelt::in_folder);
+    let near = near.chain(misspelt::folders(workspace, ".tidegate"));
+    found.extend(near.map(|(file, target)| warning(&file, &target)));
     let inner = project.join(OPERATOR_FILE);
     if is_there(&inner).unwrap_or(false) {
         found.push(warning(&inner, &workspace.join(OPERATOR_FILE)));
@@ -65,8 +68,14 @@ impl Kind {
 
 fn warning(file: &Path, target: &Path) -> Diagnostic {
     let message = format!("`{}` is not read", file.display());
-    let help = format!("it has an effect as `{}`", target.display());
+    let target = resolved(target);
+    let help = format!("it has an effect as `{target}`");
     Diagnostic::warning(Code::ConfigNotRead, message).help(help)
+}
+
+/// A path in which `..` is resolved by its text.
+fn resolved(path: &Path) -> String {
+    flow::text::normal_path(&path.display().to_string())
 }
 
 #[cfg(test)]
@@ -74,6 +83,21 @@ mod tests {
     use std::path::Path;
 
     use super::misplaced;
+
+    /// With this file alone, this is reported: a path, and where it would be read.
+    fn holds(file: &str, reported: Option<(&str, &str)>) {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| place.path().join(name);
+        std::fs::create_dir_all(path(file).parent().unwrap_or(Path::new("/"))).expect("a folder");
+        std::fs::write(path(file), "").expect("a file");
+        let found = misplaced(Some(&path("home/tidegate")), &path("work"));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let expected = reported.map(|(what, target)| {
+            let (what, target) = (path(what).display().to_string(), path(target).display().to_string());
+            format!("warning[config-not-read]: `{what}` is not read; it has an effect as `{target}`")
+        });
+        assert_eq!(found, Vec::from_iter(expected), "{file}");
+    }
 
     /// One row per case: a file, and where it would be read; `None`: it is read, or is no such file.
     #[test]
@@ -103,17 +127,41 @@ mod tests {
             ("home/thread_events.toml", Some("home/tidegate/thread_events.toml")),
             ("home/tidegate/thread_limits.yaml", Some("home/tidegate/thread_limits.toml")),
         ] {
-            let place = tempfile::tempdir().expect("a folder");
-            let path = |name: &str| place.path().join(name);
-            std::fs::create_dir_all(path(file).parent().unwrap_or(Path::new("/"))).expect("a folder");
-            std::fs::write(path(file), "").expect("a file");
-            let found = misplaced(Some(&path("home/tidegate")), &path("work"));
-            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            let expected = target.map(|target| {
-                let (file, target) = (path(file).display().to_string(), path(target).display().to_string());
-                format!("warning[config-not-read]: `{file}` is not read; it has an effect as `{target}`")
-            });
-            assert_eq!(found, Vec::from_iter(expected), "{file}");
+            holds(file, target.map(|target| (file, target)));
+        }
+    }
+
+    /// One row per case: a file, what is reported of it, and where it would be read.
+    #[test]
+    fn a_misspelt_name_is_reported_with_the_right_one() {
+        for (file, reported) in [
+            ("work/.tidegate/rules/rule.md", None),
+            ("work/.tidegate/agents/reviewer.md", None),
+            ("work/.tidegate/notes.md", None),
+            ("work/.tidegate/cache/errors.log", None),
+            ("work/.tidegates.md", None),
+            ("work/.tidegat/other.md", None),
+            ("work/tidegate/rules/a.md", None),
+            ("work/.tidegate/rules.md", Some(("work/.tidegate/rules.md", "work/.tidegate/rules/NAME.md"))),
+            ("work/.tidegate/rule.mdc", Some(("work/.tidegate/rule.mdc", "work/.tidegate/rules/NAME.md"))),
+            ("work/.tidegate/rules.toml", Some(("work/.tidegate/rules.toml", "work/.tidegate/rules/NAME.md"))),
+            ("work/.tidegate/rule/a.md", Some(("work/.tidegate/rule", "work/.tidegate/rules"))),
+            ("work/.tidegate/Rules/a.md", Some(("work/.tidegate/Rules", "work/.tidegate/rules"))),
+            ("work/.tidegate/agent/a.md", Some(("work/.tidegate/agent", "work/.tidegate/agents"))),
+            ("work/.tidegate/agents.md", Some(("work/.tidegate/agents.md", "work/AGENTS.md"))),
+            ("work/.tidegate/error.toml", Some(("work/.tidegate/error.toml", "work/.tidegate/errors.toml"))),
+            (
+                "work/.tidegate/thread-limits.toml",
+                Some(("work/.tidegate/thread-limits.toml", "work/.tidegate/thread_limits.toml")),
+            ),
+            (
+                "work/.tidegate/thread_event.yaml",
+                Some(("work/.tidegate/thread_event.yaml", "work/.tidegate/thread_events.toml")),
+            ),
+            ("work/.tide-gate/rules/a.md", Some(("work/.tide-gate", "work/.tidegate"))),
+            ("home/tidegate/rule/a.md", Some(("home/tidegate/rule", "home/tidegate/rules"))),
+        ] {
+            holds(file, reported);
         }
     }
 }

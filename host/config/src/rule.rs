@@ -6,7 +6,7 @@ use std::ops::Range;
 use flow::PluginId;
 use rules::{Bucket, Rule, RuleLayer};
 
-use crate::document::{Document, steps};
+use crate::document::{Document, LeftOut, steps};
 use crate::typed::ManifestFile;
 use crate::{Code, Diagnostic};
 
@@ -21,12 +21,23 @@ pub(crate) struct ManifestRules {
     pub(crate) unmet: Vec<Diagnostic>,
 }
 
-/// Reads the rules of a manifest.
-pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &ManifestFile) -> ManifestRules {
+/// Reads the rules of a manifest. `left_out` are those that contradict its schema: each costs itself.
+pub(crate) fn rules(
+    document: &mut Document<'_>,
+    id: &PluginId,
+    typed: &ManifestFile,
+    left_out: Vec<LeftOut>,
+) -> ManifestRules {
     let file = document.place(&[]).file;
     let path = file.path.display().to_string();
     let source = rules::RuleOrigin { layer: RuleLayer::Plugin(id.clone()), path };
     let (mut out, mut first) = (ManifestRules::default(), BTreeMap::new());
+    for LeftOut { name, required, found } in left_out {
+        let about = |one: Diagnostic| if name.is_empty() { one } else { one.about_rule(&name, Some(&source)) };
+        let found: Vec<Diagnostic> = found.into_iter().map(about).collect();
+        out.unmet.extend(found.iter().filter(|_| required).cloned());
+        out.findings.extend(found);
+    }
     for (index, spec) in typed.rule.iter().enumerate() {
         // The schema has seen to it that there is a name.
         let name = spec.name.as_deref().unwrap_or_default();

@@ -91,13 +91,13 @@ fn invalid_operator_files_are_refused_in_these_words() {
 
 #[test]
 fn invalid_manifests_are_refused_in_these_words() {
-    invalid("manifest", 45);
+    invalid("manifest", 40);
 }
 
 #[test]
 fn rules_of_no_use_are_said_in_these_words() {
     let files = entries("manifest/findings", Some("toml"));
-    assert!(files.len() >= 3, "only {} files read", files.len());
+    assert!(files.len() >= 8, "only {} files read", files.len());
     let mut wrong = String::new();
     for file in files {
         let source = SourceFile::new(&file, fs::read_to_string(corpus().join(&file)).unwrap());
