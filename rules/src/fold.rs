@@ -4,6 +4,7 @@
 //! canonical composition (NFC) joins letters and accents, and case is folded as a whole (`ß` as `ss`). It is done character by character
 //! with the marks that follow it, so that positions of the folded text are positions of the original.
 
+mod advice;
 mod lost;
 mod map;
 mod stream;

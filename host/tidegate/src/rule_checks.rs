@@ -1,5 +1,7 @@
 //! The doctor's word on rules: where they come from, and for each whether it can fire.
 
+use std::collections::BTreeMap;
+
 use config::{FolderReport, FolderState};
 use flow::{Diagnostic, DiagnosticCode};
 use rules::{Bucket, RuleInfo, RuleLayer, RuleState};
@@ -12,19 +14,59 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     let built = loaded.live.built();
     let mut checks: Vec<Check> = loaded.live.folders().iter().map(folder).collect();
     checks.extend(loaded.unread.iter().map(|(shown, detail)| Check::good(format!("rule folder {shown}"), detail)));
-    checks.extend(built.about_files.iter().map(|one| Check::of("rules", one)));
+    checks.extend(config::by_kind(built.about_files.clone()).iter().map(|one| Check::of("rules", one)));
     checks.extend(built.unmet.iter().map(|one| Check::of("required rules", one)));
     // A shadowed rule is reported with the rule that shadows it.
     let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
     // A pack that is disabled as a whole is reported as a whole.
     let pack = built.set.settings().builtin_rules;
     let told = told.filter(|info| pack || info.rule.source.layer != RuleLayer::Builtin);
-    checks.extend(told.map(|info| rule(&built, &info)));
+    checks.extend(grouped(told.map(|info| rule(&built, &info)).collect()));
     if !pack {
         checks.push(Check::good("built-in rules", "switched off: the setting `builtin_rules` is false"));
     }
     checks.push(engine(&built));
     checks
+}
+
+/// So many rules with the same result have a line each. Of more with an error the first ones have.
+const MOST: usize = 20;
+
+/// The checks of rules, where those of many rules with the same result are one. How many of those that come with the program are shown is
+/// for front ends to decide.
+fn grouped(checks: Vec<Check>) -> Vec<Check> {
+    let kind = |check: &Check| (check.health as u8, check.code.map(|code| code.as_str()));
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    checks.iter().filter(|check| !check.is_built_in).for_each(|check| *counts.entry(kind(check)).or_default() += 1);
+    let (mut out, mut met): (Vec<Check>, BTreeMap<_, usize>) = (Vec::new(), BTreeMap::new());
+    for check in checks {
+        let (all, shown) = (counts.get(&kind(&check)).copied(), if check.health == Health::Bad { MOST } else { 0 });
+        let Some(all) = all.filter(|all| *all > MOST && !check.is_built_in) else {
+            out.push(check);
+            continue;
+        };
+        let before = met.entry(kind(&check)).or_default();
+        *before += 1;
+        if *before <= shown {
+            out.push(check);
+        } else if *before == shown + 1 {
+            out.push(many(&check, all - shown, shown > 0));
+        }
+    }
+    out
+}
+
+/// What the checks of so many rules have in common.
+fn many(first: &Check, count: usize, are_more: bool) -> Check {
+    let more = if are_more { " more" } else { "" };
+    let detail = match first.health {
+        Health::Good => format!("{count} without a problem; `tidegate rules list` lists them"),
+        _ => format!(
+            "{count}{more} of this kind (`tidegate rules list` lists all), the first: {}: {}",
+            first.what, first.detail
+        ),
+    };
+    Check { what: "rules".to_owned(), detail, ..first.clone() }
 }
 
 fn folder(report: &FolderReport) -> Check {
@@ -65,7 +107,7 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
     let more: Vec<&Diagnostic> = built.about_set.iter().filter(of_this).collect();
     for one in &more {
         // For a rule that can never fire this was reported already.
-        if !detail.contains(&one.message) {
+        if !detail.contains(one.message.trim_start_matches("it ")) {
             detail = format!("{detail}; {}", one.message);
         }
         detail.extend(one.help.iter().map(|help| format!("; {help}")));

@@ -21,6 +21,8 @@ pub struct Checked {
     pub rules: Vec<String>,
     /// Those of them that are to act on every match and have a budget for it: name and promise.
     pub guards: Vec<(String, String)>,
+    /// Those of them that stop what they find and that text passes which only looks different: they have no `fold`.
+    pub unfolded: Vec<String>,
     /// Examples that the rules were held against.
     pub examples: usize,
     /// What is wrong, file by file.
@@ -192,6 +194,9 @@ impl Checks<'_> {
             self.unused_gap(&entry);
             self.long_holds(&entry);
             self.guards(&entry);
+            let can_fire = matches!(entry.status, RuleStatus::Active | RuleStatus::Idle(_));
+            let is_passed = can_fire && entry.rule.is_passed_by_look_alikes(entry.interrupt);
+            self.out.unfolded.extend(is_passed.then(|| entry.rule.name.clone()));
         }
         self.examples(rule);
         self.name(rule, source);

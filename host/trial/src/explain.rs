@@ -68,8 +68,10 @@ pub enum Explained {
     Reminder(String),
     /// The body alone: there is no example to render it with.
     Body(String),
-    /// The rule is not a stream rule: the text that joins the prompt, or is read on demand.
+    /// The rule is always applied: the text that joins the prompt.
     Prompt(String),
+    /// It is a rule of the rulebook: the text that the model reads on demand.
+    OnDemand(String),
 }
 
 /// An example of a rule file.
@@ -184,8 +186,10 @@ pub(super) fn holds_text(entry: &RuleEntry, catalogue: &Catalogue) -> bool {
 }
 
 fn explained(rule: &Rule, catalogue: &Catalogue) -> Explained {
-    if rule.bucket != Bucket::Stream {
-        return Explained::Prompt(rule.body.clone());
+    match rule.bucket {
+        Bucket::AlwaysApply => return Explained::Prompt(rule.body.clone()),
+        Bucket::Rulebook => return Explained::OnDemand(rule.body.clone()),
+        Bucket::Stream => {}
     }
     let set = alone(rule, catalogue.settings(), catalogue.set().workspace());
     let mut session = catalogue.session(&set, "main");

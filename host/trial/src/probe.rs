@@ -25,6 +25,8 @@ pub struct Probe {
     pub reminder: Option<String>,
     /// What was held on the way.
     pub held: Held,
+    /// The lists of commands that the conditions of a rule about commands saw, by argument.
+    pub commands: Vec<(String, String)>,
     /// What keeps it from firing, each reason by itself enough. Empty where it fires.
     pub why: Vec<Why>,
     /// Fed whole and fed character by character, the same match came at the same byte.
@@ -137,12 +139,23 @@ pub fn probe(catalogue: &Catalogue, subject: &Subject, agent: &str, input: &Inpu
         }
     };
     probe.same_however_cut = at_once.matches == cut.matches;
+    probe.commands = commands(rule, input);
     if let RuleStatus::Disabled(_) | RuleStatus::Shadowed(_) | RuleStatus::Unreachable(_) = &subject.entry.status {
         probe.would_fire = probe.fired.take();
         probe.why.insert(0, Why::State(subject.entry.status.clone()));
         (probe.action, probe.reminder) = (None, None);
     }
     probe
+}
+
+/// What a rule about commands sees of a call.
+fn commands(rule: &Rule, input: &Input) -> Vec<(String, String)> {
+    let Input::Call { tool, arguments } = input else { return Vec::new() };
+    let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let listed = |(field, value): (&String, &serde_json::Value)| {
+        Some((field.clone(), rule.commands_in(tool, field, value.as_str()?)?))
+    };
+    arguments.iter().filter_map(listed).collect()
 }
 
 /// What all trials of one rule share.
@@ -155,7 +168,8 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn silent(&self, why: Vec<Why>, cut: &Fired) -> Probe {
         let (fired, would_fire, action, reminder) = (None, None, None, None);
-        Probe { fired, would_fire, action, reminder, held: cut.held, why, same_however_cut: true }
+        let (held, commands) = (cut.held, Vec::new());
+        Probe { fired, would_fire, action, reminder, held, commands, why, same_however_cut: true }
     }
 
     fn session(&self, rule: &Rule) -> RuleSession {

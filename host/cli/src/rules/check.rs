@@ -23,7 +23,7 @@ const UNREADABLE: DiagnosticCode = DiagnosticCode::RuleFileUnreadable;
 /// JSON is one object:
 /// ```json
 /// {"files": 3, "rules": ["no-print"], "examples": 4, "errors": 1, "warnings": 0,
-///  "guards": [{"rule": "no-print", "promise": "…"}],
+///  "guards": [{"rule": "no-print", "promise": "…"}], "unfolded": ["no-print"],
 ///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "no-print", "plugin": null, "message": "…",
 ///    "file": "rules/no-print.md", "line": 2, "column": 14, "help": "…",
 ///    "labels": [{"file": "rules/no-print.md", "line": 2, "column": 14, "start": 17, "end": 20, "text": ""}]}],
@@ -84,6 +84,9 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
     for (rule, promise) in &checked.guards {
         writeln!(out, "{rule}: {promise}")?;
     }
+    if !checked.unfolded.is_empty() {
+        writeln!(out, "{}", unfolded(&checked.unfolded))?;
+    }
     let (errors, warnings) = checked.counts();
     writeln!(
         out,
@@ -97,6 +100,22 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Which rules a look-alike passes, in one line.
+fn unfolded(rules: &[String]) -> String {
+    let named = rules.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let more = rules.len().saturating_sub(MAX_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let who = if rules.len() == 1 { "rule stops what it finds" } else { "rules stop what they find" };
+    format!(
+        "{} {who} without `fold` ({named}{more}): a word with a zero-width space or a full-width letter in it passes. \
+         `fold = [\"invisible\", \"width\", \"compose\"]` closes that, with `\"case\"` where letter case does not matter",
+        rules.len()
+    )
+}
+
+/// So many rules are named.
+const MAX_NAMES: usize = 3;
+
 fn as_json(checked: &Checked) -> Value {
     let (errors, warnings) = checked.counts();
     let unreadable = |one: &trial::Unreadable| json!({"code": UNREADABLE.as_str(), "file": one.path.display().to_string(), "cause": one.cause});
@@ -104,6 +123,7 @@ fn as_json(checked: &Checked) -> Value {
         "files": checked.files,
         "rules": checked.rules,
         "guards": checked.guards.iter().map(|(rule, promise)| json!({"rule": rule, "promise": promise})).collect::<Vec<_>>(),
+        "unfolded": checked.unfolded,
         "examples": checked.examples,
         "errors": errors,
         "warnings": warnings,

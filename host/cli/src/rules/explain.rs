@@ -24,7 +24,8 @@ use crate::{screen, style};
 ///  "example_results": [{"fires": true, "stream": "tool:edit_file path=a.ts new_text", "text": "…", "holds": true}]}
 /// ```
 /// `setting` is `null` if the rule itself sets the value; `longest_hold` is `null` where there is no bound but that of
-/// the settings; `told` is a `reminder`, a `body` (there is no example to render a reminder with) or a `prompt`.
+/// the settings; `told` is a `reminder`, a `body` (there is no example to render a reminder with), a `prompt` or `on_demand`
+/// (the model reads it).
 pub(super) fn run(catalogue: &Catalogue, args: &RulesExplain) -> Result<Exit, Failure> {
     let subject = find(catalogue, &args.rule)?;
     let explanation = explain(catalogue, &subject);
@@ -124,7 +125,11 @@ fn told(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     let (head, text) = match &all.explained {
         Explained::Reminder(text) => ("reminder for its first example that fires:", text),
         Explained::Body(text) => ("reminder, after the evidence:", text),
-        Explained::Prompt(text) => ("text in the prompt:", text),
+        Explained::Prompt(text) => ("text in the system prompt:", text),
+        Explained::OnDemand(text) => (
+            "text that the model reads with `read_rule`; the system prompt has the name, the description and the files:",
+            text,
+        ),
     };
     writeln!(out, "  {head}")?;
     text.lines().try_for_each(|line| writeln!(out, "    {line}"))
@@ -148,6 +153,7 @@ fn as_json(all: &Explanation) -> Value {
         Explained::Reminder(text) => ("reminder", text),
         Explained::Body(text) => ("body", text),
         Explained::Prompt(text) => ("prompt", text),
+        Explained::OnDemand(text) => ("on_demand", text),
     };
     value["told"] = json!({"kind": kind, "text": text});
     let example = |one: &trial::ExampleResult| json!({"fires": one.fires, "stream": one.stream, "text": one.text, "holds": one.holds});

@@ -89,7 +89,9 @@ fn short(
         writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
     }
     let active = entries.iter().filter(|entry| entry.status == RuleStatus::Active).count() as u64;
-    writeln!(out, "{}, {active} active; {hint}", count(entries.len() as u64, "rule", "rules"))
+    let all = count((entries.len() + refused.len()) as u64, "rule", "rules");
+    let refused = if refused.is_empty() { String::new() } else { format!(", {} refused", refused.len()) };
+    writeln!(out, "{all}, {active} active{refused}; {hint}")
 }
 
 /// So many rules with the same reason are named; of more, only the number is given: the table has their names.

@@ -10,6 +10,7 @@ use super::{find, json as shapes};
 use crate::args::RulesTest;
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
+use crate::screen::clean::flat;
 use crate::{say, screen, style};
 
 /// What is tried has at most this many bytes.
@@ -25,8 +26,10 @@ const MAX_INPUT: u64 = 16 << 20;
 ///   "match": {"stream": "tool", "tool": "edit_file", "field": "new_text", "path": "src/main.ts",
 ///     "pattern": "\\bas any\\b", "text": "as any", "start": 7, "end": 13, "line": 1},
 ///   "held": {"most_bytes": 0, "at_byte": 0, "when_fired_bytes": 0, "released_bytes": 0},
-///   "same_however_cut": true, "why": [], "reminder": "…"}]}
+///   "commands": [], "same_however_cut": true, "why": [], "reminder": "…"}]}
 /// ```
+/// `commands` are the lists that the conditions of a rule about commands see, each with its argument:
+/// `{"field": "command", "list": "rm -rf x\n"}`.
 pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> Result<Exit, Failure> {
     let subject = find(catalogue, &args.rule)?;
     let inputs = inputs(workspace, args)?;
@@ -112,6 +115,10 @@ fn text(
     for why in &probe.why {
         writeln!(out, "  because {why}")?;
     }
+    for (field, commands) in &probe.commands {
+        writeln!(out, "  commands in `{field}`, as its conditions see them:")?;
+        commands.lines().try_for_each(|line| writeln!(out, "    {}", flat(line)))?;
+    }
     if let Some(found) = probe.fired.as_ref().or(probe.would_fire.as_ref()) {
         let evidence = &found.evidence;
         if probe.fired.is_none() {
@@ -153,6 +160,7 @@ fn as_json(input: &Input, probe: &Probe) -> Value {
             "when_fired_bytes": probe.held.when_fired,
             "released_bytes": probe.held.released,
         },
+        "commands": probe.commands.iter().map(|(field, list)| json!({"field": field, "list": list})).collect::<Vec<_>>(),
         "same_however_cut": probe.same_however_cut,
         "why": probe.why.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "reminder": probe.reminder,
