@@ -148,6 +148,7 @@ fn padded(front: &str, before: &str, pad: &str, count: usize, size: usize) -> (V
         safe = safe.max(step.safe);
         if !step.matches.is_empty() {
             let found = step.matches.iter().map(|one| (one.evidence.start, one.evidence.end)).collect();
+            assert!(step.matches.iter().all(|one| !one.evidence.text.contains('\u{fffd}')), "{:?}", step.matches);
             return (found, safe, most);
         }
         most = most.max(fed - safe);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Decided, Fold, Folder, Map};
 use crate::group::FoldedGroup;
-use crate::tail::{TAIL_BYTES, Tail};
+use crate::tail::{TAIL_BYTES, Tail, is_continuation};
 use crate::watch::{Fired, Held, Watch};
 
 /// The most bytes of invisible characters in what may be the beginning of a match of a bounded length.
@@ -97,8 +97,10 @@ impl FoldedWatch {
             let (_, window) = original.window(taken);
             one.evidence.start = start;
             one.evidence.end = taken;
-            one.evidence.text =
-                crate::watch::bounded_text(&window[window.len().saturating_sub((taken - start) as usize)..]);
+            // The window can begin within a character.
+            let kept = &window[window.len().saturating_sub((taken - start) as usize)..];
+            let begun = kept.iter().take_while(|byte| is_continuation(**byte)).count();
+            one.evidence.text = crate::watch::bounded_text(&kept[begun..]);
             one.evidence.line = original.line(start);
             one.local = self.locals[one.local as usize];
             fired.push_back(one.moved(taken, |place| map.start(place).unwrap_or(0)));

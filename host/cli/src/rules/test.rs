@@ -16,6 +16,9 @@ use crate::{say, screen, style};
 /// What is tried has at most this many bytes.
 const MAX_INPUT: u64 = 16 << 20;
 
+/// What is printed of a command in a list, in characters.
+const LINE: usize = 400;
+
 /// Tries a rule.
 ///
 /// JSON is one object; `match` is the match, also that of a rule which its state alone keeps from firing, and `why`
@@ -117,7 +120,7 @@ fn text(
     }
     for (field, commands) in &probe.commands {
         writeln!(out, "  commands in `{field}`, as its conditions see them:")?;
-        commands.lines().try_for_each(|line| writeln!(out, "    {}", flat(line)))?;
+        commands.lines().try_for_each(|line| writeln!(out, "    {}", shorten(&flat(line), LINE)))?;
     }
     if let Some(found) = probe.fired.as_ref().or(probe.would_fire.as_ref()) {
         let evidence = &found.evidence;
