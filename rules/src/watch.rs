@@ -328,7 +328,8 @@ impl Watch {
         let at = |found: usize| hit.end - (window.len() - found) as u64;
         let start = at(found);
         let hidden_from = match pattern.has_shown_part() {
-            true => at(pattern.start_of_hidden(window, before, next).unwrap_or(0)),
+            // Where it began before the window, it was held back.
+            true => pattern.start_of_hidden(window, before, next).map_or(hit.held_from, at),
             false => start,
         };
         let hides = self.is_in_secret(window);

@@ -95,10 +95,14 @@ fn what_is_held_back_begins_with_the_group() {
 #[test]
 fn a_group_that_cannot_say_where_it_begins_is_an_error_with_its_place() {
     let looks = "the group `hide` is in a look-around, which is no part of the match";
+    let lacks = "a match can lack the group `hide`";
     let repeated = "the group `hide` is repeated with what is around it";
     for (condition, message, place) in [
-        ("a(?P<hide>b)|c", "an alternative has no group `hide`", "(?P<hide>"),
-        ("(?:x|a(?<hide>b))c", "an alternative has no group `hide`", "(?<hide>"),
+        ("a(?P<hide>b)|c", lacks, "(?P<hide>"),
+        // A branch of the other alternative can never match, the other one can.
+        (r"k(?P<hide>[a-z]{3})|(?:x|[^\s\S])yz", lacks, "(?P<hide>"),
+        ("(?:a(?P<hide>b))?c", lacks, "(?P<hide>"),
+        ("(?:x|a(?<hide>b))c", lacks, "(?<hide>"),
         ("(?:a(?P<hide>b)){2}", repeated, "(?P<hide>"),
         ("(?:a(?P<hide>b))*c", repeated, "(?P<hide>"),
         ("a(?P<hide>b)c(?<hide>d)", "there are two groups `hide` in one match", "(?<hide>"),
@@ -110,6 +114,8 @@ fn a_group_that_cannot_say_where_it_begins_is_an_error_with_its_place() {
         let error = Pattern::new(condition).unwrap_err();
         assert_eq!((error.message.as_str(), &condition[error.span]), (message, place), "{condition}");
     }
+    // An alternative that can never match needs no group.
+    assert!(Pattern::new(r"k(?P<hide>[a-z]{3})|x[^\s\S]yz").unwrap().has_shown_part());
     for fine in ["(?P<Hide>a)", "(?P<hidden>a)", "(?P<name>a)|b"] {
         assert!(!Pattern::new(fine).unwrap().has_shown_part(), "{fine}");
     }

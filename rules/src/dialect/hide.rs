@@ -35,8 +35,8 @@ pub(super) fn check(hir: &Hir, places: &[Range<usize>]) -> Result<(), PatternErr
     let (message, help) = match passes(hir) {
         Ok(_) => return Ok(()),
         Err(Wrong::Missing) => (
-            "an alternative has no group `hide`",
-            "put the group around all alternatives, `(?P<hide>…|…)`, or one into each of them",
+            "a match can lack the group `hide`",
+            "put the group around all alternatives, `(?P<hide>…|…)`, or one into each; and an optional part into the group",
         ),
         Err(Wrong::Repeated) => {
             ("the group `hide` is repeated with what is around it", "put the repetition into the group")
@@ -60,6 +60,7 @@ fn passes(hir: &Hir) -> Result<bool, Wrong> {
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => Ok(false),
         HirKind::Capture(_) => Ok(true),
         HirKind::Repetition(repetition) => match passes(&repetition.sub)? {
+            true if repetition.max == Some(1) => Err(Wrong::Missing),
             true => Err(Wrong::Repeated),
             false => Ok(false),
         },
@@ -68,10 +69,21 @@ fn passes(hir: &Hir) -> Result<bool, Wrong> {
             (any, own) => Ok(any || own),
         }),
         HirKind::Alternation(parts) => {
-            // One that nothing matches has no match that could lack the mark.
-            let mut matching = parts.iter().filter(|part| part.properties().minimum_len().is_some());
+            // A branch that can never match needs no mark.
+            let mut matching = parts.iter().filter(|part| can_match(part));
             let first = matching.next().map_or(Ok(false), passes)?;
             matching.try_fold(first, |first, part| if passes(part)? == first { Ok(first) } else { Err(Wrong::Missing) })
         }
+    }
+}
+
+/// Whether the expression can match, assertions aside. `Properties::minimum_len` is unknown where a single branch cannot.
+fn can_match(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Look(_) | HirKind::Capture(_) => true,
+        HirKind::Class(class) => !class.is_empty(),
+        HirKind::Repetition(repetition) => repetition.min == 0 || can_match(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().all(can_match),
+        HirKind::Alternation(parts) => parts.iter().any(can_match),
     }
 }

@@ -2,8 +2,8 @@
 //! ASCII, their escapes and classes, and look-around as far as an automaton can do it.
 //!
 //! `syntax` reads a condition and spells it in Rust's own way, `escape` and `class` do so for the parts that differ,
-//! `around` takes look-around out, `hide` marks where what must
-//! never be shown begins.
+//! `around` takes look-around out, `hide` marks the beginning of
+//! the hidden part.
 
 mod around;
 mod class;

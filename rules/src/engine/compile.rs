@@ -75,20 +75,22 @@ impl Lead {
     /// Compiles it without its counts. A search starts at each character of the classes, so what follows the lead can go on behind each of
     /// them, however many came before: one state counts for all numbers. Its depth is that behind the lead.
     fn any_count(&self, compiler: &mut Compiler) -> Result<u32, TooLarge> {
-        let (most, class) = (length(&self.hir), self.any_class());
+        let (most, classes) = (length(&self.hir), self.classes());
+        // The last character can be one of the shortest class; then the others had the most bytes.
+        let last = classes.iter().map(length).min().unwrap_or(0);
         let turn = compiler.push(NfaState::Union(0, 0), Depth::Hidden(most))?;
-        let start = compiler.node(&class, turn, Depth::Hidden(most.saturating_sub(length(&class))))?;
+        let start = compiler.node(&Hir::alternation(classes), turn, Depth::Hidden(most.saturating_sub(last)))?;
         compiler.nfa.states[turn as usize] = NfaState::Union(start, 0);
         Ok(start)
     }
 
-    /// A character of any of its classes.
-    fn any_class(&self) -> Hir {
-        let class = |node: &&Hir| match node.kind() {
-            HirKind::Repetition(repetition) => (*repetition.sub).clone(),
-            _ => Hir::fail(),
+    /// The classes that it repeats.
+    fn classes(&self) -> Vec<Hir> {
+        let class = |node: &Hir| match node.kind() {
+            HirKind::Repetition(repetition) => Some((*repetition.sub).clone()),
+            _ => None,
         };
-        Hir::alternation(split::nodes(&self.hir).iter().map(class).collect())
+        split::nodes(&self.hir).into_iter().filter_map(class).collect()
     }
 }
 

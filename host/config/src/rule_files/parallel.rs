@@ -2,28 +2,34 @@
 //! waits for it.
 
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Fewer items are not worth a thread.
 const LEAST: usize = 16;
 
-/// Applies `each` to the items; the results are in their order.
+/// Applies `each` to the items; the results are in their order. Where the system gives no thread, this one does it all.
 pub(super) fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len() / LEAST);
-    if threads < 2 {
-        return items.into_iter().map(each).collect();
-    }
-    let (share, each) = (items.len().div_ceil(threads), &each);
-    let mut items = items.into_iter();
-    let shares: Vec<Vec<T>> = (0..threads).map(|_| items.by_ref().take(share).collect()).collect();
+    let (waiting, done) = (Mutex::new(items.into_iter().enumerate()), Mutex::new(Vec::new()));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((at, item)) = next() {
+            let result = each(item);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
     thread::scope(|scope| {
-        let running: Vec<_> = shares
-            .into_iter()
-            .map(|share| scope.spawn(move || share.into_iter().map(each).collect::<Vec<R>>()))
-            .collect();
-        let joined = running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect()
-    })
+        for _ in 1..threads {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
