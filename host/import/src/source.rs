@@ -71,10 +71,11 @@ fn tree(source: &Arc<SourceFile>, root: Spanned<DeTable<'_>>, syntax: Syntax) ->
 }
 
 fn json(source: &Arc<SourceFile>) -> Result<Set, Diagnostics> {
-    let value: Value = serde_json::from_str(source.text.trim_start_matches('\u{feff}')).map_err(|error| {
-        let at = offset(&source.text, error.line(), error.column());
+    let text = source.text.trim_start_matches('\u{feff}');
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let at = character(&source.text, source.text.len() - text.len() + offset(text, error.line(), error.column()));
         let message = format!("this is not JSON: {error}");
-        Diagnostics::from(Diagnostic::error(Code::ConfigSyntax, message).at(Location::new(source, at..at + 1), ""))
+        Diagnostics::from(Diagnostic::error(Code::ConfigSyntax, message).at(Location::new(source, at), ""))
     })?;
     match value {
         Value::Object(all) if all.contains_key("plugins_used") => Ok(detect_secrets::read(source, &all)),
@@ -92,6 +93,12 @@ fn unknown(source: &Arc<SourceFile>, at: std::ops::Range<usize>, message: &str) 
 
 fn first_line(text: &str) -> usize {
     text.lines().next().unwrap_or_default().len()
+}
+
+/// The character that has the byte `at`.
+fn character(text: &str, at: usize) -> std::ops::Range<usize> {
+    let start = text.floor_char_boundary(at);
+    start..start + text[start..].chars().next().map_or(0, char::len_utf8)
 }
 
 /// The byte at a line and column, both counted from 1.
