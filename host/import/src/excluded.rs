@@ -20,19 +20,25 @@ pub(crate) struct Around {
 /// The look-around for the expressions of allow lists, at a secret that `tail` follows. `None`: there is none that means the same.
 pub(crate) fn around(secret: &str, tail: &str, expressions: &[String]) -> Option<Around> {
     let run = Run::of(&language::parse(&format!("(?i){secret}"))?)?;
-    let is_whole = language::parse(&format!("(?i){tail}")).is_some_and(|tail| run.ends_before(&tail));
-    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    let is_run = language::parse(&format!("(?i){tail}")).is_some_and(|tail| run.ends_before(&tail));
+    let mut entries = Vec::new();
     for expression in expressions {
         let hir = Parser::new().parse(expression).ok()?;
-        let all = if let HirKind::Alternation(all) = hir.kind() { all.as_slice() } else { std::slice::from_ref(&hir) };
-        for one in all {
-            match run.at_end(one) {
-                Some(end) => behind.push(end),
-                None if is_whole => before.extend(run.entry(one)?),
-                None => return None,
-            }
+        match hir.kind() {
+            HirKind::Alternation(all) => entries.extend(all.iter().cloned()),
+            _ => entries.push(hir),
         }
     }
+    // The dialect takes one of the two at a place.
+    let behind: Option<Vec<String>> = entries.iter().map(|one| run.at_end(one)).collect();
+    let (before, behind) = match behind {
+        Some(behind) => (Vec::new(), behind),
+        None if is_run => {
+            let before: Option<Vec<_>> = entries.iter().map(|one| run.entry(one)).collect();
+            (before?.into_iter().flatten().collect(), Vec::new())
+        }
+        None => return None,
+    };
     // The flags of the rest of the expression are not those of the list.
     let look = |sign: &str, all: &[String]| match all {
         [] => String::new(),
@@ -40,6 +46,11 @@ pub(crate) fn around(secret: &str, tail: &str, expressions: &[String]) -> Option
     };
     let around = Around { before: look("?!", &before), behind: look("?<!", &behind) };
     (around != Around::default()).then_some(around)
+}
+
+/// Whether nothing matches the expression, of which no part is one that nothing matches.
+fn never_matches(hir: &Hir) -> bool {
+    hir.properties().minimum_len().is_none()
 }
 
 /// The characters of a secret, of ASCII alone, and its least length.
@@ -125,7 +136,7 @@ impl Run {
         parts = &parts[usize::from(starts).min(parts.len())..];
         parts = &parts[..parts.len() - usize::from(ends && !parts.is_empty())];
         let within = self.within(&Hir::concat(parts.to_vec()))?;
-        if within.properties().minimum_len().is_none() {
+        if never_matches(&within) {
             return Some(None);
         }
         let chars: String = self.chars.iter().map(|c| regex_syntax::escape(&c.to_string())).collect();
@@ -151,11 +162,23 @@ impl Run {
             }
             HirKind::Class(Class::Bytes(_)) => return None,
             HirKind::Capture(group) => self.within(&group.sub)?,
-            HirKind::Repetition(one) => {
-                Hir::repetition(hir::Repetition { sub: Box::new(self.within(&one.sub)?), ..one.clone() })
+            HirKind::Repetition(one) => match self.within(&one.sub)? {
+                sub if never_matches(&sub) => {
+                    if one.min == 0 {
+                        Hir::empty()
+                    } else {
+                        Hir::fail()
+                    }
+                }
+                sub => Hir::repetition(hir::Repetition { sub: Box::new(sub), ..one.clone() }),
+            },
+            HirKind::Concat(parts) => match all(parts)? {
+                parts if parts.iter().any(never_matches) => Hir::fail(),
+                parts => Hir::concat(parts),
+            },
+            HirKind::Alternation(parts) => {
+                Hir::alternation(all(parts)?.into_iter().filter(|part| !never_matches(part)).collect())
             }
-            HirKind::Concat(parts) => Hir::concat(all(parts)?),
-            HirKind::Alternation(parts) => Hir::alternation(all(parts)?),
         })
     }
 }
@@ -172,6 +195,8 @@ mod tests {
             ("(AK[a-z]{2})", "[a-z]?;", "(?i)x$", "", "(?<!(?-imsx:[Xx]))"),
             ("(k[a-c]{4})", r"(?:[\s;]|$)", "^kaaaa$", "(?!(?-imsx:(?:kaaaa)(?:[^KabckABC]|$)))", ""),
             ("(k[a-c]{4})", ";", "ab", "(?!(?-imsx:[ABCKabck]*?(?:ab)))", ""),
+            ("(k[a-c]{4})", ";", "^a[_-]?b", "(?!(?-imsx:(?:ab)))", ""),
+            ("(k[a-c]{4})", ";", "^(?:a-|a)b|c[_-]b", "(?!(?-imsx:(?:ab)))", ""),
             // What cannot be in the secret needs none.
             ("(AK[a-f]{4})", r"(?:[\s;]|$)", r"^\$\{", "", ""),
             // The text at the end is longer than the secret may be.

@@ -1,11 +1,13 @@
 //! Allow lists that became look-around exclude what the scanner excludes, and nothing else: every secret of some rules is tried.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
+mod support;
+
 use std::sync::Arc;
 
-use flow::{RuleLayer, SourceFile, StreamKind};
-use rules::{RuleSession, RuleSet, RuleSettings};
+use flow::SourceFile;
+use rules::RuleSet;
+use support::{fires, in_force};
 use tidegate_import::import;
 
 /// The rule of a set of one, in force.
@@ -15,15 +17,7 @@ fn rule(regex: &str, allowed: &str) -> Arc<RuleSet> {
     let imported = import(&SourceFile::new("a.toml", set)).unwrap();
     let [one] = imported.rules.as_slice() else { panic!("{:?}", imported.skipped) };
     assert!(one.left_out.is_empty(), "{regex} {allowed}: {:?}", one.left_out);
-    let file = SourceFile::new("a.md", one.text.as_str());
-    let rule = config::RuleFile::of_source(&file, &RuleLayer::Project, "a.md", Path::new("a.md")).rule.unwrap();
-    RuleSet::build(vec![rule], RuleSettings::default(), "").0
-}
-
-fn fires(set: &Arc<RuleSet>, text: &str) -> bool {
-    let mut gate = RuleSession::new(Arc::clone(set)).gate();
-    gate.block_start(0, &StreamKind::Text);
-    !gate.piece(0, text).matches.is_empty() || !gate.end(0).matches.is_empty()
+    in_force(one)
 }
 
 /// All texts of so many of these characters.
@@ -38,7 +32,7 @@ type IsAllowed = fn(&str) -> bool;
 #[test]
 fn every_secret_is_found_unless_it_is_allowed() {
     let same: IsAllowed = |secret| secret.chars().all(|c| c == 'a') || secret.chars().all(|c| c == 'b');
-    let cases: [(&str, &str, &str, [&str; 2], IsAllowed); 10] = [
+    let cases: [(&str, &str, &str, [&str; 2], IsAllowed); 11] = [
         ("k:([abc]{5});", "^(?:a+|b+)$", "abc", ["k:", ";"], same),
         // The flags of the expression are not those of the list.
         ("(?i)k:([a-c]{5})(?:;|$)", "^(?:a+|b+)$", "abB", ["K:", ""], same),
@@ -50,6 +44,10 @@ fn every_secret_is_found_unless_it_is_allowed() {
         ("k:([abc]{5});", ".+ca$", "abc", ["k:", ";"], |secret| secret.ends_with("ca")),
         (r"\b(k[abc]{4})\b", ".+cb$", "abc", ["x ", " k"], |secret| secret.ends_with("cb")),
         (r"\b(k[abc]{4})\b", "^kab", "abc", ["x ", " k"], |secret| secret.starts_with("kab")),
+        // Entries of which a part cannot be in the secret.
+        ("k:([abc]{4});", "^a[_-]?b|ba$|^(?:c-|c)a", "abc", ["k:", ";"], |secret| {
+            secret.starts_with("ab") || secret.ends_with("ba") || secret.starts_with("ca")
+        }),
         // What follows the secret belongs to no entry of the list.
         ("k:([abc]{4})d", "^abc$|cd", "abc", ["k:", "d"], |_| false),
         ("k:([abc]{1,4});", "^ab$|cc", "abc", ["k:", ";"], |secret| secret == "ab" || secret.contains("cc")),
