@@ -21,11 +21,7 @@ pub(crate) fn globs(text: &str) -> Option<Vec<String>> {
     };
     let mut out = vec![begin.to_owned()];
     for part in parts {
-        let ends = ends(part)?;
-        out = out.iter().flat_map(|before| ends.iter().map(move |end| format!("{before}{end}"))).collect();
-        if out.len() > MOST {
-            return None;
-        }
+        out = joined(&out, &ends(part)?)?;
     }
     let names = out.iter().all(|glob| !glob.contains('/') && glob.len() > begin.len());
     names.then(|| out.into_iter().map(|glob| glob.replace("**", "*")).collect())
@@ -41,7 +37,13 @@ fn is_start_of_name(hir: &Hir) -> bool {
     matches!(hir.kind(), HirKind::Alternation(all) if all.len() == 2 && all.iter().all(inner))
 }
 
-/// What a part of the expression is as a glob: one of these.
+/// Each beginning with each end; `None` where they are too many.
+fn joined(begins: &[String], ends: &[String]) -> Option<Vec<String>> {
+    let all = || begins.iter().flat_map(|begin| ends.iter().map(move |end| format!("{begin}{end}")));
+    (begins.len().saturating_mul(ends.len()) <= MOST).then(|| all().collect())
+}
+
+/// The globs for a part of the expression, of which one has to match.
 fn ends(hir: &Hir) -> Option<Vec<String>> {
     match hir.kind() {
         HirKind::Empty => Some(vec![String::new()]),
@@ -56,8 +58,7 @@ fn ends(hir: &Hir) -> Option<Vec<String>> {
         HirKind::Concat(parts) => {
             let mut out = vec![String::new()];
             for part in parts {
-                let ends = ends(part)?;
-                out = out.iter().flat_map(|before| ends.iter().map(move |end| format!("{before}{end}"))).collect();
+                out = joined(&out, &ends(part)?)?;
             }
             Some(out)
         }
@@ -103,6 +104,7 @@ mod tests {
             (r"(?:^|/)vendor/.*$", None),
             (r"^src/a\.rs$", None),
             (r".*\.tf$", None),
+            (&format!("({})$", "(?:a0|b0)".repeat(24)), None),
         ];
         for (text, wanted) in cases {
             let wanted = wanted.map(|all| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());

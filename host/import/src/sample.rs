@@ -3,12 +3,15 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// What stands for a class of characters: the first of these that it has. Letters follow the first two, then the rest.
+/// The characters that are preferred for a class: the first of these that it has. Letters follow the first two, then the rest.
 const FIRST: &str = "0x";
 const REST: &str = "-_/.\"'=:; +\n";
 
 /// The longest text.
 const MOST: usize = 8_192;
+
+/// The most parts of an expression that one text passes: `(?:a?){1000000}` is of many without a character.
+const STEPS: usize = 65_536;
 
 /// Which of several texts is made: of two characters, of each choice another alternative, with what may be left out.
 #[derive(Clone, Copy)]
@@ -18,15 +21,21 @@ struct Choice {
     optional: bool,
 }
 
-/// Texts that match, as far as assertions allow it; the shortest first.
+/// Texts that match, as far as assertions allow it, alone and between others; the shortest first.
 pub(crate) fn texts(hir: &Hir) -> Vec<String> {
+    // A blank before it, where a word must not begin at the beginning of the text.
+    alone(hir).into_iter().flat_map(|text| [text.clone(), format!(" {text}"), format!("{text} .")]).collect()
+}
+
+/// Texts that match, as far as assertions allow it, and nothing else.
+pub(crate) fn alone(hir: &Hir) -> Vec<String> {
     let choices = (0..24).map(|at| Choice { mixed: at >= 12, alternative: at % 12 / 2, optional: at % 2 == 1 });
     let mut out: Vec<String> = Vec::new();
     for choice in choices {
-        let mut text = Vec::new();
-        let text = if write(hir, choice, &mut text) { String::from_utf8(text).ok() } else { None };
-        // A blank before it, where a word must not begin at the beginning of the text.
-        out.extend(text.into_iter().flat_map(|text| [text.clone(), format!(" {text}"), format!("{text} .")]));
+        let (mut text, mut steps) = (Vec::new(), STEPS);
+        if write(hir, choice, &mut text, &mut steps) {
+            out.extend(String::from_utf8(text));
+        }
     }
     out.retain(|text| !text.is_empty() && text.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
     let mut seen = std::collections::HashSet::new();
@@ -35,10 +44,9 @@ pub(crate) fn texts(hir: &Hir) -> Vec<String> {
 }
 
 /// Appends a text that matches; `false` where there is none, or none that is short.
-fn write(hir: &Hir, choice: Choice, out: &mut Vec<u8>) -> bool {
-    if out.len() > MOST {
-        return false;
-    }
+fn write(hir: &Hir, choice: Choice, out: &mut Vec<u8>, steps: &mut usize) -> bool {
+    let Some(left) = steps.checked_sub(1).filter(|_| out.len() <= MOST) else { return false };
+    *steps = left;
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => {
@@ -55,17 +63,17 @@ fn write(hir: &Hir, choice: Choice, out: &mut Vec<u8>) -> bool {
         HirKind::Repetition(one) => {
             let most = one.max.unwrap_or(u32::MAX);
             let times = if choice.optional { one.min.max(1).min(most) } else { one.min };
-            (0..times).all(|_| write(&one.sub, choice, out))
+            (0..times).all(|_| write(&one.sub, choice, out, steps))
         }
-        HirKind::Capture(group) => write(&group.sub, choice, out),
-        HirKind::Concat(parts) => parts.iter().all(|part| write(part, choice, out)),
+        HirKind::Capture(group) => write(&group.sub, choice, out, steps),
+        HirKind::Concat(parts) => parts.iter().all(|part| write(part, choice, out, steps)),
         HirKind::Alternation(all) => {
             let first = choice.alternative % all.len();
             let start = out.len();
             let order = (first..all.len()).chain(0..first);
             order.into_iter().any(|at| {
                 out.truncate(start);
-                write(&all[at], choice, out)
+                write(&all[at], choice, out, steps)
             })
         }
     }
@@ -85,4 +93,17 @@ fn character(class: &Class, place: usize) -> Option<char> {
         Class::Unicode(class) => class.iter().map(|range| range.start()).find(|c| !c.is_control()),
         Class::Bytes(_) => None,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::texts;
+
+    #[test]
+    fn an_expression_of_too_many_parts_has_no_text() {
+        for text in ["(?:[a-z]?){4000000000}abc", "(?:(?:(?:a?){1000}){1000}){1000}", "a{9000}"] {
+            assert!(texts(&regex_syntax::parse(text).unwrap()).is_empty(), "{text}");
+        }
+    }
 }
