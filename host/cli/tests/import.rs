@@ -38,7 +38,7 @@ fn files_are_written_once_and_are_good_rules() {
         "acme.toml: gitleaks rules, 2 rules read",
         "skipped acme-unread (line 9): condition `(acme)\\1` is not valid: backreferences are not supported",
         "the entropy of the secret: values that are not random match, too (1 rule)\n    acme-key\n",
-        "1 rule file written in .tidegate/rules/acme (0 disabled), 1 rule skipped; not carried over: 1 filter or other feature",
+        "1 rule file written in .tidegate/rules/acme (0 disabled), 1 rule skipped; not carried over: 1 feature",
         "tidegate rules check .tidegate/rules/acme",
     ] {
         assert!(printed.contains(part), "{part:?} is not in {printed}");
@@ -59,6 +59,12 @@ fn files_are_written_once_and_are_good_rules() {
         err(&again)
     );
     assert_eq!(std::fs::read_to_string(place.path(FOLDER).join("acme-key.md")).unwrap(), "mine");
+    // A dry run reports, and ends as the real one.
+    let dry = place.run(&["rules", "import", "acme.toml", "--dry-run", "--json"]);
+    assert_eq!((code(&dry), err(&dry)), (2, err(&again)));
+    assert!(out(&dry).contains("\"in_the_way\":[\"acme-key.md\"]"), "{}", out(&dry));
+    let dry = place.run(&["rules", "import", "acme.toml", "--dry-run", "--replace"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
     let replaced = place.run(&["rules", "import", "acme.toml", "--replace"]);
     assert_eq!(code(&replaced), 0, "{}", err(&replaced));
     assert!(err(&replaced).contains("1 other rule file is in .tidegate/rules/acme: old.md"), "{}", err(&replaced));
@@ -126,6 +132,30 @@ fn a_link_is_replaced_and_not_followed() {
     assert_eq!(code(&place.run(&["rules", "import", "acme.toml", "--replace"])), 0);
     assert!(std::fs::symlink_metadata(&link).unwrap().is_file());
     assert_eq!(std::fs::read_to_string(place.path("mine.txt")).unwrap(), "mine");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_file_is_written_behind_a_link_in_the_place_of_the_default_folder() {
+    for part in [".tidegate", ".tidegate/rules", FOLDER] {
+        let place = place();
+        std::fs::create_dir_all(place.path("elsewhere/rules/acme")).unwrap();
+        place.write("elsewhere/rules/acme/acme-key.md", "mine");
+        place.write("elsewhere/acme/acme-key.md", "mine");
+        place.write("elsewhere/acme-key.md", "mine");
+        let link = place.path(part);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(place.path("elsewhere"), &link).unwrap();
+        for option in ["--replace", "--dry-run"] {
+            let done = place.run(&["rules", "import", "acme.toml", option]);
+            assert_eq!(code(&done), 2, "{part} {option}: {}", out(&done));
+            assert!(err(&done).contains(&format!("{part}` is a link")), "{part}: {}", err(&done));
+        }
+        assert!(!files(&place.path("elsewhere")).contains("Imported"), "{part}");
+        // A folder that the user names is where they want the files.
+        let named = place.run(&["rules", "import", "acme.toml", "--replace", "--out", FOLDER]);
+        assert_eq!(code(&named), 0, "{part}: {}", err(&named));
+    }
 }
 
 /// All files below a folder, as one text.

@@ -74,10 +74,12 @@ Examples:
 
 Formats: gitleaks (TOML), custom detectors of TruffleHog (YAML), rules of TruffleHog 2 (JSON), baselines of detect-secrets (JSON).
 
-Each rule becomes a rule file with `secret = true`: a match is shown nowhere and kept nowhere. A file is only written if it loads \
-and if the rule fires on the example in it. What cannot be carried over, such as the entropy of a secret, is named here and in the file.
+Each rule about text becomes a rule file with `secret = true`: a match is shown nowhere and kept nowhere. Each rule about names of files alone \
+becomes one that stops calls which write such a file. A file is only written if it loads and if the rule fires on the examples made for it. \
+Features that cannot be carried over, such as the entropy of a secret, are named here and in the file.
 
-Exit codes: 0 rule files were written, 1 the rule set has no rule that can be used, 2 the file cannot be read, or files are in the way.";
+Exit codes: 0 rule files were written, or would be, 1 the rule set has no rule that can be used, 2 the file cannot be read, or rule files are \
+in the way (also with --dry-run).";
 
 /// The arguments of `rules list`.
 #[derive(Debug, clap::Args)]
@@ -187,7 +189,7 @@ pub(crate) enum FailOn {
 pub(crate) struct RulesImport {
     /// The rule set of a secret scanner
     pub(crate) file: PathBuf,
-    /// Write the rule files into this folder [default: .tidegate/rules/NAME of the workspace, NAME being that of the file]
+    /// Write the rule files into this folder [default: .tidegate/rules/NAME of the workspace; NAME is the file's name without extension]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite rule files that are there

@@ -1,14 +1,15 @@
 //! `tidegate rules import`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::import::{Feature, Hidden, Imported, RuleText, Skipped, import, set_name};
 use serde_json::{Value, json};
 use tidegate::SourceFile;
 
+use super::rule_files::{self, file_of};
 use super::{count, json as shapes};
 use crate::args::RulesImport;
 use crate::exit::{Exit, Failure};
@@ -33,21 +34,34 @@ const FEW: usize = 20;
 ///    "hidden": "secret", "left_out": [{"feature": "entropy", "about": "…", "what": "more than 3.5"}]}],
 ///  "skipped": [{"id": "broken", "finding": {"code": "rule-invalid-condition", "message": "…", "line": 12}}],
 ///  "left_out": [{"feature": "extended", "about": "…", "what": "the default of gitleaks"}],
-///  "others": ["old.md"]}
+///  "others": ["old.md"], "in_the_way": []}
 /// ```
-/// `hidden` is `secret` where only the secret is hidden and not the whole match; `others` are rule files that were in the folder and are
-/// none of this rule set.
+/// `hidden` is `secret` where only the secret is hidden and not the full match; `others` are rule files that were in the folder and are
+/// none of this rule set; `in_the_way` are those that have the name of a rule, which `--replace` overwrites.
 pub(super) fn run(workspace: &Path, args: &RulesImport) -> Result<Exit, Failure> {
     let imported = import(&SourceFile::new(&args.file, read(&args.file)?))?;
     let folder = match &args.out {
         Some(folder) => folder.clone(),
-        None => workspace.join(".tidegate").join("rules").join(set_name(&args.file)),
+        None => rule_files::own_folder(workspace, set_name(&args.file))?,
     };
-    let others = others(&folder, &imported.rules)?;
-    if !args.dry_run {
-        write(&folder, &imported.rules, args.replace)?;
+    let others = rule_files::others(&folder, &imported.rules)?;
+    let in_the_way = rule_files::in_the_way(&folder, &imported.rules);
+    let refused = rule_files::refused(&folder, &in_the_way).filter(|_| !args.replace);
+    let done = Done { args, folder: &folder, imported: &imported, others: &others, in_the_way: &in_the_way };
+    match (refused, args.dry_run) {
+        (Some(failure), false) => Err(failure),
+        // The report first: it is what was asked for.
+        (Some(failure), true) => report(&done).and(Err(failure)),
+        (None, true) => report(&done),
+        (None, false) => {
+            rule_files::write(&folder, &imported.rules, args.replace)?;
+            report(&done)
+        }
     }
-    let done = Done { args, folder: &folder, imported: &imported, others: &others };
+}
+
+fn report(done: &Done<'_>) -> Result<Exit, Failure> {
+    let Done { args, imported, .. } = done;
     if args.json {
         screen::json(&done.as_json())?;
     } else {
@@ -68,68 +82,13 @@ fn read(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn file_of(rule: &RuleText) -> String {
-    format!("{}.md", rule.name)
-}
-
-/// The rule files of the folder that are none of these rules.
-fn others(folder: &Path, rules: &[RuleText]) -> Result<Vec<String>, Failure> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(Failure::setup(format_args!("cannot read the folder `{}`: {error}", folder.display())));
-        }
-    };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut others: Vec<String> = names
-        .filter(|name| [".md", ".mdc"].iter().any(|end| name.ends_with(end)))
-        .filter(|name| !rules.iter().any(|rule| file_of(rule) == *name))
-        .collect();
-    others.sort();
-    Ok(others)
-}
-
-/// Writes all files, or none where one is in the way.
-fn write(folder: &Path, rules: &[RuleText], replace: bool) -> Result<(), Failure> {
-    let there = |rule: &&RuleText| fs::symlink_metadata(folder.join(file_of(rule))).is_ok();
-    let there: Vec<&RuleText> = rules.iter().filter(there).collect();
-    if let (Some(first), false) = (there.first(), replace) {
-        return Err(Failure::setup(format_args!(
-            "{} in the way, the first: `{}`. Give --replace to overwrite, or --out for another folder",
-            count(there.len() as u64, "rule file is", "rule files are"),
-            folder.join(file_of(first)).display(),
-        )));
-    }
-    let failed = |path: PathBuf| {
-        move |error: std::io::Error| Failure::setup(format_args!("cannot write `{}`: {error}", path.display()))
-    };
-    if rules.is_empty() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder).map_err(failed(folder.to_owned()))?;
-    for rule in rules {
-        let path = folder.join(file_of(rule));
-        create(&path, &rule.text).map_err(failed(path))?;
-    }
-    Ok(())
-}
-
-/// Writes a new file in the place of what has the name. A link is replaced and not followed: a project can come with links out of it.
-fn create(path: &Path, text: &str) -> std::io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    File::create_new(path)?.write_all(text.as_bytes())
-}
-
-/// What was done, to be reported.
+/// The result of the command, to be reported.
 struct Done<'a> {
     args: &'a RulesImport,
     folder: &'a Path,
     imported: &'a Imported,
     others: &'a [String],
+    in_the_way: &'a [String],
 }
 
 impl Done<'_> {
@@ -163,7 +122,7 @@ impl Done<'_> {
         if by_rule.is_empty() && self.imported.left_out.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nNot carried over (the files say what it was):")?;
+        writeln!(out, "\nNot carried over (the files have the details):")?;
         for one in &self.imported.left_out {
             writeln!(out, "  of the rule set: {one}")?;
         }
@@ -197,7 +156,7 @@ impl Done<'_> {
             out,
             "\n{written} {done} in {folder} ({disabled} disabled), {} skipped; not carried over: {}",
             count(skipped.len() as u64, "rule", "rules"),
-            count(features as u64, "filter or other feature", "filters and other features")
+            count(features as u64, "feature", "features")
         )?;
         if !self.others.is_empty() {
             let others = count(self.others.len() as u64, "other rule file is", "other rule files are");
@@ -227,7 +186,7 @@ impl Done<'_> {
             "written": !self.args.dry_run,
             "rules": rules.iter().map(rule).collect::<Vec<_>>(),
             "skipped": skipped.iter().map(|one| json!({"id": one.id, "finding": shapes::finding(&one.why)})).collect::<Vec<_>>(),
-            "left_out": left_out(of_set), "others": self.others,
+            "left_out": left_out(of_set), "others": self.others, "in_the_way": self.in_the_way,
         })
     }
 }

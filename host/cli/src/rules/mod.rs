@@ -7,6 +7,7 @@ mod import;
 mod json;
 mod list;
 mod replay;
+mod rule_files;
 mod test;
 
 use std::sync::Arc;
