@@ -1,6 +1,6 @@
 //! The baseline of detect-secrets: which detectors are in use, and what is excluded.
 //!
-//! What its detectors look for is code and not in the file. For those that look for secrets of a known form there is a condition of our own
+//! Its detectors are code, which is not in the file. For those that look for secrets of a known form there is a condition of our own
 //! for the same secrets; the others are skipped.
 
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use std::sync::Arc;
 use flow::{Diagnostic, DiagnosticCode as Code, SourceFile};
 use serde_json::{Map, Value};
 
+use crate::engine::Engine;
+use crate::json::place_of;
 use crate::set::{AllowList, Detector, Expression, Format, Part, Set, Skipped, Target};
-use crate::trufflehog::place_of;
 use crate::{Feature, LeftOut};
 
-/// A detector, what it finds, and conditions for it. The first group is the secret.
+/// A detector, the secret that it finds, and conditions for it. The first group is the secret.
 const KNOWN: &[(&str, &str, &[&str])] = &[
-    ("ArtifactoryDetector", "Artifactory key", &[r"\b(AKC[0-9A-Za-z]{10,100})\b"]),
+    ("ArtifactoryDetector", "Artifactory key", &[r"\b(AKC[0-9A-Za-z]{10,})\b"]),
     (
         "AWSKeyDetector",
         "AWS access key",
@@ -24,12 +25,8 @@ const KNOWN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("AzureStorageKeyDetector", "Azure storage account key", &[r"AccountKey=([0-9A-Za-z+/=]{88})"]),
-    ("BasicAuthDetector", "password in an address", &[r"://[^\s:/@?#\[\]{}<>$]{1,100}:([^\s:/@?#\[\]{}<>$]{1,200})@"]),
-    (
-        "CloudantDetector",
-        "Cloudant credentials",
-        &[r"https?://[\w-]{1,100}:([0-9a-f]{64}|[a-z]{24})@[\w-]{1,100}\.cloudant\.com"],
-    ),
+    ("BasicAuthDetector", "password in an address", &[r"://[^\s:/@?#\[\]{}<>$]+:([^\s:/@?#\[\]{}<>$]+)@"]),
+    ("CloudantDetector", "Cloudant credentials", &[r"https?://[\w-]+:([0-9a-f]{64}|[a-z]{24})@[\w-]+\.cloudant\.com"]),
     (
         "DiscordBotTokenDetector",
         "Discord bot token",
@@ -55,14 +52,10 @@ const KNOWN: &[(&str, &str, &[&str])] = &[
             r#"(?i)\bsecret[_-]?(?:access)?[_-]?key['"]?\s{0,3}(?::=|=>|::|=|:)\s{0,3}['"]?([0-9a-f]{48})(?:[^0-9A-Fa-f]|$)"#,
         ],
     ),
-    (
-        "JwtTokenDetector",
-        "JSON Web Token",
-        &[r"\b(eyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,2000}\.?[0-9A-Za-z_-]{0,500})"],
-    ),
+    ("JwtTokenDetector", "JSON Web Token", &[r"\b(eyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.?[0-9A-Za-z_-]*)"]),
     ("MailchimpDetector", "Mailchimp key", &[r"\b([0-9a-z]{32}-us[0-9]{1,2})\b"]),
     ("NpmDetector", "npm token", &[r"/:_authToken=\s{0,3}(npm_[0-9A-Za-z]{36}|[0-9A-Fa-f-]{36})"]),
-    ("OpenAIDetector", "OpenAI key", &[r"\b(sk-[0-9A-Za-z_-]{0,100}[0-9A-Za-z]{20}T3BlbkFJ[0-9A-Za-z]{20})"]),
+    ("OpenAIDetector", "OpenAI key", &[r"\b(sk-[0-9A-Za-z_-]*[0-9A-Za-z]{20}T3BlbkFJ[0-9A-Za-z]{20})"]),
     (
         "PrivateKeyDetector",
         "private key",
@@ -77,8 +70,8 @@ const KNOWN: &[(&str, &str, &[&str])] = &[
         "SlackDetector",
         "Slack token",
         &[
-            r"(?i)\b(xox[abeoprs]-(?:[0-9]{1,20}-){1,4}[0-9a-z]{1,64})",
-            r"(?i)https://hooks\.slack\.com/services/(T[0-9a-z_]{1,20}/B[0-9a-z_]{1,20}/[0-9a-z_]{1,40})",
+            r"(?i)\b(xox[abeoprs]-(?:[0-9]+-)+[0-9a-z]+)",
+            r"(?i)https://hooks\.slack\.com/services/(T[0-9a-z_]+/B[0-9a-z_]+/[0-9a-z_]+)",
         ],
     ),
     (
@@ -121,7 +114,11 @@ pub(crate) fn read(source: &Arc<SourceFile>, root: &Map<String, Value>) -> Set {
         let is = |end: &str| path.ends_with(end);
         let patterns = strings(filter.get("pattern"));
         if let Some((_, target)) = EXCLUDED.iter().find(|(end, _)| is(end)) {
-            set.allowed.push(AllowList { target: *target, expressions: patterns, ..AllowList::default() });
+            set.allowed.push(AllowList {
+                target: *target,
+                expressions: patterns.iter().map(|one| Engine::Python.spell(one)).collect(),
+                ..AllowList::default()
+            });
         } else if is(EXCLUDED_FILES) {
             set.allowed.push(AllowList { paths: patterns, ..AllowList::default() });
         } else if !OF_SCANS.iter().any(|end| is(end)) {

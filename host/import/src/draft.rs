@@ -14,10 +14,10 @@ const PROBE: &str = "imported";
 
 /// The conditions of a rule file.
 pub(crate) struct Conditions {
-    pub(crate) all: Vec<String>,
+    pub(crate) list: Vec<String>,
     /// Why all of a match is hidden although the scanner names a part.
-    pub(crate) whole: Option<&'static str>,
-    /// Whether they exclude what is excluded.
+    pub(crate) no_part: Option<&'static str>,
+    /// Whether they exclude what the allow lists exclude.
     pub(crate) excludes: bool,
 }
 
@@ -35,22 +35,25 @@ pub(crate) struct Draft<'d> {
 }
 
 impl<'d> Draft<'d> {
-    /// A draft with the files, keywords and further expressions of a detector.
+    /// A draft with the files and further expressions of a detector.
     ///
     /// # Errors
     /// It is about paths that no glob means.
     pub(crate) fn new(detector: &'d Detector, origin: String, allowed: Vec<LeftOut>) -> Result<Self, Box<Diagnostic>> {
         let left_out = [detector.left_out.clone(), allowed].concat();
         let mut draft = Self { detector, origin, all: Vec::new(), globs: Vec::new(), left_out, disabled: None };
-        draft.narrow()?;
+        draft.narrow_to_files()?;
+        draft.all.extend(detector.also.iter().map(|one| one.text.clone()));
         Ok(draft)
     }
 
-    /// Files, keywords and further expressions.
-    fn narrow(&mut self) -> Result<(), Box<Diagnostic>> {
+    fn narrow_to_files(&mut self) -> Result<(), Box<Diagnostic>> {
         if let Some(path) = &self.detector.path {
             match files::globs(&path.text) {
-                Some(globs) => self.globs = globs,
+                Some(globs) => {
+                    self.globs = globs;
+                    self.left_out.push(LeftOut::new(Feature::Streams, ""));
+                }
                 None if self.detector.expressions.is_empty() => {
                     let message = "the rule is about paths alone, and no glob means the same as the expression";
                     return Err(Box::new(
@@ -60,26 +63,39 @@ impl<'d> Draft<'d> {
                 None => self.left_out.push(LeftOut::new(Feature::Files, path.text.clone())),
             }
         }
-        self.all.extend(filters::keywords(self.detector));
-        self.all.extend(self.detector.also.iter().map(|one| one.text.clone()));
+        Ok(())
+    }
+
+    /// Asks for the keywords where the rule fires on ordinary code without them, and names what becomes of them. A keyword in `all` has to be
+    /// in the same block of text or the same argument, and a scanner looks for it in the whole file.
+    fn narrow_to_keywords(&mut self, conditions: &[String]) {
+        self.disabled = self.ordinary(conditions);
+        if let Some(keywords) = filters::keywords(self.detector) {
+            if self.disabled.is_some() {
+                self.all.insert(0, keywords);
+                self.disabled = self.ordinary(conditions);
+            } else {
+                self.left_out.push(LeftOut::new(Feature::Keywords, self.detector.keywords.join(", ")));
+            }
+        }
         if !self.all.is_empty() {
             self.left_out.push(LeftOut::new(Feature::Nearby, self.all.join("  ")));
         }
-        Ok(())
+        self.left_out.sort_by_key(|one| one.feature);
     }
 
     /// The conditions, with the group `hide` if it is wanted. A rule about paths alone is about all that is written there.
     pub(crate) fn conditions(&self, excluded: &[String], hides: bool) -> Conditions {
         if self.detector.expressions.is_empty() {
-            return Conditions { all: vec!["(?s).".to_owned()], whole: None, excludes: false };
+            return Conditions { list: vec!["(?s).".to_owned()], no_part: None, excludes: false };
         }
-        let part = if hides { self.detector.part } else { Part::Whole };
+        let part = if hides { self.detector.part } else { Part::Match };
         let marked = self.detector.expressions.iter().map(|one| hide::mark(&one.text, part, excluded));
         let marked: Vec<Marked> = marked.collect();
         Conditions {
-            whole: marked.iter().find_map(|one| one.whole),
+            no_part: marked.iter().find_map(|one| one.no_part),
             excludes: marked.iter().all(|one| one.excludes),
-            all: marked.into_iter().map(|one| one.condition).collect(),
+            list: marked.into_iter().map(|one| one.condition).collect(),
         }
     }
 
@@ -89,19 +105,40 @@ impl<'d> Draft<'d> {
 
     /// The text with examples that were tried.
     pub(crate) fn tried(&mut self, marked: &Conditions) -> Result<String, Box<Diagnostic>> {
-        let conditions = &marked.all;
-        self.disabled = self.ordinary(conditions);
+        let conditions = &marked.list;
+        // What the dialect refuses, such as a count that is too large, is refused before texts are made for it.
+        if let Some(fault) = trial::fault(PROBE, &self.text(conditions, &[], None)) {
+            return Err(fault);
+        }
+        self.narrow_to_keywords(conditions);
         let fires = conditions.iter().map(|condition| self.example(condition)).collect::<Option<Vec<_>>>();
         let Some(fires) = fires else {
-            let why = trial::fault(PROBE, &self.text(conditions, &[], None));
             let message = "no text was found on which it fires";
-            return Err(why.unwrap_or_else(|| Box::new(Diagnostic::warning(Code::RuleExampleFailed, message))));
+            return Err(Box::new(Diagnostic::warning(Code::RuleExampleFailed, message)));
         };
+        if !marked.excludes {
+            self.compare(conditions)?;
+        }
         let text = self.text(conditions, &fires, self.quiet(marked, &fires).as_deref());
         match trial::fault(PROBE, &text) {
             None => Ok(text),
             Some(fault) => Err(fault),
         }
+    }
+
+    /// Checks that the rule fires on texts which the expressions of the scanner match as another parser reads them, of each alternative.
+    fn compare(&self, conditions: &[String]) -> Result<(), Box<Diagnostic>> {
+        let parsed = self.detector.expressions.iter().filter_map(|one| language::parse(&one.text));
+        // An assertion can be false for a text that is made from the expression.
+        let without_assertions = parsed.filter(|hir| hir.properties().look_set().is_empty());
+        let texts: Vec<String> =
+            without_assertions.flat_map(|hir| sample::alone(&hir)).map(|text| self.with_others(&text)).collect();
+        let fault = trial::fault(PROBE, &self.text(conditions, &texts, None));
+        fault.map_or(Ok(()), |fault| {
+            let message =
+                format!("its condition matches less than the expression of the scanner: it {}", fault.message);
+            Err(Box::new(Diagnostic::warning(Code::RuleExampleFailed, message)))
+        })
     }
 
     /// The line of ordinary code on which the rule fires.
@@ -119,10 +156,14 @@ impl<'d> Draft<'d> {
 
     /// Texts for a condition, with what else has to be in the same text.
     fn samples(&self, condition: &str) -> Vec<String> {
+        let texts = language::loose(condition).map(|hir| sample::texts(&hir)).unwrap_or_default();
+        texts.into_iter().map(|text| self.with_others(&text)).collect()
+    }
+
+    fn with_others(&self, text: &str) -> String {
         let others = self.all.iter().filter_map(|one| sample::texts(&language::loose(one)?).into_iter().next());
         let others: String = others.map(|other| other + "\n").collect();
-        let texts = language::loose(condition).map(|hir| sample::texts(&hir)).unwrap_or_default();
-        texts.into_iter().map(|text| format!("{others}{text}")).collect()
+        format!("{others}{text}")
     }
 
     /// A text on which the rule fires for this condition.
@@ -134,9 +175,9 @@ impl<'d> Draft<'d> {
 
     /// A text on which the rule does not fire: one that is excluded, or the first half of an example.
     fn quiet(&self, marked: &Conditions, fires: &[String]) -> Option<String> {
-        let samples = if marked.excludes { self.samples(marked.all.first()?) } else { Vec::new() };
+        let samples = if marked.excludes { self.samples(marked.list.first()?) } else { Vec::new() };
         let half = |text: &String| text[..text.floor_char_boundary(text.len() / 2)].trim_end().to_owned();
         let mut all = samples.into_iter().take(1).chain(fires.iter().map(half)).filter(|text| !text.is_empty());
-        all.find(|text| trial::fault(PROBE, &self.text(&marked.all, &[], Some(text))).is_none())
+        all.find(|text| trial::fault(PROBE, &self.text(&marked.list, &[], Some(text))).is_none())
     }
 }

@@ -39,14 +39,14 @@ pub(crate) fn keywords(detector: &Detector) -> Option<String> {
     Some(if words.len() == 1 { format!("(?i){}", words[0]) } else { format!("(?i)(?:{})", words.join("|")) })
 }
 
-/// What of the allow lists has an effect on the detector.
+/// The allow lists that have an effect on the detector.
 pub(crate) fn allowed(detector: &Detector, of_set: &[AllowList]) -> Allowed {
     let mut out = Allowed::default();
     let parsed: Vec<Hir> = detector.expressions.iter().filter_map(|one| language::parse(&one.text)).collect();
-    let whole: Vec<Language> = parsed.iter().filter_map(Language::of).collect();
+    let matches: Vec<Language> = parsed.iter().filter_map(Language::of).collect();
     let secrets: Vec<Language> =
         parsed.iter().flat_map(|hir| secrets(hir, detector.part)).filter_map(|hir| Language::of(&hir)).collect();
-    let texts = |target| if target == Target::Secret { &secrets } else { &whole };
+    let texts = |target| if target == Target::Secret { &secrets } else { &matches };
     for list in &detector.allowed {
         if !list.paths.is_empty() {
             out.left_out.push(LeftOut::new(Feature::AllowedFiles, list.paths.join(", ")));
@@ -108,7 +108,7 @@ fn secrets(hir: &Hir, part: Part) -> Vec<Hir> {
     match part {
         Part::Group(number) => groups.retain(|(known, _)| *known == number),
         Part::FirstGroup => {}
-        Part::Whole => groups.clear(),
+        Part::Match => groups.clear(),
     }
     if groups.is_empty() { vec![hir.clone()] } else { groups.into_iter().map(|(_, hir)| hir).collect() }
 }

@@ -1,12 +1,15 @@
 //! `gitleaks.toml`: `[[rules]]`, `[allowlist]` and `[[allowlists]]`, as gitleaks 8 reads them.
 
+use flow::text::nearest;
 use flow::{Diagnostic, DiagnosticCode as Code};
 
-use crate::set::{AllowList, Detector, Format, Part, Set, Skipped, Target};
+use crate::engine::Engine;
+use crate::set::{AllowList, Detector, Expression, Format, Part, Set, Skipped, Target};
 use crate::table::Table;
 use crate::{Feature, LeftOut};
 
 const SET: &[&str] = &["title", "description", "minVersion", "extend", "rules", "allowlist", "allowlists"];
+const EXTEND: &[&str] = &["path", "url", "useDefault", "disabledRules"];
 const RULE: &[&str] = &[
     "id",
     "description",
@@ -27,12 +30,19 @@ const ALLOW: &[&str] =
 pub(crate) fn read(root: &Table<'_>, found: &mut Vec<Diagnostic>) -> Set {
     let mut set = Set::new(Format::Gitleaks);
     set.left_out.extend(root.unknown(SET));
+    let mut extends = false;
     if let Some(extend) = root.table("extend", found) {
         let named = ["path", "url"].iter().find_map(|key| extend.text(key, found));
         let default = extend.is_true("useDefault").then(|| "the default of gitleaks".to_owned());
-        set.left_out.extend(named.or(default).map(|what| LeftOut::new(Feature::Extended, what)));
+        let base = named.or(default);
+        extends = base.is_some();
+        set.left_out.extend(base.map(|what| LeftOut::new(Feature::Extended, what)));
+        let disabled = extend.texts("disabledRules", found);
+        if !disabled.is_empty() {
+            set.left_out.push(LeftOut::new(Feature::Extended, format!("without its rules {}", disabled.join(", "))));
+        }
+        set.left_out.extend(extend.unknown(EXTEND));
     }
-    let extends = set.left_out.iter().any(|one| one.feature == Feature::Extended);
     for table in root.tables("rules", found) {
         match rule(&table, extends, found) {
             Ok(one) => add(&mut set, one),
@@ -48,10 +58,29 @@ pub(crate) fn read(root: &Table<'_>, found: &mut Vec<Diagnostic>) -> Set {
             set.allowed.push(list);
             continue;
         }
+        let line = table.place("targetRules").line();
+        let missing: Vec<_> = targets.iter().filter_map(|target| missing(&set, target, line)).collect();
+        set.left_out.extend(missing);
         let about = set.detectors.iter_mut().filter(|one| targets.contains(&one.id));
         about.for_each(|one| one.allowed.push(list.clone()));
     }
     set
+}
+
+/// An entry of `targetRules` that no rule has the name of, or one that is skipped.
+fn missing(set: &Set, target: &str, line: usize) -> Option<LeftOut> {
+    let mut ids = set.detectors.iter().map(|one| one.id.as_str());
+    if ids.clone().any(|id| id == target) {
+        return None;
+    }
+    let what = match nearest(target, ids.by_ref()) {
+        _ if set.skipped.iter().any(|one| one.id == target) => {
+            format!("for `{target}` in line {line}, which is skipped")
+        }
+        Some(near) => format!("for `{target}` in line {line}, which is no rule of this set; did you mean `{near}`?"),
+        None => format!("for `{target}` in line {line}, which is no rule of this set"),
+    };
+    Some(LeftOut::new(Feature::TargetRule, what))
 }
 
 /// Of two rules with one name gitleaks uses the last.
@@ -78,7 +107,8 @@ fn rule(table: &Table<'_>, extends: bool, found: &mut Vec<Diagnostic>) -> Result
         let message = "`skipReport`: the rule is only a requirement of others and finds nothing by itself";
         return Err(skip(Code::RuleDisabled, message, table.head()));
     }
-    let (regex, path) = (table.expression("regex", found), table.expression("path", found));
+    let mut expression = |key| table.expression(key, found).map(|one| one.read_by(Engine::Go));
+    let (regex, path): (Option<Expression>, Option<Expression>) = (expression("regex"), expression("path"));
     if regex.is_none() && extends {
         let message = "the rule has no `regex`, so it may change one of the rule set that this one extends";
         return Err(skip(Code::RuleNoCondition, message, table.head()));
@@ -122,7 +152,7 @@ fn allow_list(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> AllowList {
             Some("line") => Target::Line,
             _ => Target::Secret,
         },
-        expressions: table.texts("regexes", found),
+        expressions: table.texts("regexes", found).iter().map(|one| Engine::Go.spell(one)).collect(),
         words: table.texts("stopwords", found),
         paths: table.texts("paths", found),
         commits: table.texts("commits", found).len(),

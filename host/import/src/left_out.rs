@@ -1,4 +1,4 @@
-//! What of a rule set is not carried over.
+//! The features of a rule set that are not carried over.
 
 use std::fmt;
 
@@ -7,16 +7,22 @@ use std::fmt;
 pub enum Feature {
     /// A lower bound of the entropy of the secret.
     Entropy,
-    /// What a secret, a match or a line must not be.
+    /// Values that a secret, a match or a line must not have.
     AllowList,
     /// The same, for all rules of the set.
     SetAllowList,
+    /// An allow list for a rule that is not there.
+    TargetRule,
     /// Files that are not searched.
     AllowedFiles,
     /// The files that are searched.
     Files,
     /// Commits that are not searched: an answer is in no commit.
     Commits,
+    /// Words that have to be near, which the rule does without.
+    Keywords,
+    /// Streams that are not watched, because the rule is about files.
+    Streams,
     /// Words and further expressions that have to be near. The rule asks for them with `all`, which is not the same in text that is shown
     /// while it is written.
     Nearby,
@@ -24,14 +30,16 @@ pub enum Feature {
     SecretPart,
     /// A rule that has to match nearby, too.
     Required,
-    /// What a secret must contain.
+    /// Characters that a secret must contain.
     Validation,
     /// A request that verifies a secret.
     Verification,
     /// Another rule set that this one extends.
     Extended,
-    /// What a detector looks for, where that is code.
+    /// The search of a detector, where that is code.
     Detector,
+    /// Characters that the engine of the scanner matches in addition.
+    Engine,
     /// A filter that is code, or a list in a file of its own.
     Filter,
     /// A key that the format does not have.
@@ -45,9 +53,12 @@ impl Feature {
             Self::Entropy => "entropy",
             Self::AllowList => "allow-list",
             Self::SetAllowList => "set-allow-list",
+            Self::TargetRule => "target-rule",
             Self::AllowedFiles => "allowed-files",
             Self::Files => "files",
             Self::Commits => "commits",
+            Self::Keywords => "keywords",
+            Self::Streams => "streams",
             Self::Nearby => "nearby",
             Self::SecretPart => "secret-part",
             Self::Required => "required",
@@ -55,28 +66,36 @@ impl Feature {
             Self::Verification => "verification",
             Self::Extended => "extended",
             Self::Detector => "detector",
+            Self::Engine => "engine",
             Self::Filter => "filter",
             Self::UnknownKey => "unknown-key",
         }
     }
 
-    /// What it is, and what follows from leaving it out.
+    /// The name of the feature for a person, and the effect of leaving it out.
     pub fn about(self) -> &'static str {
         match self {
             Self::Entropy => "the entropy of the secret: values that are not random match, too",
             Self::AllowList => "allow list of the rule: what it excludes matches, too",
             Self::SetAllowList => "allow list of the set: what it excludes matches, too",
+            Self::TargetRule => "allow list with `targetRules`: no rule has it",
             Self::AllowedFiles => "files that are not searched: they are watched, too",
             Self::Files => "the files that are searched: all are watched",
             Self::Commits => "commits that are not searched: an answer is in none",
-            Self::Nearby => "what has to be nearby is asked for with `all`: a secret that precedes it in text is shown",
+            Self::Keywords => "keywords: the rule fires without them, too",
+            Self::Streams => "text and commands: they are not watched, only calls that name such a file are",
+            Self::Nearby => {
+                "`all` asks for words or expressions nearby: a secret that precedes them in text is shown, and one in another argument or \
+                 block than they are passes"
+            }
             Self::SecretPart => "the part that is secret: all of a match is hidden",
             Self::Required => "rules that have to match nearby: the rule fires without them, too",
-            Self::Validation => "what a secret must contain: values without it match, too",
+            Self::Validation => "characters that a secret must contain: values without them match, too",
             Self::Verification => "verification by a request: what matches counts as a secret",
             Self::Extended => "the rule set that it extends: import that one, too",
-            Self::Detector => {
-                "what the detector looks for is code: the conditions are Tidegate's own, for the same secrets"
+            Self::Detector => "the detector is code: the conditions are Tidegate's own, for the same secrets",
+            Self::Engine => {
+                "letters and digits that are not ASCII: Python's `\\w`, `\\d` and `\\b` know them, those of a condition do not"
             }
             Self::Filter => "filters that are code or a list elsewhere: what they exclude matches, too",
             Self::UnknownKey => "keys that the format does not have",
@@ -89,7 +108,7 @@ impl Feature {
 pub struct LeftOut {
     /// The kind of it.
     pub feature: Feature,
-    /// What it is in this rule, such as `at least 3.5`.
+    /// The value in this rule, such as `at least 3.5`.
     pub what: String,
 }
 

@@ -3,22 +3,25 @@
 //! [`import`] reads a rule set that is data, in one of the [`Format`]s, and returns the text of a rule file for each of its rules. It
 //! reads and writes no file.
 //!
-//! text ─► `source` (which format) ─► `gitleaks`, `trufflehog`, `detect_secrets` ─► [`set::Detector`]s ─► `rule`, `draft`: the
+//! text ─► `source` (which format) ─► `gitleaks`, `trufflehog`, `detect_secrets`, `engine` (spelling) ─► [`set::Detector`]s ─► `rule`, `draft`: the
 //! group `hide` (`hide`), keywords and allow lists (`filters`, `excluded`), files (`files`), an example (`sample`) ─► `text`, loaded and tried as
 //! any rule file (`trial`)
 //!
-//! **What cannot be carried over is left out and named**, in the report and in the file ([`Feature`]). A guard without a filter of its
-//! scanner matches more, never less. Nothing is approximated: `unless` is not used for allow lists, because it holds for the rest of the
+//! **A feature that cannot be carried over is left out and named**, in the report and in the file ([`Feature`]). A guard without a filter of
+//! its scanner matches more. It matches less only where [`Feature::Nearby`], [`Feature::Streams`], [`Feature::Engine`] or
+//! [`Feature::Detector`] says so. Nothing is approximated: `unless` is not used for allow lists, because it holds for the rest of the
 //! stream, so that a real secret behind an allowed one would pass.
 #![forbid(unsafe_code)]
 
 mod detect_secrets;
 mod draft;
+mod engine;
 mod excluded;
 mod files;
 mod filters;
 mod gitleaks;
 mod hide;
+mod json;
 mod language;
 mod left_out;
 mod names;
@@ -47,7 +50,7 @@ pub use set::{Format, Skipped};
 /// A rule set as rule files.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// What the file was read as.
+    /// The format of the file.
     pub format: Format,
     /// How many rules it has, with those that are skipped.
     pub read: usize,
@@ -55,7 +58,7 @@ pub struct Imported {
     pub rules: Vec<RuleText>,
     /// Rules without a file.
     pub skipped: Vec<Skipped>,
-    /// What is left out of the rule set as a whole.
+    /// The features of the rule set, in addition to those of its rules, that no file has.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -80,7 +83,7 @@ pub fn import(source: &Arc<SourceFile>) -> Result<Imported, Diagnostics> {
     Ok(Imported { format: set.format, read, rules, skipped, left_out })
 }
 
-/// What of an allow list of the set is not about the text of a match.
+/// The entries of an allow list of the set that are not about the text of a match.
 fn of_files(list: &AllowList) -> Vec<LeftOut> {
     let entries = |number: usize| format!("{number} {}", if number == 1 { "entry" } else { "entries" });
     let lines = if list.target == Target::Line { list.expressions.len() } else { 0 };

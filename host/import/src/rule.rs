@@ -9,7 +9,7 @@ use crate::names::Names;
 use crate::set::{AllowList, Detector, Format};
 use crate::{Feature, LeftOut, filters, trial};
 
-/// What a rule hides of its matches.
+/// The part of its matches that a rule hides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hidden {
     /// From the secret on: the condition has the group `hide`.
@@ -31,13 +31,13 @@ pub struct RuleText {
     pub text: String,
     /// The ordinary code on which it fires, so that it has `enabled = false`.
     pub disabled: Option<String>,
-    /// What it hides.
+    /// The part of its matches that it hides.
     pub hidden: Hidden,
-    /// What of it is not carried over.
+    /// The filters and other features of the scanner that the file does not have.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is common to the rules of a set.
+/// The values that the rules of a set have in common.
 pub(crate) struct Context<'s> {
     pub(crate) format: Format,
     /// The allow lists of the set.
@@ -45,7 +45,7 @@ pub(crate) struct Context<'s> {
     pub(crate) source: &'s Arc<SourceFile>,
 }
 
-/// What of a scanner's rule the file is to have. The dialect can refuse either where it takes the expression.
+/// The additions to an expression that the file is to have. The dialect can refuse either of them where it takes the expression.
 #[derive(Clone, Copy)]
 struct Attempt {
     /// Look-around for allow lists.
@@ -78,10 +78,9 @@ pub(crate) fn write(
             continue;
         }
         let refused = fault.as_ref().filter(|_| !attempt.hides).map(|fault| reason(&fault.message));
-        if let Some(why) = conditions.whole.or(refused) {
+        if let Some(why) = conditions.no_part.or(refused) {
             draft.left_out.push(LeftOut::new(Feature::SecretPart, why));
         }
-        draft.left_out.sort_by_key(|one| one.feature);
         match draft.tried(&conditions) {
             Ok(text) => return Ok(done(draft, text, &conditions, names)),
             Err(why) if trial::is_of_example(&why) && !attempt.excludes => return Err(refusal(detector, &why)),
@@ -92,7 +91,7 @@ pub(crate) fn write(
 }
 
 fn done(draft: Draft<'_>, text: String, conditions: &Conditions, names: &mut Names) -> RuleText {
-    let hides = conditions.all.iter().any(|one| one.contains("(?P<hide>"));
+    let hides = conditions.list.iter().any(|one| one.contains("(?P<hide>"));
     RuleText {
         name: names.take(&draft.detector.id),
         id: draft.detector.id.clone(),

@@ -5,6 +5,7 @@ use std::fmt;
 use flow::{Diagnostic, Location};
 
 use crate::LeftOut;
+use crate::engine::Engine;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The whole of a rule set.
+/// A rule set with all its parts.
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) format: Format,
@@ -69,9 +70,9 @@ pub(crate) struct Detector {
     pub(crate) id: String,
     pub(crate) place: Location,
     pub(crate) description: String,
-    /// What it looks for: one of these.
+    /// The expressions that it looks for, of which one has to match.
     pub(crate) expressions: Vec<Expression>,
-    /// What has to be in the same text, too: each of these.
+    /// Expressions that have to match in the same text as well, each of them.
     pub(crate) also: Vec<Expression>,
     /// One of these words has to be in the same text, in any case.
     pub(crate) keywords: Vec<String>,
@@ -82,11 +83,17 @@ pub(crate) struct Detector {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// A regular expression and its place.
+/// A regular expression, as [`Engine::spell`] spells it, and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     pub(crate) text: String,
     pub(crate) place: Location,
+}
+
+impl Expression {
+    pub(crate) fn read_by(self, engine: Engine) -> Self {
+        Self { text: engine.spell(&self.text), ..self }
+    }
 }
 
 /// Which part of a match is the secret.
@@ -95,10 +102,10 @@ pub(crate) enum Part {
     /// The first group that is not empty; without groups all of it.
     FirstGroup,
     Group(usize),
-    Whole,
+    Match,
 }
 
-/// What is no secret.
+/// A list of values that are no secrets, and of places where none are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllowList {
     pub(crate) target: Target,

@@ -6,12 +6,14 @@ use config::RuleFile;
 use flow::{Diagnostic, DiagnosticCode as Code, RuleLayer, SourceFile};
 use rules::{Rule, RuleSet, RuleSettings, RuleState, check_examples};
 
-/// What keeps a rule file from being good, the first of it: an error, a rule that can never fire, an example that fails.
+/// The first reason not to use a rule file: an error, a condition that is read otherwise than it looks, a rule that can never fire, an
+/// example that fails.
 pub(crate) fn fault(name: &str, text: &str) -> Option<Box<Diagnostic>> {
     let file = format!("{name}.md");
     let source = SourceFile::new(&file, text);
     let RuleFile { rule, findings } = RuleFile::of_source(&source, &RuleLayer::Project, &file, Path::new(&file));
-    let error = findings.into_iter().find(Diagnostic::is_error);
+    let is_reason = |one: &Diagnostic| one.is_error() || one.code == Code::RuleSuspiciousCondition;
+    let error = findings.into_iter().find(is_reason);
     if let Some(error) = error {
         return Some(Box::new(error));
     }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
+use flow::text::nearest;
+use flow::{Diagnostic, DiagnosticCode as Code, SourceFile};
 use serde_json::{Map, Value};
 
+use crate::engine::Engine;
+use crate::json::Keys;
 use crate::set::{AllowList, Detector, Expression, Format, Part, Set, Skipped, Target};
 use crate::table::Table;
 use crate::{Feature, LeftOut};
@@ -41,8 +44,7 @@ fn detector(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, 
     let mut all = table.table("regex", found).map(|regex| regex.strings(found)).unwrap_or_default();
     // Without a name of it, the first of the sorted names is the primary one.
     all.sort_by(|a, b| a.0.cmp(&b.0));
-    let primary = table.text("primary_regex_name", found);
-    let at = primary.and_then(|name| all.iter().position(|(known, _)| *known == name)).unwrap_or_default();
+    let at = primary(table, &all, found);
     if all.is_empty() {
         let why = Diagnostic::warning(Code::RuleNoCondition, "the detector has no `regex`").at(table.head(), "");
         return Err(Box::new(Skipped { id, why }));
@@ -51,7 +53,7 @@ fn detector(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, 
     let mut allowed = Vec::new();
     let of = |target, expressions: Vec<String>, words: Vec<String>| AllowList {
         target,
-        expressions,
+        expressions: expressions.iter().map(|one| Engine::Go.spell(one)).collect(),
         words,
         ..AllowList::default()
     };
@@ -66,14 +68,31 @@ fn detector(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Result<Detector, 
         id,
         place,
         description: table.text("description", found).unwrap_or_default(),
-        expressions: vec![first],
-        also: all.into_iter().map(|(_, expression)| expression).collect(),
+        expressions: vec![first.read_by(Engine::Go)],
+        also: all.into_iter().map(|(_, expression)| expression.read_by(Engine::Go)).collect(),
         keywords: table.texts("keywords", found),
         path: None,
         part: Part::FirstGroup,
         allowed,
         left_out: left_out(table, found),
     })
+}
+
+/// Which expression is the secret: the one that `primary_regex_name` names, else the first.
+fn primary(table: &Table<'_>, all: &[(String, Expression)], found: &mut Vec<Diagnostic>) -> usize {
+    let Some(name) = table.text("primary_regex_name", found).filter(|name| !name.is_empty()) else { return 0 };
+    let names = || all.iter().map(|(known, _)| known.as_str());
+    if let Some(at) = names().position(|known| known == name) {
+        return at;
+    }
+    let help = match nearest(&name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("`primary_regex_name` names `{name}`, which is no expression in `regex`");
+    let place = table.place("primary_regex_name");
+    found.push(Diagnostic::error(Code::ConfigUnknownValue, message).help(help).at(place, ""));
+    0
 }
 
 fn left_out(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Vec<LeftOut> {
@@ -89,31 +108,31 @@ fn left_out(table: &Table<'_>, found: &mut Vec<Diagnostic>) -> Vec<LeftOut> {
     out
 }
 
-/// Rules of version 2: a name and an expression each. All of a match is the secret.
+/// Rules of version 2: a name and an expression each. All of a match is the secret. Of two with one name Python uses the last.
 pub(crate) fn read_regexes(source: &Arc<SourceFile>, all: &Map<String, Value>) -> Set {
     let mut set = Set::new(Format::TrufflehogRegexes);
+    let keys = Keys::of(source);
     for (name, value) in all {
-        let place = place_of(source, name);
+        let (place, before) = keys.places(source, name);
+        for earlier in before {
+            let message = format!("line {} has a rule of the same name, which is used", place.line());
+            let why = Diagnostic::warning(Code::RuleDuplicateName, message).at(earlier, "");
+            set.skipped.push(Skipped { id: name.clone(), why });
+        }
         let Value::String(text) = value else { continue };
+        let wider = Engine::Python.wider(text).join(", ");
         set.detectors.push(Detector {
             id: name.clone(),
             description: name.clone(),
-            expressions: vec![Expression { text: text.clone(), place: place.clone() }],
+            expressions: vec![Expression { text: text.clone(), place: place.clone() }.read_by(Engine::Python)],
             place,
             also: Vec::new(),
             keywords: Vec::new(),
             path: None,
-            part: Part::Whole,
+            part: Part::Match,
             allowed: Vec::new(),
-            left_out: Vec::new(),
+            left_out: if wider.is_empty() { Vec::new() } else { vec![LeftOut::new(Feature::Engine, wider)] },
         });
     }
     set
-}
-
-/// Where a string of a JSON file is.
-pub(crate) fn place_of(source: &Arc<SourceFile>, text: &str) -> Location {
-    let quoted = Value::from(text).to_string();
-    let at = source.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len());
-    Location::new(source, at)
 }
