@@ -99,9 +99,10 @@ impl CallWatch {
         let values = &mut self.values;
         let files = values.unread.as_deref().map(Unread::Files);
         let commands = values.unread_commands.as_deref().map(Unread::Commands);
+        let end = self.decoder.lacks().map(Unread::End);
         let unread = match self.decoder.error() {
             Some(error) => vec![Unread::Arguments(error)],
-            None => files.into_iter().chain(commands).collect(),
+            None => end.into_iter().chain(files).chain(commands).collect(),
         };
         let mut matches: Vec<RuleMatch> = Vec::new();
         for unread in &unread {
@@ -116,14 +117,16 @@ impl CallWatch {
         matches
     }
 
-    /// The call is cut off: names of the rules that match in the value under way, and of those that wait for a file.
+    /// The call is cut off: names of the rules that match in the value under way, of those that wait for a file, and of those about secrets
+    /// where the value ends with what can be the beginning of one.
     pub(crate) fn cut_off(mut self, set: &RuleSet, stream: &StreamKind) -> Vec<String> {
         let mut out = VecDeque::new();
+        let begun = self.values.secrets_begun(set);
         Reading { values: &mut self.values, set, stream, out: &mut out }.end();
         let fired = out.into_iter().flatten().map(|found| found.rule);
         let waiting =
             self.values.waiting.iter().map(|one| set.at(self.values.group.rules[one.local as usize]).name.clone());
-        fired.chain(waiting).collect()
+        fired.chain(waiting).chain(begun).collect()
     }
 
     /// Takes the next bytes. `out` gets what fires at one byte as one entry.
@@ -158,6 +161,15 @@ impl Values {
             }
         }
         matches
+    }
+
+    /// Names of the rules about secrets, where the value under way may end within one. What a command line runs is read at its end.
+    fn secrets_begun(&self, set: &RuleSet) -> Vec<String> {
+        let Some(value) = &self.current else { return Vec::new() };
+        let is_begun = value.watch.as_ref().is_some_and(Watch::ends_in_secret);
+        let counts = |rule: &Rule| rule.secret && (is_begun || value.line.is_some() && rule.watches_commands());
+        let rules = self.group.rules.iter().map(|at| set.at(*at));
+        rules.filter(|rule| counts(rule)).map(|rule| rule.name.clone()).collect()
     }
 
     /// A path as evidence has it: relative to the workspace, and not where a rule about secrets matches in it.

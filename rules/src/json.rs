@@ -115,6 +115,7 @@ enum State {
 pub struct JsonDecoder {
     state: State,
     place: JsonPath,
+    is_object: bool,
     /// The string being read is a key.
     in_key: bool,
     key: String,
@@ -130,6 +131,7 @@ impl Default for JsonDecoder {
         Self {
             state: State::Value,
             place: JsonPath::default(),
+            is_object: false,
             in_key: false,
             key: String::new(),
             code: 0,
@@ -144,6 +146,16 @@ impl JsonDecoder {
     /// Why decoding stopped before the end, if it did. Values decoded before that remain valid.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
+    }
+
+    /// What the text that has come lacks to be a complete object; nothing where none has come.
+    pub fn lacks(&self) -> Option<&'static str> {
+        match self.state {
+            State::Value if self.place.0.is_empty() => None,
+            State::Done if self.is_object => None,
+            _ if self.is_object => Some("they end early"),
+            _ => Some("they are no object"),
+        }
     }
 
     /// Takes the next chunk.
@@ -247,6 +259,7 @@ impl JsonDecoder {
         if self.place.0.len() == MAX_DEPTH {
             return self.fail(format!("nested deeper than {MAX_DEPTH}"));
         }
+        self.is_object |= self.place.0.is_empty() && matches!(inside, Inside::Object(_));
         self.place.0.push(inside);
         self.state = state;
     }

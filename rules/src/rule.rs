@@ -18,7 +18,7 @@ use crate::idiom;
 use crate::keys;
 use crate::never;
 use crate::places::Places;
-use crate::scope::{looks_like_glob, split_tokens};
+use crate::scope::{looks_like_glob, may_be_regex, split_tokens};
 use crate::spec::Strings;
 use crate::{ContextMode, Globs, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope};
 
@@ -220,7 +220,10 @@ impl Reader<'_> {
         let known = self.found.len();
         let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
         let (written, refused) = written.map(|written| self.written(written, CONDITION)).unwrap_or_default();
-        let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c.text.trim()));
+        // A command line names no files that a glob could be about.
+        let of_commands = split_all(&spec.field).iter().any(|field| field == crate::command_lines::COMMANDS);
+        let (globs, regexes): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|c| !of_commands && looks_like_glob(c.text.trim()));
         let globs: Vec<String> = globs.into_iter().map(|glob| glob.text.trim().to_owned()).collect();
         let (excluded, globs): (Vec<_>, Vec<_>) = globs.into_iter().partition(|glob| glob::exclusion(glob).is_some());
         let files = FileConditions { globs, excluded };
@@ -349,6 +352,11 @@ impl Reader<'_> {
         for glob in globs {
             let (message, help) = if !dialect::notes(glob).is_empty() {
                 ("is read as a file glob", "write a regular expression without slashes around it")
+            } else if spec.secret || may_be_regex(glob) {
+                (
+                    "is read as a file glob: its rule watches writes of such files",
+                    "write `(?:…)` around a regular expression",
+                )
             } else if alone && spec.all.is_empty() && !spec.scope.is_empty() {
                 let help = "remove `scope` to watch edits and writes of such files, or add a condition";
                 ("is a file glob, so the rule fires on everything in its scopes", help)

@@ -147,6 +147,12 @@ pub(crate) fn split_tokens(text: &str) -> Vec<String> {
     trimmed.filter(|token| !token.is_empty()).collect()
 }
 
+/// Whether what is read as a glob has what regular expressions have and globs seldom: an address, a count, a repeated class or dot, a blank.
+pub(crate) fn may_be_regex(glob: &str) -> bool {
+    let counts = glob.split('{').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    counts || ["://", ".*", "]*", "]?", "]{", " "].iter().any(|sign| glob.contains(sign))
+}
+
 /// Whether a condition is really a file glob, by the rule that rule files have always been read with; or, with `!` before
 /// it, what a glob leaves out.
 pub(crate) fn looks_like_glob(condition: &str) -> bool {

@@ -17,6 +17,8 @@ pub(crate) enum Unread<'a> {
     Arguments(&'a str),
     /// The files of the call; only rules with file globs depend on them.
     Files(&'a str),
+    /// The end of the arguments, or they are no object. The tool refuses them, and only what rules about secrets watch must not be kept.
+    End(&'a str),
     /// Commands of its command line; only rules about commands depend on them.
     Commands(&'a str),
 }
@@ -34,6 +36,7 @@ pub(crate) fn matches(
     let rules = guarding.map(|(at, _)| set.at(*at));
     let (rules, why): (Vec<&Rule>, _) = match unread {
         Unread::Arguments(why) => (rules.collect(), why),
+        Unread::End(why) => (rules.filter(|rule| rule.secret).collect(), why),
         Unread::Files(why) => (rules.filter(|rule| asks_for_file(rule)).collect(), why),
         Unread::Commands(why) => (rules.filter(|rule| rule.watches_commands()).collect(), why),
     };

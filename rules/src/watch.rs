@@ -346,6 +346,12 @@ impl Watch {
         (evidence, hidden_from)
     }
 
+    /// Whether a match of a rule about secrets is in progress.
+    pub(crate) fn ends_in_secret(&self) -> bool {
+        let (_, window) = self.tail.window(self.tail.end());
+        self.is_in_secret(window)
+    }
+
     /// Whether a match of a rule about secrets is in progress at the end of these bytes of the stream: what another rule has matched there
     /// can be the start of the secret.
     #[cold]

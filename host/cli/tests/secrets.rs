@@ -185,6 +185,58 @@ fn a_secret_is_in_no_output_no_file_and_no_request() {
     }
 }
 
+/// Arguments in which no rule finds the secret, because they cannot be decoded or end within it: nothing is kept of them.
+#[test]
+fn arguments_that_cannot_be_read_are_hidden_where_a_rule_about_secrets_watches_the_tool() {
+    let guard = GUARD.replace("{12}'", "{12}\\b'");
+    let place = Place::with(&[("keys", &guard)]);
+    let model = Model::start();
+    let more = "[tools.permission]\nwrite_file = \"allow\"\n[transcript]\nenabled = true\n";
+    place.write("tidegate.toml", &model.settings(more));
+    let mut sinks = Sinks::default();
+    for arguments in [
+        r#"{"path":"a","content":"KEY"#,
+        r#"["KEY"]"#,
+        r#""KEY""#,
+        "{'content':'KEY'}",
+        r#"{"path":"a","content":KEY}"#,
+        r#"{"path":"a","content":"KEY\q"}"#,
+        r#"{"path":"a","content":"x"} KEY"#,
+        r#"KEY {"path":"a"}"#,
+    ] {
+        let mut command = place.command(&["run", "Go.", "--output", "stream-json"]);
+        command.stdin(std::process::Stdio::null());
+        let (output, sent) = std::thread::scope(|scope| {
+            let running = scope.spawn(|| command.output().unwrap());
+            let mut one = model.request();
+            one.call_cut("c1", "write_file", &cut(&arguments.replace("KEY", SECRET)));
+            one.end();
+            let mut two = model.request();
+            say(&mut two, "Done.");
+            two.end();
+            (running.join().unwrap(), format!("{}{}", one.body, two.body))
+        });
+        assert!(output.status.success() && out(&output).contains("Done."), "{}{}", out(&output), err(&output));
+        sinks.of_output(arguments, &output);
+        sinks.add(format!("requests after {arguments}"), sent);
+    }
+    // The answer is cut off within the secret.
+    let mut command = place.command(&["run", "Go.", "--output", "stream-json"]);
+    command.stdin(std::process::Stdio::null());
+    let output = std::thread::scope(|scope| {
+        let running = scope.spawn(|| command.output().unwrap());
+        let mut one = model.request();
+        say(&mut one, &format!("The key is {}", &SECRET[..SECRET.len() - 1]));
+        one.end_cut_off();
+        running.join().unwrap()
+    });
+    assert!(out(&output).contains("The key is "), "{}{}", out(&output), err(&output));
+    sinks.of_output("cut off", &output);
+    of_sessions(&place, &mut sinks);
+    sinks.of_files(&place.path(""));
+    sinks.check();
+}
+
 #[test]
 fn a_secret_is_on_no_screen() {
     let (place, model) = open("keep");

@@ -17,6 +17,8 @@ use crate::tally::{CANARY, Count, Tally};
 const LEAST: u64 = 3;
 /// Turns until the session is closed and opened again. Without that, its conversation would grow without end.
 const TURNS: u64 = 20;
+/// What a turn says on a busy machine of changes that it does not wait for: they are there in a later turn.
+const SLOW: [&str; 2] = ["loading changed plugins takes more than", "reading the rule folders took more than"];
 /// How long a session waits for a server that restarts.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -148,8 +150,7 @@ impl Worker {
                 EventKind::Notice { message } if message.contains("is not saved") && disturbed => {
                     self.tally.add(Count::Unsaved);
                 }
-                // On a busy machine. The change is there in a later turn.
-                EventKind::Notice { message } if message.starts_with("loading changed plugins takes more than") => {
+                EventKind::Notice { message } if SLOW.iter().any(|slow| message.starts_with(slow)) => {
                     self.tally.add(Count::Late);
                 }
                 EventKind::Notice { message } => self.tally.problem(format!("a notice: {message}")),

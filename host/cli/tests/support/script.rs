@@ -119,6 +119,13 @@ impl Request {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
+    /// Ends the answer at the most tokens.
+    #[allow(dead_code, reason = "some tests end no answer so")]
+    pub(crate) fn end_cut_off(&mut self) {
+        self.stop = "max_tokens";
+        self.end();
+    }
+
     fn begin(&mut self, block: &Value) {
         let index = self.blocks;
         self.event(&json!({"type": "content_block_start", "index": index, "content_block": block}));

@@ -11,7 +11,11 @@ use super::{Attempt, Surface, prose_of};
 
 /// The rules about secrets that matched in calls, until the calls are complete and their arguments are replaced.
 #[derive(Debug, Default)]
-pub(super) struct SecretCalls(Vec<(CallId, String)>);
+pub(super) struct SecretCalls {
+    found: Vec<(CallId, String)>,
+    /// Calls that such a rule could not read.
+    unread: Vec<CallId>,
+}
 
 impl SecretCalls {
     /// Notes matches of rules about secrets, and removes what the evidence of others could contain of them. Returns whether there is one
@@ -20,11 +24,15 @@ impl SecretCalls {
         let secret = |found: &RuleMatch| !found.evidence.unread && is_secret(rules, &found.rule);
         let any = matches.iter().any(secret);
         for found in matches.iter_mut() {
-            if let (StreamKind::Tool { call, .. }, true) = (&found.stream, secret(found)) {
-                self.0.push((call.clone(), found.rule.clone()));
+            if let StreamKind::Tool { call, .. } = &found.stream {
+                if secret(found) {
+                    self.found.push((call.clone(), found.rule.clone()));
+                } else if is_secret(rules, &found.rule) {
+                    self.unread.push(call.clone());
+                }
             }
             let in_call =
-                matches!(&found.stream, StreamKind::Tool { call, .. } if self.0.iter().any(|(id, _)| id == call));
+                matches!(&found.stream, StreamKind::Tool { call, .. } if self.found.iter().any(|(id, _)| id == call));
             if (any || in_call) && !found.evidence.unread {
                 Evidence::HIDDEN.clone_into(&mut found.evidence.text);
             }
@@ -33,17 +41,20 @@ impl SecretCalls {
     }
 
     fn of<'s>(&'s self, call: &'s CallId) -> impl Iterator<Item = &'s str> {
-        self.0.iter().filter(move |(id, _)| id == call).map(|(_, rule)| rule.as_str())
+        self.found.iter().filter(move |(id, _)| id == call).map(|(_, rule)| rule.as_str())
     }
 }
 
 impl Attempt {
-    /// A call is complete: replaces what rules about secrets found in its arguments.
+    /// A call is complete: replaces what rules about secrets found in its arguments. Nothing is kept of arguments that such a rule cannot read;
+    /// the call is blocked for that.
     pub(super) fn hide_call(&mut self, id: BlockId, rules: &RuleSession) {
         let Some(block) = self.answer.block(id) else { return };
         let StreamKind::Tool { call, name } = block.kind().clone() else { return };
         let found: Vec<&Rule> = self.secret_calls.of(&call).filter_map(|rule| rules.rules().rule(rule)).collect();
-        if !found.is_empty() {
+        if self.secret_calls.unread.contains(&call) {
+            block.hide_arguments(|_| unreadable());
+        } else if !found.is_empty() {
             block.hide_arguments(|arguments| hidden_arguments(&name, arguments, &found));
         }
     }
@@ -52,6 +63,7 @@ impl Attempt {
     pub(super) fn hide_from(&mut self, surface: Surface, from: u64) {
         let Some(prose) = prose_of(surface, &mut self.text, &mut self.thinking) else { return };
         let mut from = usize::try_from(from).unwrap_or(usize::MAX).max(prose.released());
+        prose.hide_from(from);
         if surface == Surface::Text {
             return star(&mut self.answer.text, from);
         }
@@ -68,19 +80,12 @@ impl Attempt {
         let Some(gate) = &mut self.gate else { return };
         for (call, rule) in gate.cut_off() {
             if is_secret(rules.rules(), &rule) {
-                self.secret_calls.0.push((call, rule));
+                self.secret_calls.found.push((call, rule));
             }
         }
         // At the end of an answer nothing is undecided any more.
-        let open = [Surface::Text, Surface::Thinking].into_iter().filter(|_| self.answer.stop.is_none());
-        let undecided = |surface: &Surface| {
-            let holding = gate.holding(surface.stream());
-            let any = holding.iter().any(|rule| is_secret(rules.rules(), rule));
-            any.then(|| (*surface, gate.decided(surface.stream())))
-        };
-        let undecided: Vec<_> = open.filter_map(|surface| undecided(&surface)).collect();
-        for (surface, from) in undecided {
-            self.hide_from(surface, from);
+        if self.answer.stop.is_none() {
+            self.hide_undecided(rules);
         }
         for block in &mut self.answer.blocks {
             let StreamKind::Tool { call, .. } = block.kind() else { continue };
@@ -91,11 +96,26 @@ impl Attempt {
     }
 }
 
+impl Attempt {
+    /// Nothing more comes of the answer: hides what may have been the start of a secret in its text and its reasoning.
+    pub(super) fn hide_undecided(&mut self, rules: &RuleSession) {
+        let Some(gate) = &self.gate else { return };
+        let undecided = [Surface::Text, Surface::Thinking].map(|surface| {
+            let holding = gate.holding(surface.stream());
+            let any = holding.iter().any(|rule| is_secret(rules.rules(), rule));
+            any.then(|| (surface, gate.decided(surface.stream())))
+        });
+        for (surface, from) in undecided.into_iter().flatten() {
+            self.hide_from(surface, from);
+        }
+    }
+}
+
 fn is_secret(rules: &RuleSet, rule: &str) -> bool {
     rules.rule(rule).is_some_and(|rule| rule.secret)
 }
 
-fn star(text: &mut String, from: usize) {
+pub(super) fn star(text: &mut String, from: usize) {
     let from = text.floor_char_boundary(from.min(text.len()));
     let bytes = text.len() - from;
     text.truncate(from);

@@ -17,7 +17,7 @@ mod seen;
 
 use std::time::Duration;
 
-use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind};
+use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StopReason, StreamKind};
 use rules::{Fed, Gate, Hold, Judgement};
 
 pub(crate) use answer::Cut;
@@ -341,6 +341,9 @@ impl Attempt {
 
     /// The answer is complete, and with it its text and its thinking.
     fn finish(&mut self, cx: &mut Context<'_>) {
+        if matches!(self.answer.stop, Some(StopReason::MaxTokens | StopReason::ContextFull)) {
+            self.hide_undecided(cx.rules);
+        }
         let text_bytes = self.answer.text.len();
         for surface in [Surface::Text, Surface::Thinking] {
             let Some(gate) = &mut self.gate else { break };

@@ -54,6 +54,12 @@ impl Prose {
         self.held.push_str(text);
     }
 
+    /// Makes asterisks of the bytes from this one on that are held back.
+    pub(super) fn hide_from(&mut self, from: usize) {
+        let at = from.saturating_sub(self.released());
+        super::hidden::star(&mut self.held, at);
+    }
+
     /// Releases the bytes before `safe`; `None` where these are none.
     pub(super) fn release(&mut self, safe: u64) -> Option<String> {
         let bytes = usize::try_from(safe.saturating_sub(self.released)).unwrap_or(usize::MAX);
