@@ -267,10 +267,18 @@ impl File<'_> {
         // A glob or a scope has no quotes in it, so those around it are taken away.
         let is_list_of_words = matches!(name, "scope" | "globs" | "agents");
         let sign = self.file.text.get(start + flaw.span.start..start + flaw.span.end).unwrap_or_default();
+        let key = sign.split(':').next().unwrap_or_default().trim_end();
+        let as_key = format!(
+            "the line `{}` is a part of the value, because it begins with a blank",
+            crate::shown_condition(sign)
+        );
         let sign = if sign == "`" { "a backtick".to_owned() } else { format!("`{sign}`") };
         let typographic = format!("the value begins with {sign}, which is no quote in YAML");
         let (message, help) = match flaw.kind {
             FlawKind::Several | FlawKind::Closed if is_list_of_words => return,
+            // In a text of several lines a word before a colon is ordinary.
+            FlawKind::Key if keys::find(key).is_none() => return,
+            FlawKind::Key => (as_key.as_str(), "remove the blank before the key, or put the whole value in quotes"),
             FlawKind::Open => ("the quote does not close", "add a quote at the end of the value"),
             FlawKind::Closed => (
                 "the quote closes before the value ends",

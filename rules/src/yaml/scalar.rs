@@ -11,19 +11,19 @@ pub(crate) struct Scalar {
     pub(crate) span: Range<usize>,
     /// The value was quoted.
     pub(crate) quoted: bool,
-    /// What is wrong with the quotes around the value, which are then part of it.
+    /// What is wrong with the quotes around the value, which are then part of it, or with a line that continues it.
     pub(crate) flaw: Option<Flaw>,
 }
 
-/// Quotes that do not quote.
+/// Quotes that do not quote, or a key that is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub(crate) kind: FlawKind,
-    /// The place of the quote, or of the character behind it.
+    /// The place of the quote, of the character behind it, or of the line.
     pub(crate) span: Range<usize>,
 }
 
-/// What is wrong with quotes.
+/// What is wrong with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlawKind {
     /// They do not close.
@@ -36,6 +36,8 @@ pub(crate) enum FlawKind {
     NotStraight,
     /// A list in brackets, the quotes of which do not fit.
     List,
+    /// A line that continues the value has the form of a key.
+    Key,
 }
 
 impl Scalar {
@@ -93,7 +95,9 @@ pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
         let flaw = Some(Flaw { kind, span: place(joined.len() - rest.len() - 1, 1) });
         return Scalar { text: joined, span, quoted: false, flaw };
     }
-    let flaw = flaw(&joined).map(|(kind, len)| Flaw { kind, span: place(0, len) });
+    let key = pieces.iter().skip(1).filter(|_| !nothing).find(|piece| super::split_key(piece.text).is_some());
+    let key = key.map(|piece| Flaw { kind: FlawKind::Key, span: piece.at..piece.end() });
+    let flaw = flaw(&joined).map(|(kind, len)| Flaw { kind, span: place(0, len) }).or(key);
     let text = match pieces.iter().map(|piece| without_comment(piece.text)).collect::<Vec<_>>().join(" ") {
         text if matches!(text.as_str(), "~" | "null" | "Null" | "NULL") => String::new(),
         text => text,
