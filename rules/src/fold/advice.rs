@@ -44,7 +44,8 @@ fn longest(hir: &Hir) -> (usize, usize) {
             (usize::from(is_letter), usize::from(is_letter))
         }
         HirKind::Concat(parts) => parts.iter().fold((0, 0), |(run, most), part| {
-            if let HirKind::Look(_) = part.kind() {
+            // A capture is the mark of the group `hide`.
+            if let HirKind::Look(_) | HirKind::Capture(_) = part.kind() {
                 return (run, most);
             }
             let (end, inside) = longest(part);
@@ -53,9 +54,8 @@ fn longest(hir: &Hir) -> (usize, usize) {
             (joined, most.max(inside).max(joined))
         }),
         HirKind::Repetition(repeated) => (0, longest(&repeated.sub).1),
-        HirKind::Capture(capture) => longest(&capture.sub),
         HirKind::Alternation(branches) => (0, branches.iter().map(|branch| longest(branch).1).max().unwrap_or(0)),
-        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => (0, 0),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Capture(_) | HirKind::Class(_) => (0, 0),
     }
 }
 
@@ -65,7 +65,16 @@ mod tests {
 
     #[test]
     fn three_letters_in_a_row_are_a_word() {
-        for word in ["forbidden", "(?i)key", "a(?:pi|bcd)e", r"\bfoo\b", "AKIA[0-9A-Z]{16}", "fo(?:o)", "(?i)straße"] {
+        for word in [
+            "forbidden",
+            "(?i)key",
+            "a(?:pi|bcd)e",
+            r"\bfoo\b",
+            "AKIA[0-9A-Z]{16}",
+            "fo(?:o)",
+            "(?i)straße",
+            "ke(?P<hide>y)",
+        ] {
             assert!(has_word(word), "{word}");
         }
         for none in ["[0-9]{16}", "ab", r"\d{3}-\d{2}", "a.b.c", "[a-z]+", "--f", "a1b2c3"] {

@@ -40,14 +40,13 @@ impl Search {
     /// Whether a folded text can match; assertions aside.
     fn hir(&mut self, hir: &Hir) -> bool {
         match hir.kind() {
-            HirKind::Empty | HirKind::Look(_) => true,
+            HirKind::Empty | HirKind::Look(_) | HirKind::Capture(_) => true,
             HirKind::Literal(literal) => std::str::from_utf8(&literal.0).map_or(true, |text| self.is_kept(text)),
             HirKind::Class(_) => self.class(hir),
             HirKind::Repetition(repeated) => {
                 let fits = self.hir(&repeated.sub);
                 fits || repeated.min == 0
             }
-            HirKind::Capture(capture) => self.hir(&capture.sub),
             HirKind::Alternation(branches) => self.each(branches).contains(&true),
             HirKind::Concat(parts) => {
                 !self.each(parts).contains(&false) && parts.windows(2).all(|pair| self.pair(&pair[0], &pair[1]))
