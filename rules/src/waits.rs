@@ -24,20 +24,25 @@ impl RuleSet {
             let mode = rule.interrupt.unwrap_or(self.settings().interrupt_mode);
             rule.watches_prose() && matches!(rule.requests(mode, false), Action::Interrupt | Action::Stop)
         };
+        let text = &sample(SAMPLE_BYTES);
         let active = self.active_rules().filter(holds);
-        active.flat_map(|rule| rule.conditions.iter().chain(&rule.all).filter_map(|one| waits_for(rule, one))).collect()
+        active
+            .flat_map(|rule| {
+                rule.conditions.iter().chain(&rule.all).filter_map(move |pattern| waits_for(rule, pattern, text))
+            })
+            .collect()
     }
 }
 
-fn waits_for(rule: &Rule, pattern: &Pattern) -> Option<Diagnostic> {
+fn waits_for(rule: &Rule, pattern: &Pattern, sample: &str) -> Option<Diagnostic> {
     let condition = pattern.as_str();
-    let held = mean_held(rule, condition)?;
+    let held = mean_held(rule, condition, sample)?;
     if pattern.has_shown_part() || held < LEAST_HELD {
         return None;
     }
     let named = dialect::first_group(condition)
         .map(|group| format!("{}(?P<hide>{}", &condition[..group.start], &condition[group.end..]));
-    let better = named.and_then(|named| mean_held(rule, &named)).filter(|better| better * 2.0 <= held);
+    let better = named.and_then(|named| mean_held(rule, &named, sample)).filter(|better| better * 2.0 <= held);
     let help = match better {
         Some(better) => format!(
             "begin its first group with `(?P<hide>`: what precedes it is shown then, and {better:.1} bytes are held back"
@@ -57,10 +62,9 @@ fn waits_for(rule: &Rule, pattern: &Pattern) -> Option<Diagnostic> {
 }
 
 /// How many bytes a condition holds back on average behind each byte of ordinary text.
-fn mean_held(rule: &Rule, condition: &str) -> Option<f64> {
+fn mean_held(rule: &Rule, condition: &str, sample: &str) -> Option<f64> {
     let pattern = Pattern::new(condition).and_then(|pattern| pattern.folded(rule.fold)).ok()?;
     let mut cursor = Cursor::holding(&Automaton::new(vec![pattern.into()]), vec![true]);
-    let sample = sample(SAMPLE_BYTES);
     let held = sample.as_bytes().iter().map(|byte| {
         cursor.feed(&[*byte], |_| false);
         cursor.position() - cursor.held_from()
