@@ -74,6 +74,19 @@ impl Attempt {
         }
     }
 
+    /// Nothing more comes of the answer: hides what may have been the start of a secret in its text and its reasoning.
+    pub(super) fn hide_undecided(&mut self, rules: &RuleSession) {
+        let Some(gate) = &self.gate else { return };
+        let undecided = [Surface::Text, Surface::Thinking].map(|surface| {
+            let holding = gate.holding(surface.stream());
+            let any = holding.iter().any(|rule| is_secret(rules.rules(), rule));
+            any.then(|| (surface, gate.decided(surface.stream())))
+        });
+        for (surface, from) in undecided.into_iter().flatten() {
+            self.hide_from(surface, from);
+        }
+    }
+
     /// The answer is kept as it is, complete or not: hides what may have been the start of a secret, and the arguments of calls that
     /// were cut off behind one.
     pub fn hide_rest(&mut self, rules: &RuleSession) {
@@ -92,21 +105,6 @@ impl Attempt {
             if !block.has_ended() && self.secret_calls.of(call).next().is_some() {
                 block.hide_arguments(|_| unreadable());
             }
-        }
-    }
-}
-
-impl Attempt {
-    /// Nothing more comes of the answer: hides what may have been the start of a secret in its text and its reasoning.
-    pub(super) fn hide_undecided(&mut self, rules: &RuleSession) {
-        let Some(gate) = &self.gate else { return };
-        let undecided = [Surface::Text, Surface::Thinking].map(|surface| {
-            let holding = gate.holding(surface.stream());
-            let any = holding.iter().any(|rule| is_secret(rules.rules(), rule));
-            any.then(|| (surface, gate.decided(surface.stream())))
-        });
-        for (surface, from) in undecided.into_iter().flatten() {
-            self.hide_from(surface, from);
         }
     }
 }
