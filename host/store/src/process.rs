@@ -134,8 +134,10 @@ pub(crate) fn alone<T>(folder: &Path, work: impl FnOnce() -> io::Result<T>) -> i
         match file.try_lock() {
             Ok(()) if is_at(&file, &path)? => {
                 let done = work();
-                // While it is locked: who has opened this file and waits finds that the path does not name it any more.
-                fs::remove_file(&path)?;
+                // While it is locked: a process that has opened this file and waits finds that the path does not name it any more.
+                if let Err(error) = fs::remove_file(&path) {
+                    tracing::debug!(path = %path.display(), %error, "the file of a take-over cannot be removed");
+                }
                 return done;
             }
             // It was removed in between.

@@ -84,7 +84,7 @@ impl Written {
             }
         };
         if tokio::time::timeout(PATIENCE, done).await.is_err() {
-            tracing::debug!("the last lines were not read");
+            tracing::warn!("the editor has not read the last lines within {PATIENCE:?}");
         }
     }
 }
