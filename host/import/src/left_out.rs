@@ -78,15 +78,15 @@ impl Feature {
             Self::Entropy => "the entropy of the secret: values that are not random match, too",
             Self::AllowList => "allow list of the rule: what it excludes matches, too",
             Self::SetAllowList => "allow list of the set: what it excludes matches, too",
-            Self::TargetRule => "allow list with `targetRules`: no rule has it",
+            Self::TargetRule => "allow list whose `targetRules` names no imported rule",
             Self::AllowedFiles => "files that are not searched: they are watched, too",
             Self::Files => "the files that are searched: all are watched",
             Self::Commits => "commits that are not searched: an answer is in none",
             Self::Keywords => "keywords: the rule fires without them, too",
             Self::Streams => "text and commands: they are not watched, only calls that name such a file are",
             Self::Nearby => {
-                "`all` asks for words or expressions nearby: a secret that precedes them in text is shown, and one in another argument or \
-                 block than they are passes"
+                "`all` asks for words or expressions nearby: in text, a secret before them is shown; a secret in another argument or block \
+                 passes"
             }
             Self::SecretPart => "the part that is secret: all of a match is hidden",
             Self::Required => "rules that have to match nearby: the rule fires without them, too",
@@ -95,7 +95,7 @@ impl Feature {
             Self::Extended => "the rule set that it extends: import that one, too",
             Self::Detector => "the detector is code: the conditions are Tidegate's own, for the same secrets",
             Self::Engine => {
-                "letters and digits that are not ASCII: Python's `\\w`, `\\d` and `\\b` know them, those of a condition do not"
+                "letters and digits that are not ASCII: Python's `\\w`, `\\d` and `\\b` include them, those of a condition do not"
             }
             Self::Filter => "filters that are code or a list elsewhere: what they exclude matches, too",
             Self::UnknownKey => "keys that the format does not have",

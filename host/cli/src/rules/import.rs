@@ -133,7 +133,7 @@ impl Done<'_> {
             match others.len() {
                 0 if all > 1 => writeln!(out, "  {} (all {of})", feature.about())?,
                 few if few < names.len() && few > 0 && all > FEW => {
-                    writeln!(out, "  {} ({of}: all but)", feature.about())?;
+                    writeln!(out, "  {} ({of}, all except:)", feature.about())?;
                     list(out, &others)?;
                 }
                 _ => {
