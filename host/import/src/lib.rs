@@ -3,7 +3,7 @@
 //! [`import`] reads a rule set that is data, in one of the [`Format`]s, and returns the text of a rule file for each of its rules. It
 //! reads and writes no file.
 //!
-//! text ─► `source` (which format) ─► `gitleaks`, `trufflehog`, `detect_secrets`, `engine` (spelling) ─► [`set::Detector`]s ─► `rule`, `draft`: the
+//! text ─► `source` (which format) ─► `gitleaks`, `trufflehog`, `detect_secrets`, `engine` (spelling) ─► `set::Detector`s ─► `rule`, `draft`: the
 //! group `hide` (`hide`), keywords and allow lists (`filters`, `excluded`), files (`files`), an example (`sample`) ─► `text`, loaded and tried as
 //! any rule file (`trial`)
 //!
