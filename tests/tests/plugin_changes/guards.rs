@@ -97,11 +97,13 @@ async fn what_the_program_relaxes_guards_no_longer() {
     let (place, host, run) = place("on_failure = \"withhold\"", "").await;
     host.plugins().configure(&id("conformance"), |entry| entry.fails_closed = Some(false)).await.unwrap();
     assert_eq!(run.turn("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
-    // What is said of the component itself is not what this is about.
-    let reloads = async |input| {
-        let (said, notices) = run.turn(input).await;
-        let about = |notice: &String| !notice.starts_with("the component of `conformance` changed");
-        (said, notices.into_iter().filter(about).collect::<Vec<String>>())
+    // What is said of the component itself is not what this is about, and a change that takes long to load counts from a later turn.
+    let reloads = async |input| loop {
+        let (said, mut notices) = run.turn(input).await;
+        if !notices.iter().any(|notice| notice.starts_with("loading changed plugins takes more than")) {
+            notices.retain(|notice| !notice.starts_with("the component of `conformance` changed"));
+            break (said, notices);
+        }
     };
     fs::write(place.plugin().join("component.wasm"), rebuilt()).unwrap();
     assert_eq!(reloads("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
