@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{Delta, Message, ModelError, Prompt, SourceFile, StopReason, StreamKind, TurnStatus};
 use tempfile::TempDir;
 use tidegate::{Backlog, Host, Operator, Session, SessionOptions};
 use tokio::runtime::Runtime;
-use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::support::text::{pieces, text};
 use crate::support::{Aim, Lane, Table, criterion, race};

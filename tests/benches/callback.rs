@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
 use flow::{
     Action, AskedCall, CallId, Callback, Evidence, GivenResult, InputAnswer, Message, ModelOutput, NoAnswer,
     OutputAnswer, ResultStage, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern,
     TagPlace, TextAnswer, TextPlace, ToolCall, Usage,
 };
 use sandbox::{Plugin, SandboxHost};
-use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{Delta, EventKind, ModelError, Prompt, StopReason, StreamKind, TurnStatus};
 use serde_json::{Value, json};
 use serve::acp::Server;
 use tempfile::TempDir;
 use tidegate::{Host, HostBuilder, Operator, Session, SessionOptions, SettingsReader};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::support::{Aim, Lane, Table, criterion, memory_kb, race};
 

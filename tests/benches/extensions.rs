@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use flow::ports::{BoxFuture, ExtensionHost as _, Extensions, Model, ModelStream};
 use flow::{
     AdditionId, Condition, ContextMatch, Delta, Message, ModelError, NoAnswer, Origin, Position, Prompt,
     PromptAddition, Role, SessionId, StateTest, StopReason, StreamKind, TextPlace,
 };
 use sandbox::{Sandbox, SandboxHost};
+use system::SystemClock;
 use tidegate::{Host, Operator, Session, SessionOptions};
 use tidegate_kit::Leaping;
-use turn::SystemClock;
 use turn::bench::{Assembly, Splitter};
-use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, Model, ModelStream};
 
 use crate::support::guests::{EmptyStage, build, load, root, sandbox, store};
 use crate::support::text::text;

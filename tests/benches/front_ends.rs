@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock, EventSink as _};
 use flow::{Event, EventKind, RunPosition};
 use tokio::sync::broadcast;
 use turn::Hub;
-use turn::ports::{BoxFuture, Clock, EventSink as _};
 
 use crate::support::{Aim, Lane, Table, criterion, race, ready};
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock, ExtensionHost as _};
 use flow::{Callback, Registration, SessionId, StreamKind, TagPattern, TextUnit};
 use rules::{RuleSession, RuleSet};
 use sandbox::{Plugin, SandboxHost};
 use turn::bench::{Splitter, TagFinder};
-use turn::ports::{BoxFuture, Clock, ExtensionHost as _};
 
 use crate::support::guests::{EmptyStage, build, load, sandbox, store};
 use crate::support::text::{patterns, pieces, rule_set, text};
@@ -84,7 +84,7 @@ fn with_tags(text: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
+fn open(host: &SandboxHost) -> Arc<dyn flow::ports::Extensions> {
     // Each of its own: a session is open once at a time.
     static OPENED: AtomicUsize = AtomicUsize::new(0);
     let id = SessionId::new(format!("segments-{}", OPENED.fetch_add(1, Ordering::Relaxed)));

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flow::ports::{ExtensionHost as _, Extensions, StateStore};
 use flow::{SessionId, TextPlace};
 use sandbox::{Plugin, SandboxHost};
 use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
+use system::SystemClock;
 use tidegate_servers::RedisServer;
 use tokio::runtime::Runtime;
-use turn::SystemClock;
-use turn::ports::{ExtensionHost as _, Extensions, StateStore};
 
 use crate::support::guests::{EmptyStage, build, load, sandbox};
 use crate::support::{Aim, Lane, Table, cpu_time, criterion, race, ready, scratch};

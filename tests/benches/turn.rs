@@ -8,6 +8,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flow::ports::{
+    BoxFuture, Clock, Confirm, ExtensionHost, Model, ModelStream, PreparedCall, Progress, Question, Tools,
+};
 use flow::{
     Answer, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
     TurnStatus,
@@ -15,9 +18,7 @@ use flow::{
 use providers::{AnswerDecoder, Wire};
 use rules::RuleSet;
 use sandbox::SandboxHost;
-use turn::ports::{
-    BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
-};
+use turn::sources::FixedRules;
 use turn::{CancellationToken, Session, SessionParts, SessionSettings};
 
 use crate::support::guests::store;

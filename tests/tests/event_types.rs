@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use config::events::{Catalogue, Variables};
+use flow::ports::Journal as _;
 use flow::{Event, EventKind, RunPosition, SourceFile};
 use store::emission::EmissionPolicy;
 use store::{JsonRecord, TranscriptStore};
@@ -15,7 +16,6 @@ use tidegate::{
     BoxFuture, CallId, Delta, Host, Model, ModelError, ModelStream, Operator, Prompt, Session, SessionId,
     SessionOptions, StopReason, StreamKind,
 };
-use turn::ports::Journal as _;
 
 /// Written by hand: what is only there is emitted by nobody.
 const BY_HAND: &str = "every-type.jsonl";
@@ -141,7 +141,7 @@ async fn strict(types: &mut BTreeSet<String>) {
         "schema_version = \"1.0.0\"\n[event_types.notice.payload_schema]\nproperties.message = { maxLength = 3 }";
     let catalogue = Catalogue::of_sources(&[SourceFile::new("a.toml", text)]).unwrap_or_else(|found| panic!("{found}"));
     let policy = EmissionPolicy::new(catalogue.for_session(&Variables::default())).recording_violations();
-    let store = TranscriptStore::new(folder.path(), "the test", Arc::new(turn::SystemClock)).unwrap();
+    let store = TranscriptStore::new(folder.path(), "the test", Arc::new(system::SystemClock)).unwrap();
     let (id, kind) = (SessionId::new("strict"), EventKind::Notice { message: "longer".into() });
     let opened = store.open(&id, Arc::new(policy)).unwrap();
     opened.journal.append(&Event::new(0, 0, RunPosition::default(), kind));

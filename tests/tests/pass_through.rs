@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use flow::ports::ExtensionHost as _;
 use flow::{CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, Message, Power, SettingValue};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use sandbox::{ComponentSource, EngineOptions, PluginSource, Sandbox, SandboxHost};
 use store::{MemoryStore, StoreOptions};
+use system::SystemClock;
 use tidegate_kit::{CUTS, ScriptedModel, drain, rule_set, shown, text};
-use turn::ports::ExtensionHost as _;
-use turn::{CancellationToken, Session, SystemClock};
+use turn::{CancellationToken, Session};
 
 fn build(guest: &str) -> Arc<[u8]> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests").join(guest);

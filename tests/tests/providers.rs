@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flow::ports::{Model, ModelStream};
 use flow::{
     CallId, Delta, ErrorClass, Message, ModelError, Origin, Part, Prompt, Role, StopReason, StreamKind, ToolCall,
     ToolResult, ToolSpec, Usage,
@@ -13,7 +14,6 @@ use flow::{
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, check, connect};
 use serde_json::{Value, json};
 use tidegate_servers::{Aimock, Llmock, RealModel};
-use turn::ports::{Model, ModelStream};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

@@ -1,4 +1,4 @@
-//! The values that travel through a turn, and nothing else.
+//! The values that travel through a turn, and the traits of what it needs from outside ([`ports`]).
 //!
 //! A prompt goes to a model, deltas come back, the gate gives a verdict, segments are shown, events say what
 //! happened. This crate holds those values and the rules that make them valid. It does no I/O, reads no clock and
@@ -25,6 +25,7 @@ mod left_out;
 mod limit;
 mod message;
 mod on_failure;
+pub mod ports;
 mod preview;
 mod prompt;
 mod provided;
@@ -33,6 +34,7 @@ mod rule_origin;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod segment;
+mod spans;
 mod stream;
 mod tag_pattern;
 pub mod text;
@@ -74,6 +76,7 @@ pub use provided::{Called, ProvidedTool, ToolOutcome, ToolReport};
 pub use retry::{Classified, ErrorPattern, InvalidMessagePattern, MessagePattern, NamedSizes, RetryPolicy, RetryTable};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
+pub use spans::SPANS;
 pub use stream::StreamKind;
 pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};

@@ -119,7 +119,7 @@ impl SpanLayer {
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        let is_ours = |about: &Metadata<'_>| about.is_span() && about.target() == turn::SPANS;
+        let is_ours = |about: &Metadata<'_>| about.is_span() && about.target() == flow::SPANS;
         self.with_filter(filter_fn(is_ours).with_max_level_hint(LevelFilter::INFO))
     }
 }

@@ -20,13 +20,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::Metrics;
+use system::environment;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
-use turn::environment;
 
 use export::{Shared, Unsent};
 use layer::SpanLayer;

@@ -83,7 +83,7 @@ fn turns(telemetry: &Telemetry, count: u32) {
 }
 
 fn span(turn: u32) -> Span {
-    error_span!(target: turn::SPANS, "turn", session = "s", turn, provider = "p", model = "m")
+    error_span!(target: flow::SPANS, "turn", session = "s", turn, provider = "p", model = "m")
 }
 
 fn lost(spans: u64, ended: u64, metrics: bool, cause: &str, result: Result<(), LostTelemetry>) {
@@ -157,7 +157,7 @@ async fn only_spans_of_turns_are_wanted() {
         let _entered = other.enter();
         drop(span(1));
         // A part of a turn that is not known.
-        drop(error_span!(target: turn::SPANS, "step", step = 1));
+        drop(error_span!(target: flow::SPANS, "step", step = 1));
     });
     telemetry.finish().await.unwrap();
     let mut bodies = String::new();

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::Model;
 use flow::{KeySource, ModelError, ProviderKind};
-use turn::ports::Model;
 
 use crate::http::Http;
 use crate::limits::AnswerLimits;

@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flow::ports::BoxFuture;
 use flow::{Address, FailureKind, KeySource, ModelError};
 use futures_core::Stream;
 use net::{Proxies, Proxy, place};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use turn::ports::BoxFuture;
 
 use crate::config::{HttpConfig, ProviderError, Secret, Secrets, Wire};
 use crate::model::{Chunks, Reply, Transport};
@@ -242,7 +242,7 @@ fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
         KeySource::Usual | KeySource::None => return Ok(None),
     };
     let provider = config.wire.as_str();
-    match turn::environment::variable(variable).map(OsString::into_string) {
+    match system::environment::variable(variable).map(OsString::into_string) {
         Some(Ok(key)) if !key.trim().is_empty() => Ok(Some(Secret(key.trim().to_owned()))),
         // Also where it is set and empty, or no text.
         _ => Err(ProviderError::NoKey { provider, variable: variable.to_owned() }),

@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flow::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 use flow::{Delta, FailureKind, Image, ModelError, Prompt, Usage};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Secrets, Wire};
 use crate::conversation::Renamed;

@@ -8,11 +8,11 @@ mod support;
 use std::sync::Arc;
 
 use classes::class_of;
+use flow::ports::Model;
 use flow::{ErrorClass, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, connect};
 use support::{Fixture, Script};
 use tidegate_providers as providers;
-use turn::ports::Model;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

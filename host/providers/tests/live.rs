@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use classes::class_of;
+use flow::ports::{Model, ModelStream};
 use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
 use support::{Fixture, Script, Step};
 use tidegate_providers as providers;
-use turn::ports::{Model, ModelStream};
 
 const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
 const CRLF: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text-crlf.sse");

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use classes::class_of;
+use flow::ports::Model;
 use flow::{Action, CallId, Delta, ErrorClass, FailureKind, Message, ModelError, Prompt, StreamKind};
 use serde_json::json;
 use tidegate_providers::{
     Expect, ProviderConfig, RecordedEnd, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig,
     Wire, connect,
 };
-use turn::ports::Model;
 
 struct File {
     _folder: tempfile::TempDir,

@@ -6,12 +6,12 @@ mod support;
 
 use std::sync::Arc;
 
+use flow::ports::Model;
 use flow::{CallId, Image, Message, ModelError, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use support::{Fixture, Script};
 use tidegate_providers::{HttpConfig, ProviderConfig, Wire, connect};
-use turn::ports::Model;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

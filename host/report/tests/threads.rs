@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock};
 use flow::{
     Callback, Delta, Event, ExtensionPrompt, InputWay, Message, OutputAnswer, OutputMode, PromptText,
     RegistrationAction, StopReason, StreamKind, TurnStatus, Withdrawal,
@@ -16,7 +17,7 @@ use tidegate_kit::{
     AtOnce, EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain,
     live, rule_set, say,
 };
-use turn::ports::{BoxFuture, Clock, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
+use turn::sources::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
 use turn::transcript::{Rebuild, Record};
 use turn::{CancellationToken, Compaction, Inputs, Session, SessionParts, SessionSettings, Subscription};
 

@@ -4,7 +4,7 @@
 //! while from the first turn without it, which the host notes next to the state, and is deleted then.
 
 use flow::PluginId;
-use turn::ports::{
+use flow::ports::{
     AbsentState, KnownPlugins, PluginSummary, StateChange, StateEntry, StateError, StateLifetime, StoredState,
 };
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use flow::ports::EmitError;
 use flow::{EventKind, PluginId};
 use serde_json::Value;
-use turn::ports::EmitError;
 
 use crate::guest::{Guest, Session};
 use crate::limits::{self, EVENT_BYTES, EVENTS, MESSAGE_BYTES};

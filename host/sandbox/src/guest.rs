@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use flow::{BreakerState, EventKind, PluginId, SessionId};
-use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
 

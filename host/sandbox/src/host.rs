@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use flow::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView, StateError, StateStore};
 use flow::{PluginId, Registration, SessionId};
-use turn::SystemClock;
-use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView, StateError, StateStore};
+use system::SystemClock;
 
 use crate::error::DuplicatePlugin;
 use crate::events::Emitted;

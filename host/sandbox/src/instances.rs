@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use flow::ports::Clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use turn::ports::Clock;
 
 use crate::slot::{Live, Slot};
 
@@ -242,7 +242,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
     use std::time::Duration;
 
-    use turn::ports::{BoxFuture, Clock};
+    use flow::ports::{BoxFuture, Clock};
 
     use super::{Instances, LOOK};
 

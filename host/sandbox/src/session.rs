@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use flow::ports::{
+    AbsentState, AttemptEnd, BoxFuture, Extensions, KnownPlugins, Progress, StateChange, StateError, TtsrEvent,
+};
 use flow::{
     AskedCall, CallAnswer, Called, EventKind, FailureCause, GivenResult, InputAnswer, Message, ModelOutput, NoAnswer,
     OutputAnswer, PluginId, ResultAnswer, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
-};
-use turn::ports::{
-    AbsentState, AttemptEnd, BoxFuture, Extensions, KnownPlugins, Progress, StateChange, StateError, TtsrEvent,
 };
 
 use wasmtime::PoolConcurrencyLimitError;

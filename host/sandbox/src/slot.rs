@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use flow::ports::SessionView;
 use flow::{CallFailure, Callback, CallbackKind, Called, NoAnswer, OutputMode, PluginId};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
-use turn::ports::SessionView;
 use wasmtime::Store;
 
 use crate::breakers::SessionBreakers;

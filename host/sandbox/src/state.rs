@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use turn::ports::{StateBatch, StateChange, StateLifetime};
+use flow::ports::{StateBatch, StateChange, StateLifetime};
 
 pub(crate) use area::Area;
 use area::{Entry, weight};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use flow::ports::Progress;
 use flow::{NoAnswer, ProvidedTool, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolSpec};
-use turn::ports::Progress;
 
 use crate::cache::{Cache, Mark};
 use crate::error::LoadProblem;

@@ -6,10 +6,10 @@ mod support;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use flow::ports::{AttemptEnd, Extensions};
 use flow::{CallId, FailureCause, KeptText, ModelOutput, OutputAnswer, RunPosition, StopReason, ToolCall, Usage};
 use support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
-use turn::ports::{AttemptEnd, Extensions};
 
 /// What must not be reported.
 const WORD: &str = "sesame";

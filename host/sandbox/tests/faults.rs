@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Confirm, ExtensionHost, Model, ModelStream, PreparedCall, Progress, Question, Tools};
 use flow::{
     Answer, CallbackKind, CallbackOutcome, Delta, EventKind, Message, ModelError, Permission, Preview, Prompt,
     SessionId, StopReason, StreamKind, ToolCall, ToolOutput, ToolSpec, TurnStatus,
@@ -19,9 +20,7 @@ use support::{Guest, Registered, Still, patient, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
 use tokio::task::JoinHandle;
-use turn::ports::{
-    BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
-};
+use turn::sources::FixedRules;
 use turn::{CancellationToken, Session, SessionParts};
 
 #[derive(Deserialize)]

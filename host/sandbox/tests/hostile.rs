@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use flow::ports::{BoxFuture, Extensions};
 use flow::{CallFailure, CallbackKind, EventKind, FailureCause, NoAnswer, TextAnswer};
 use support::{
     Guest, PASS, Registered, Stage, Still, answer, echo, load, one, open, patient, sandbox, say, says, skipped, source,
     store,
 };
 use tidegate_sandbox::SandboxHost;
-use turn::ports::{BoxFuture, Extensions};
 
 /// Misbehaves with `bad` when the text begins with `!`, and echoes else: after each failure the plugin must work again.
 fn sometimes(bad: &str) -> Guest {

@@ -7,10 +7,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::Extensions;
 use flow::{EventKind, NoAnswer, TextAnswer, TextPlace};
 use support::{Guest, Stage, answer, echo, open, patient, say, source, store};
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost};
-use turn::ports::Extensions;
 
 fn engine(max_instances: u32) -> Sandbox {
     let instance_wait = Duration::from_millis(30);

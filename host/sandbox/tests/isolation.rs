@@ -24,7 +24,7 @@ fn keeper() -> Guest {
 }
 
 /// What the guest shows of its memory, without the zeroes.
-async fn shown(extensions: &Arc<dyn turn::ports::Extensions>) -> String {
+async fn shown(extensions: &Arc<dyn flow::ports::Extensions>) -> String {
     let TextAnswer::Replace(text) = say(extensions, "show").await.unwrap() else { panic!("it shows nothing") };
     text.replace('\0', "")
 }

@@ -5,10 +5,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flow::ports::ExtensionHost as _;
 use flow::{Callback, CallbackKind, Power, TagPattern, TextUnit};
 use support::{Guest, PASS, Registered, load, sandbox, source, store};
 use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, Interface, LoadProblem, PluginSource, SandboxHost};
-use turn::ports::ExtensionHost as _;
 
 /// Loads and gives the refusal's text.
 fn refusal(source: PluginSource) -> String {

@@ -6,11 +6,11 @@ mod support;
 
 use std::sync::Arc;
 
+use flow::ports::Extensions;
 use flow::{EventKind, NoAnswer, TextAnswer, TextPlace};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use support::{Guest, Stage, echo, open, say, source, store};
 use tidegate_sandbox::{EngineOptions, Sandbox, SandboxHost};
-use turn::ports::Extensions;
 
 /// What the process may have in addition to what it has.
 const LEFT: u64 = 8 << 20;

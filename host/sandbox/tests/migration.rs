@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{AttemptEnd, ExtensionHost as _, Extensions, StateEntry, StateLifetime, StateStore};
 use flow::{FailureCause, PluginId, SessionId, TextAnswer, TextPlace};
 use store::{DiskStore, StoreOptions};
 use support::{Stage, patient, sandbox, say, source};
 use tidegate_sandbox::{GuestLimits, Plugin, PluginSource, SandboxHost, Setting};
-use turn::ports::{AttemptEnd, ExtensionHost as _, Extensions, StateEntry, StateLifetime, StateStore};
 
 /// The guest `versioned`, whose migration fails like this, as a plugin with this `state_version`.
 fn versioned(failure: &str, state_version: u32) -> Plugin {
@@ -41,7 +41,7 @@ fn plugin() -> PluginId {
 }
 
 fn disk(folder: &Path) -> Arc<dyn StateStore> {
-    Arc::new(DiskStore::new(folder, StoreOptions::default(), Arc::new(turn::SystemClock)).unwrap())
+    Arc::new(DiskStore::new(folder, StoreOptions::default(), Arc::new(system::SystemClock)).unwrap())
 }
 
 async fn session(folder: &Path, plugin: Plugin) -> Arc<dyn Extensions> {
@@ -81,7 +81,7 @@ async fn write_first(folder: &Path) {
 async fn write_first_of(folder: &Path, plugin: &PluginId) {
     let state = disk(folder).open(&SessionId::new("s")).await.unwrap();
     let entry = |key: &str, value: &str| {
-        turn::ports::StateChange::Set(StateEntry::written(key, value.as_bytes(), StateLifetime::Session, 1))
+        flow::ports::StateChange::Set(StateEntry::written(key, value.as_bytes(), StateLifetime::Session, 1))
     };
     state.apply(plugin, vec![entry("a", "one"), entry("b", "two")].into());
     state.settle(Duration::from_secs(5)).await.unwrap();

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use flow::ports::{ExtensionHost as _, SessionInfo, SessionView};
 use flow::{FailureCause, Message, SessionId, TextAnswer, ToolSpec};
 use support::{Guest, Stage, echo, open, patient, sandbox, say, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{GuestLimits, SandboxHost};
-use turn::ports::{ExtensionHost as _, SessionInfo, SessionView};
 
 const SECRET: &str = "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end\n";
 const SHOWN: &str = "token [redacted GitHub token] end\n";

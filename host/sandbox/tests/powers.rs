@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{Extensions, ProgressLine};
 use flow::{EventCatalogue, EventType, Message};
 use serde::Deserialize;
 use store::emission::{DeclaredTypes, OwnType};
@@ -19,7 +20,6 @@ use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
 use tidegate_sdk::{TextAnswer, TextPlace, ToolAnswer};
-use turn::ports::{Extensions, ProgressLine};
 
 /// The time of a new host in memory.
 const START_MS: u64 = 1_767_225_600_000;

@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{
+    AttemptEnd, BoxFuture, ExtensionHost as _, Extensions, SessionState, StateBatch, StateChange, StateError,
+    StateStore, StoredState,
+};
 use flow::{EventKind, FailureCause, PluginId, SessionId, TextAnswer};
 use store::{DiskStore, StoreOptions};
 use support::{Stage, failure, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
-use turn::ports::{
-    AttemptEnd, BoxFuture, ExtensionHost as _, Extensions, SessionState, StateBatch, StateChange, StateError,
-    StateStore, StoredState,
-};
 
 fn conformance() -> PluginSource {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/conformance");
@@ -38,7 +38,7 @@ async fn ask(extensions: &Arc<dyn Extensions>, script: &str) -> String {
 }
 
 fn disk(folder: &Path) -> Arc<dyn StateStore> {
-    Arc::new(DiskStore::new(folder, StoreOptions::default(), Arc::new(turn::SystemClock)).unwrap())
+    Arc::new(DiskStore::new(folder, StoreOptions::default(), Arc::new(system::SystemClock)).unwrap())
 }
 
 #[tokio::test]

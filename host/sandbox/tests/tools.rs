@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use flow::ports::{Extensions, ProgressLine};
 use flow::{
     BreakerState, CallFailure, CallId, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall, ToolOutcome,
     ToolOutput,
 };
 use support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 use tidegate_sandbox::{LoadProblem, PluginSource, SandboxHost, Setting};
-use turn::ports::{Extensions, ProgressLine};
 
 fn component() -> Vec<u8> {
     static COMPONENT: OnceLock<Vec<u8>> = OnceLock::new();

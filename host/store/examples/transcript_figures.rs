@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use config::events::{Catalogue, Variables};
+use flow::ports::Journal as _;
 use flow::{Event, EventKind, RunPosition, SessionId};
+use system::SystemClock;
 use tidegate_store::emission::EmissionPolicy;
 use tidegate_store::{EventPolicy, FileJournal, JsonRecord, RecordAll, TranscriptStore};
-use turn::SystemClock;
-use turn::ports::Journal as _;
 
 const SESSIONS: usize = 200;
 const ROUNDS: usize = 30;

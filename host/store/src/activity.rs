@@ -1,6 +1,6 @@
 //! When a session was active: what the default time to live is counted from.
 
-use turn::ports::StateLifetime;
+use flow::ports::StateLifetime;
 
 use crate::lifetime::ExpiryCheck;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::PluginId;
-use turn::ports::{BoxFuture, StateError, StoredState};
+use flow::ports::{BoxFuture, StateError, StoredState};
 
 use crate::activity::Recorded;
 use crate::queue::Flight;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use turn::ports::{StateBatch, StateChange, StateEntry};
+use flow::ports::{StateBatch, StateChange, StateEntry};
 
 /// The changes of one plugin, to be written as a whole: first the clearing, then the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

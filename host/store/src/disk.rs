@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use flow::{PluginId, SessionId};
-use turn::ports::{
+use flow::ports::{
     BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore, SweptState,
 };
+use flow::{PluginId, SessionId};
 
 use crate::expiry::Expiry;
 use crate::lifetime::ExpiryCheck;

@@ -3,14 +3,14 @@
 //!
 //! # Transcripts
 //!
-//! [`TranscriptStore`] records the events of each session in a file of its own, through the port [`Journal`](turn::ports::Journal); it
+//! [`TranscriptStore`] records the events of each session in a file of its own, through the port [`Journal`](flow::ports::Journal); it
 //! reads, forks, lists and repairs these files. Data flow: `append` ─► queue, which never waits ─► one of a few threads that write all
 //! transcripts of the process ─► one write and one `fdatasync` for all that is queued ─► the watcher, and who waits for `durable`. No
 //! open session has a thread or an open file of its own.
 //!
 //! # Extension state
 //!
-//! The ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on three backends.
+//! The ports [`StateStore`](flow::ports::StateStore) and [`StateAdmin`](flow::ports::StateAdmin) on three backends.
 //!
 //! | backend | durable | lease of a session | several machines |
 //! |---|---|---|---|
@@ -24,11 +24,11 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use turn::ports::{StateChange, StateEntry, StateLifetime, StateStore};
+//! use flow::ports::{StateChange, StateEntry, StateLifetime, StateStore};
 //! use tidegate_store::{MemoryStore, StoreOptions};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! let store = MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock));
+//! let store = MemoryStore::new(StoreOptions::default(), Arc::new(system::SystemClock));
 //! let (session, plugin) = (flow::SessionId::new("chat-1"), "notes".parse().unwrap());
 //! let state = store.open(&session).await?;
 //! state.turn_started();
@@ -39,7 +39,7 @@
 //! state.close(Duration::from_secs(5)).await?;
 //!
 //! assert_eq!(store.open(&session).await?.load(&plugin).await?.entries, [entry]);
-//! # Ok::<(), turn::ports::StateError>(())
+//! # Ok::<(), flow::ports::StateError>(())
 //! # }).unwrap();
 //! ```
 //! Futures of [`DiskStore`] and `RedisStore` need a Tokio runtime with time and I/O enabled.

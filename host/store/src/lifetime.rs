@@ -1,6 +1,6 @@
 //! When entries expire: a function of their times, of the last activity of the session, and of the moment that is asked about.
 
-use turn::ports::{StateEntry, StateLifetime};
+use flow::ports::{StateEntry, StateLifetime};
 
 /// Decides which entries have expired at a moment. All times are milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl ExpiryCheck {
 #[cfg(test)]
 mod tests {
     use super::ExpiryCheck;
-    use turn::ports::StateLifetime::{Default, Own, Session};
+    use flow::ports::StateLifetime::{Default, Own, Session};
 
     #[test]
     fn the_last_activity_extends_default_times_only() {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{PluginId, SessionId};
-use turn::ports::{
+use flow::ports::{
     BoxFuture, Clock, PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateEntry,
     StateError, StateStore, StoredState, SweptState,
 };
+use flow::{PluginId, SessionId};
 
 use crate::activity::Recorded;
 use crate::backend::{Backend, Opened, Swept, WriteError};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use flow::PluginId;
-use turn::ports::{StateBatch, StateChange, StateEntry, StoredState};
+use flow::ports::{StateBatch, StateChange, StateEntry, StoredState};
 
 use crate::activity::{Activity, Recorded};
 use crate::changes::{KeyChange, PluginChanges};

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{PluginId, SessionId};
-use turn::ports::{
+use flow::ports::{
     BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore, StoredState,
     SweptState,
 };
+use flow::{PluginId, SessionId};
 
 use crate::lifetime::ExpiryCheck;
 use crate::memory::shown;

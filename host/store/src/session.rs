@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock, SessionState, StateBatch, StateError, StoredState};
 use flow::{PluginId, SessionId};
-use turn::ports::{BoxFuture, Clock, SessionState, StateBatch, StateError, StoredState};
 
 use crate::activity::Activity;
 use crate::backend::{Backend, Opened, WriteError};

@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::SessionId;
+use flow::ports::Clock;
 use tempfile::NamedTempFile;
-use turn::ports::Clock;
 
 pub use error::TranscriptError;
 pub use format::{ForkedFrom, JsonRecord, SpawnedBy, TranscriptHeader};
@@ -62,18 +62,18 @@ use file::OpenFile;
 /// use std::sync::Arc;
 /// use flow::{Event, EventKind, RunPosition, SessionId};
 /// use tidegate_store::{JsonRecord, RecordAll, StoreOptions, TranscriptStore};
-/// use turn::ports::{Clock, Journal};
+/// use flow::ports::{Clock, Journal};
 ///
 /// # let folder = tempfile::tempdir()?;
-/// let store = TranscriptStore::new(folder.path(), StoreOptions::default().owner, Arc::new(turn::SystemClock))?;
+/// let store = TranscriptStore::new(folder.path(), StoreOptions::default().owner, Arc::new(system::SystemClock))?;
 /// let session = SessionId::new("chat-1");
 /// let opened = store.open(&session, Arc::new(RecordAll))?;
 /// let place = RunPosition { turn: 1, ..RunPosition::default() };
-/// opened.journal.append(&Event::new(opened.next_event, turn::SystemClock.now_ms(), place, EventKind::TurnStart));
+/// opened.journal.append(&Event::new(opened.next_event, system::SystemClock.now_ms(), place, EventKind::TurnStart));
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// opened.journal.durable().await?;
 /// opened.journal.close().await?;
-/// # Ok::<(), turn::ports::JournalError>(())
+/// # Ok::<(), flow::ports::JournalError>(())
 /// # })?;
 ///
 /// for entry in store.read(&session)?.records::<JsonRecord>() {

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::SessionId;
+use flow::ports::{Journal as _, JournalError, StateStore};
 use support::{PATIENCE, Writer, left_by_a_killed_writer, open_when_free};
+use system::SystemClock;
 use tidegate_kit::Random;
 use tidegate_servers::RedisServer;
 use tidegate_store::{
     DiskStore, JsonRecord, RecordAll, RedisOptions, RedisStore, StoreOptions, TranscriptError, TranscriptStore,
 };
-use turn::SystemClock;
-use turn::ports::{Journal as _, JournalError, StateStore};
 
 /// How often writers are killed; 20 times unless the environment asks for more.
 fn kills() -> u32 {

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use flow::ports::{SessionState, StateAdmin as _, StateChange, StateError, StateLifetime, StateStore as _};
 use support::{
     DEFAULT, PATIENCE, TestClock, Writer, check_what_a_killed_writer_left, listed, plugin, save, session, set,
 };
+use system::SystemClock;
 use tidegate_store::{DiskStore, StoreOptions};
-use turn::SystemClock;
-use turn::ports::{SessionState, StateAdmin as _, StateChange, StateError, StateLifetime, StateStore as _};
 
 fn store(folder: &Path, clock: &Arc<TestClock>) -> DiskStore {
     DiskStore::new(folder, StoreOptions::default(), clock.clone()).unwrap()

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::events::{Catalogue, Variables};
+use flow::ports::{Durability, JournalError};
 use flow::{Message, SessionId};
+use system::SystemClock;
 use tidegate_kit::{Random, Script, ScriptedModel, assert_valid, calls, rule_set, text};
 use tidegate_store::emission::EmissionPolicy;
 use tidegate_store::{OpenedTranscript, TranscriptError, TranscriptStore};
-use turn::ports::{Durability, JournalError};
 use turn::transcript::{Rebuild, Record, Resumed};
-use turn::{CancellationToken, Session, SessionParts, SystemClock};
+use turn::{CancellationToken, Session, SessionParts};
 
 /// Tells the child where its transcript is.
 const FOLDER: &str = "TIDEGATE_CRASH_FOLDER";

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use flow::ports::{Approvals, BoxFuture, Clock, LimitAnswer};
 use flow::{Limit, LimitDecision, LimitRequest};
 use serde::Deserialize;
 use tokio::sync::oneshot;
-use turn::ports::{Approvals, BoxFuture, Clock, LimitAnswer};
 
 /// How often a session that waits for a decision looks for one of another process.
 const POLL: Duration = Duration::from_millis(200);
@@ -289,7 +289,7 @@ fn taken(file: &Path) -> Option<String> {
 mod tests {
     use std::task::Poll;
 
-    use turn::SystemClock;
+    use system::SystemClock;
 
     use super::*;
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{OnTimeout, Operator, Policy, Provider, StatePlace};
+use flow::ports::Tools;
 use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ThreadMode, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
-use turn::ports::Tools;
 
 use crate::{HostError, rulebook};
 
@@ -253,8 +253,8 @@ fn questions(operator: &Operator) -> turn::QuestionSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use flow::ports::Tools as _;
     use flow::{CallId, Permission, ToolCall};
-    use turn::ports::Tools as _;
 
     use super::tools;
 

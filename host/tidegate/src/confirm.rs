@@ -1,7 +1,7 @@
 //! The default handler of questions, when a tool's permission is `ask` and the embedder has set none.
 
 use flow::Answer;
-use turn::ports::{BoxFuture, Confirm, Question};
+use flow::ports::{BoxFuture, Confirm, Question};
 
 /// No user is available: every question is denied, and the model gets that as the result.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Whether what every request has leaves room for a conversation in the context of the model.
 
+use flow::ports::Tools;
 use flow::{Prompt, grouped};
-use turn::ports::Tools;
 
 use crate::doctor::{Check, Health};
 use crate::{Loaded, assemble};

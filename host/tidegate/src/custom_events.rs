@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use config::events::{Catalogue, Variables};
+use flow::ports::{EmitError, EventTypes};
 use flow::{EventCatalogue, PluginId};
 use serde_json::Value;
 use store::emission::{DeclaredTypes, OwnType};
-use turn::ports::{EmitError, EventTypes};
 
 use crate::Loaded;
 use crate::session_plugins::SessionPlugins;

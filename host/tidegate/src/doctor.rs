@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Operator, PluginEntry, Policy, in_one_line};
+use flow::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 use flow::{
     Action, AskedCall, CallFailure, CallId, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence,
     FailureCause, GivenResult, Message, ModelOutput, NoAnswer, Permission, PluginId, ResultStage, RuleMatch,
@@ -13,8 +14,7 @@ use flow::{
 };
 use providers::ProviderConfig;
 use store::TranscriptStore;
-use turn::SystemClock;
-use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
+use system::SystemClock;
 
 use crate::command_variables;
 use crate::context_check::context_check;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use config::Diagnostics;
+use flow::ports::{JournalError, StateError};
 use flow::{DiagnosticCode, PluginId, SessionId};
 use store::TranscriptError;
-use turn::ports::{JournalError, StateError};
 
 /// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each names
 /// what failed, and [`HostError::hint`] what to do.

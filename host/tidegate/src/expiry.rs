@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use config::{Layer, LayerKind, OPERATOR_FILE, Operator, is_there};
 use flow::SessionId;
+use flow::ports::{StateError, SweptState};
 use store::{Expiry, MAX_PAUSE_DAYS, TranscriptError, TranscriptStore, TranscriptSummary};
-use turn::ports::{StateError, SweptState};
 
 use crate::host::blocking;
 use crate::{Host, HostError};

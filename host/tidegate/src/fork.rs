@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use flow::ports::{ShownSession, StateBatch, StateChange, StateError};
 use flow::{PluginId, SessionId};
 use store::{TranscriptError, TranscriptStore};
-use turn::ports::{ShownSession, StateBatch, StateChange, StateError};
 use turn::transcript::Record;
 
 use crate::host::blocking;

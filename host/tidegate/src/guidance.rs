@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use config::Guidance;
+use flow::ports::{PreparedCall, Tools, TtsrEvent};
 use flow::{ToolCall, ToolSpec};
-use turn::ports::{PreparedCall, Tools, TtsrEvent};
 
 /// Tools under the guidance of plugins, which orders them and their calls, and forbids none.
 pub(crate) struct Guided {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use config::rule_sources;
 use config::{Operator, PermissionRule, PluginEntry, Policy};
+use flow::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 use metrics::Metrics;
 use providers::{HttpConfig, ProviderConfig, Secret};
 use sandbox::EngineOptions;
 use store::TranscriptStore;
-use turn::SystemClock;
-use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
+use system::SystemClock;
 
 use crate::admission;
 use crate::agents::Children;

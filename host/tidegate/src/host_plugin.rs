@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{ConfiguredPlugin, FileStamp, Operator, PluginEntry};
 use flow::{Diagnostic, DiagnosticCode as Code, PluginId, Registered, RegistrationAction};
 use sandbox::Interface;
-use turn::ports::ExtensionChange;
+use turn::sources::ExtensionChange;
 
 use crate::{Engine, HostError, load, stale};
 

@@ -126,6 +126,13 @@ pub use engine::Engine;
 pub use error::HostError;
 pub use expiry::swept as swept_state;
 pub use fired_rules::{FiredRule, FiredRules};
+pub use flow::ports::{
+    AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
+    KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, ProgressLine, Question, RuleRecords,
+    SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
+    StateError, StateLifetime, StateStore, StoredState, SweptState, TerminalCommand, TerminalEnd, TerminalExit,
+    Terminals, Tools, TtsrEvent,
+};
 pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, Answer, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope,
@@ -138,10 +145,10 @@ pub use flow::{
     NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
     Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt, Registered,
     Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer,
-    RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity,
-    SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock,
-    TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolArguments, ToolCall, ToolOutcome, ToolOutput,
-    ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
+    RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SPANS, SessionId, SettingKind, SettingValue,
+    Severity, SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason,
+    SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ThreadMode, ToolArguments, ToolCall, ToolOutcome,
+    ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
 };
 pub use fork::ForkedState;
 pub use front_end::{Chat, carry_out};
@@ -180,19 +187,12 @@ pub use store::{
     StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
     TranscriptSummary, UnreadableTranscript,
 };
+pub use system::{SystemClock, environment};
 pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;
 pub use trust::{SettingsReader, TrustError, TrustRecord, TrustStore, WorkspaceSettings};
-pub use turn::ports::{
-    AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
-    KeptRules, Model, ModelStream, PluginSummary, PreparedCall, Progress, ProgressLine, Question, RuleRecords,
-    SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
-    StateError, StateLifetime, StateStore, StoredState, SweptState, TerminalCommand, TerminalEnd, TerminalExit,
-    Terminals, Tools, TtsrEvent,
-};
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
-    SPANS, Spent, Subscription, SystemClock, TriggerSubscription, TurnReport, WaitingInput, environment,
-    estimated_tokens, transcript,
+    Spent, Subscription, TriggerSubscription, TurnReport, WaitingInput, estimated_tokens, transcript,
 };
 pub use turns::Turn;

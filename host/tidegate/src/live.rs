@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::{ChangeKind, FileChange, FolderReport, RuleFiles, RuleFolder};
+use flow::ports::BoxFuture;
 use rules::RuleSet;
 use tokio::sync::Mutex as Turnstile;
-use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
+use turn::sources::{RuleSource, RuleUpdate};
 
 use config::in_one_line;
 use config::rule_sources::{Built, Sources};

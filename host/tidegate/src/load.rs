@@ -10,10 +10,10 @@ use std::thread::available_parallelism;
 use config::agents::Agents;
 use config::rule_sources::{self, Sources};
 use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
+use flow::ports::Tools;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
 use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
-use turn::ports::Tools;
 
 use crate::agents;
 use crate::host_plugin::{HostPlugin, LoadedPlugin};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use config::agents::Agents;
 use config::rule_sources::Built;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits, Policy};
+use flow::ports::{Clock, ExtensionHost, Tools};
 use flow::{
     BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
     SystemBlock,
@@ -15,7 +16,6 @@ use metrics::Metrics;
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use tools::BuiltinTools;
-use turn::ports::{Clock, ExtensionHost, Tools};
 
 use crate::agents::{AgentTool, Children};
 use crate::guidance::Guided;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use config::agents::MAIN;
+use flow::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Terminals, Tools};
 use flow::{Limits, Message, PluginId, SessionId, ThreadMode};
 use serde_json::{Map, Value};
 use turn::FlushMode;
-use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Terminals, Tools};
 
 use crate::Backlog;
 use crate::agents::Role;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use flow::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, PreparedCall, Progress, SessionView, StateError};
 use flow::{
     NoAnswer, Permission, PluginId, Preview, ProvidedTool, Registration, SessionId, ToolCall, ToolOutput, ToolSpec,
 };
 use sandbox::{Plugin, ToolSchema};
-use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, PreparedCall, Progress, SessionView, StateError};
 
 use crate::HostError;
 use crate::agents::SPAWN_AGENT;

@@ -73,7 +73,7 @@ impl HostBuilder {
             return Ok(());
         };
         policy.check_variable("url_env", url_env)?;
-        let url = turn::environment::variable(url_env).and_then(|url| url.into_string().ok());
+        let url = system::environment::variable(url_env).and_then(|url| url.into_string().ok());
         policy.check_address("the state of plugins", &url.unwrap_or_default())?;
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Questions about tool calls: those of a session and of the agents that it has started, answered by any front end.
 
+use flow::ports::Question;
 use flow::{Answer, QuestionId, SessionId};
 use turn::AnswerError;
-use turn::ports::Question;
 
 use crate::Session;
 

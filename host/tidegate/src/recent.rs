@@ -137,9 +137,9 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use flow::ports::EventSink as _;
     use flow::{EventKind, RunPosition};
-    use turn::SystemClock;
-    use turn::ports::EventSink as _;
+    use system::SystemClock;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use flow::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 use flow::{Argument, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use rules::READ_RULE;
-use turn::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 
 use crate::HostError;
 use crate::live::SessionRules;

@@ -17,12 +17,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use flow::ports::{Clock, EmitError, EventSink as _, EventTypes as _, Model};
 use flow::{EventKind, LimitDecision, LimitRequest, Message, PluginId, RuleRecord, SessionId};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use turn::ports::{Clock, EmitError, EventSink as _, EventTypes as _, Model};
 use turn::{
     Budget, CancellationToken, Canceller, FlushMode, History, Hub, InjectedRules, Inputs, Questions, RuleMetrics,
     Subscription, TriggerSubscription, Triggers,

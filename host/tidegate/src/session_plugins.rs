@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::Manifest;
+use flow::ports::{BoxFuture, KnownPlugins};
 use flow::{ExtensionPrompt, PluginId};
-use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, KnownPlugins, RuleSource};
+use turn::sources::{ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
 use crate::agents::Children;
 use crate::host::blocking;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::{StatePlace, StateSettings};
+use flow::ports::{Clock, StateAdmin, StateStore};
 use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
-use turn::ports::{Clock, StateAdmin, StateStore};
 
 use crate::{Host, HostBuilder, HostError};
 
@@ -39,7 +39,7 @@ impl Stored {
                 Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
             }
             StatePlace::Redis { url_env, allow_plaintext_password } => {
-                let url = turn::environment::variable(url_env).and_then(|url| url.into_string().ok());
+                let url = system::environment::variable(url_env).and_then(|url| url.into_string().ok());
                 let url = url.ok_or_else(|| HostError::NoStateUrl { variable: url_env.clone() })?;
                 let mut redis = RedisOptions::new(url);
                 redis.store = options;

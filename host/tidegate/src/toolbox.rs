@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use config::Diagnostics;
+use flow::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 use flow::text::nearest;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
 use tools::{PermissionRule, ToolSettings};
-use turn::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 
 use crate::HostError;
 use crate::agents::{AgentTool, Role, SPAWN_AGENT};

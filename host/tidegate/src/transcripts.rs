@@ -7,11 +7,11 @@ use chat::records::Line;
 use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
+use flow::ports::{Clock, JournalError};
 use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
 use serde::Deserialize as _;
 use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
-use turn::ports::{Clock, JournalError};
 use turn::transcript::{Rebuild, RebuildError, Record, Resumed};
 
 use crate::approvals::DecisionFiles;

@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use flow::ports::{BoxFuture, FileStatus, Files, Progress, ProgressLine};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use turn::CancellationToken;
-use turn::ports::{BoxFuture, FileStatus, Files, Progress, ProgressLine};
+use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
 

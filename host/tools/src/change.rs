@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 use std::time::SystemTime;
 
 use flow::ToolOutput;
-use turn::ports::FileKind;
+use flow::ports::FileKind;
 
 use crate::Failure;
 use crate::blocking::Access;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use turn::ports::{BoxFuture, FileStatus, Files};
+use flow::ports::{BoxFuture, FileKind, FileStatus, Files};
 
 use crate::replace::replace;
 
@@ -17,7 +17,7 @@ impl Files for DiskFiles {
     fn status<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Option<FileStatus>>> {
         Box::pin(async move {
             match fs::metadata(path) {
-                Ok(about) => Ok(Some(FileStatus::from(&about))),
+                Ok(about) => Ok(Some(status(&about))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             }
@@ -31,4 +31,14 @@ impl Files for DiskFiles {
     fn write<'a>(&'a self, path: &'a Path, content: &'a str) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move { replace(path, content) })
     }
+}
+
+/// What the disk says about a path.
+fn status(about: &fs::Metadata) -> FileStatus {
+    let kind = match about {
+        about if about.is_file() => FileKind::File,
+        about if about.is_dir() => FileKind::Folder,
+        _ => FileKind::Other,
+    };
+    FileStatus::new(kind, about.len(), about.modified().ok())
 }

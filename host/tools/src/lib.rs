@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{Files, PreparedCall, Terminals, Tools};
 use flow::{ToolCall, ToolSpec};
-use turn::ports::{Files, PreparedCall, Terminals, Tools};
 
 use builtin::Builtin;
 pub use builtin::{CommandVariables, looks_secret};

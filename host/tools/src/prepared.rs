@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use flow::ports::{BoxFuture, Files, PreparedCall, Progress, Terminals};
 use flow::{Permission, Preview, ToolCall, ToolOutput};
-use turn::ports::{BoxFuture, Files, PreparedCall, Progress, Terminals};
 
 use crate::builtin::{self, Builtin, Decoded};
 use crate::change::Change;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use flow::ports::FileKind;
 use similar::TextDiff;
-use turn::ports::FileKind;
 
 use crate::Failure;
 use crate::blocking::Access;

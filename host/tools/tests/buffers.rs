@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use common::{World, call};
+use flow::ports::{BoxFuture, FileStatus, Files, Tools};
 use serde_json::{Value, json};
 use tidegate_tools::{BuiltinTools, DiskFiles};
-use turn::ports::{BoxFuture, FileStatus, Files, Tools};
 
 /// Buffers over the disk. A buffer hides the file of its path.
 #[derive(Default)]

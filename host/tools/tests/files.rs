@@ -158,7 +158,7 @@ async fn a_file_keeps_its_line_ends() {
     assert_eq!(said, "replaced `a.txt` (1 line, 4 bytes); its line ends were CRLF and are plain line feeds now");
     world.file("b.txt", "\u{feff}one\r\n");
     let write = call("write_file", json!({"path": "b.txt", "content": "two\n"}));
-    let notes = turn::ports::Tools::prepare(&world.tools, &write).preview().await.notes;
+    let notes = flow::ports::Tools::prepare(&world.tools, &write).preview().await.notes;
     assert_eq!(
         notes,
         [
@@ -185,7 +185,7 @@ async fn arguments_are_held_to_their_schema() {
     let mut call = call("list_dir", json!({}));
     for (text, is_error) in [("", false), ("  ", false), ("{", true), ("nonsense", true)] {
         call.arguments = text.to_owned();
-        let output = turn::ports::Tools::prepare(&world.tools, &call).run(&|_| {}).await;
+        let output = flow::ports::Tools::prepare(&world.tools, &call).run(&|_| {}).await;
         assert_eq!(output.is_error, is_error, "{text:?}: {}", output.content);
     }
 }
@@ -193,7 +193,7 @@ async fn arguments_are_held_to_their_schema() {
 #[test]
 fn specs_are_plain_json_schemas() {
     let world = World::new();
-    let specs = turn::ports::Tools::specs(&world.tools);
+    let specs = flow::ports::Tools::specs(&world.tools);
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(names, ["read_file", "write_file", "edit_file", "list_dir", "find", "grep", "shell"]);
     for spec in specs {
@@ -342,7 +342,7 @@ async fn an_edit_that_would_grow_a_file_beyond_reason_is_refused_before_it_is_ma
 /// What was shown runs, or nothing does.
 mod shown {
     use super::*;
-    use turn::ports::Tools;
+    use flow::ports::Tools;
 
     #[tokio::test]
     async fn the_change_that_was_shown_is_the_change_that_is_made() {

@@ -6,10 +6,10 @@ mod common;
 
 use common::{World, rule};
 use flow::Permission;
+use flow::ports::Tools;
 use flow::{PermissionMode, PermissionMode::*};
 use serde_json::{Value, json};
 use tidegate_tools::{BuiltinTools, GuardedPath, ToolSettings};
-use turn::ports::Tools;
 
 fn world(entries: &[(&str, PermissionMode)]) -> World {
     let permissions = entries.iter().map(|(key, mode)| rule(key, *mode)).collect();

@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 use common::{World, again, anywhere, call, is_root, nobody, prepared};
+use flow::ports::Tools;
 use serde_json::{Value, json};
-use turn::ports::Tools;
 
 fn edit(path: &str) -> Value {
     json!({"path": path, "old_text": "old", "new_text": "new"})

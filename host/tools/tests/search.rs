@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use common::{World, call, rule};
 use flow::PermissionMode;
+use flow::ports::{ProgressLine, Tools as _};
 use serde_json::json;
 use tidegate_tools::ToolSettings;
-use turn::ports::{ProgressLine, Tools as _};
 
 fn project() -> World {
     let world = World::new();

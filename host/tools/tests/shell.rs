@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use common::{World, call};
+use flow::ports::{ProgressLine, Tools};
 use serde_json::json;
 use tidegate_tools::ToolSettings;
-use turn::ports::{ProgressLine, Tools};
 
 fn world(timeout_ms: u64, output: usize) -> World {
     let shell_timeout = Duration::from_millis(timeout_ms);

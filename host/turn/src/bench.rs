@@ -6,9 +6,9 @@ use flow::{CallFailure, Message, Prompt, PromptAddition, Registration, SystemBlo
 
 use crate::chain::Caller;
 use crate::events::Hub;
-use crate::ports::{Clock, Extensions};
 use crate::prompt::{Facts, Frame, Texts};
 use crate::segments::{Segments, pattern};
+use flow::ports::{Clock, Extensions};
 
 /// The stage that splits the model's text for `on_tag` and `on_plain_text`, without a turn around it.
 pub struct Splitter(Segments);

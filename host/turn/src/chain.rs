@@ -18,8 +18,8 @@ use tracing::Instrument as _;
 
 use self::answered::Answered;
 use crate::events::Hub;
-use crate::ports::{BoxFuture, EventSink, Extensions};
 use crate::spans::{self, Stage};
+use flow::ports::{BoxFuture, EventSink, Extensions};
 
 /// The handlers of each callback, highest priority first, ties in order of registration.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use flow::{Event, EventKind, RunPosition};
 use futures_core::Stream;
 
-use crate::ports::{Clock, Durability, EventSink, Journal, JournalProgress};
+use flow::ports::{Clock, Durability, EventSink, Journal, JournalProgress};
 
 /// A queue longer than this joins adjacent chunks of text.
 const JOIN_ABOVE: usize = 64;

@@ -6,7 +6,7 @@ use rules::Judgement;
 use crate::attempt::Effect;
 use crate::events::Hub;
 use crate::metrics::Metrics;
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// Emits the events about matches of one byte.
 pub(crate) fn emit_matches(hub: &Hub, matches: &[RuleMatch], judgement: &Judgement) {

@@ -1,5 +1,5 @@
-//! The agent loop: *input → prompt → model stream → output → tools*, one module a stage, in reading order, and the ports
-//! that the loop needs from outside.
+//! The agent loop: *input → prompt → model stream → output → tools*, one module a stage, in reading order.
+//! What the loop needs from outside are the ports of [`flow::ports`].
 //!
 //! ```text
 //! input ─► prompt ─► model ─► stream (gate) ─► segments ─► shown
@@ -11,8 +11,6 @@
 //! one user input to idle. No stage calls back upstream: a stage returns what it found, and only the loop in
 //! [`Session::run`] stops, goes back and starts again. Nothing is shown that would have to be un-shown.
 #![forbid(unsafe_code)]
-
-pub mod ports;
 
 mod input;
 
@@ -34,9 +32,7 @@ mod beginning;
 pub mod bench;
 mod budget;
 mod chain;
-mod clock;
 mod context;
-pub mod environment;
 mod events;
 mod found;
 mod history;
@@ -49,12 +45,12 @@ mod records;
 mod retry;
 mod run;
 mod session;
+pub mod sources;
 mod spans;
 mod view;
 
 pub use budget::{Budget, Spent};
 pub use chain::in_order;
-pub use clock::SystemClock;
 pub use context::estimated_tokens;
 pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
@@ -64,7 +60,6 @@ pub use notices::{TriggerSubscription, Triggers};
 pub use questions::{AnswerError, EditError, QuestionSettings, Questions};
 pub use records::MemoryRecords;
 pub use session::{Canceller, Compaction, InjectedRules, Session, SessionParts, SessionSettings, TurnReport};
-pub use spans::SPANS;
 pub use tidegate_segments::MAX_SECTION;
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
 use crate::chain::Caller;
-use crate::ports::{EventSink as _, Tools, TtsrEvent};
+use flow::ports::{EventSink as _, Tools, TtsrEvent};
 
 /// Notices of a session that are under way at once; further ones are left out, with a report.
 const MOST: usize = 64;

@@ -3,7 +3,7 @@
 use flow::{Annotation, CallFailure, CallbackKind, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId};
 
 use crate::chain::{Asked, Caller};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// The output after the extensions.
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ pub use self::edit::EditError;
 pub(crate) use self::edit::{Checks, Edit};
 use crate::events::Hub;
 use crate::found;
-use crate::ports::{EventSink, Question};
+use flow::ports::{EventSink, Question};
 
 /// Answered questions of which it is known who has answered them.
 const REMEMBERED: usize = 256;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flow::{RuleRecord, SessionId};
 
-use crate::ports::{BoxFuture, KeptRules, RuleRecords};
+use flow::ports::{BoxFuture, KeptRules, RuleRecords};
 
 /// Keeps records as long as the program runs.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flow::{ErrorClass, EventKind, FailureKind, ModelError, RetryPolicy, RetryTable, RetryWait, SessionId};
 
 use crate::events::Hub;
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// The longest wait, whoever asks for it; beyond it the error is the turn's.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ports::{BoxFuture, Clock};
+    use flow::ports::{BoxFuture, Clock};
 
     /// A clock for unused events.
     struct Still;

@@ -40,7 +40,6 @@ use crate::beginning::Beginning;
 use crate::context::Estimate;
 use crate::found;
 use crate::inputs::Claim;
-use crate::ports::{AttemptEnd, EventSink};
 use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
@@ -48,6 +47,7 @@ use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
 use crate::tools::Checked;
 use crate::transcript::OpenCalls;
+use flow::ports::{AttemptEnd, EventSink};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {

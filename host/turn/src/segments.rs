@@ -9,7 +9,7 @@ use flow::{
 use tidegate_segments::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
 
 use crate::chain::{Asked, Caller};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// The segments of one stream of one message.
 pub(crate) type Segments = tidegate_segments::Segments<Caller>;

@@ -31,17 +31,17 @@ use crate::history::History;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::notices::{Notices, Triggers};
-use crate::ports::{
-    Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, ExtensionSource, Journal, Model, RuleRecords,
-    RuleSource, StateError, Tools,
-};
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
 use crate::records::MemoryRecords;
 use crate::run::{Turn, saving};
+use crate::sources::{ExtensionSource, RuleSource};
 use crate::spans;
 use crate::transcript::{OpenCalls, Resumed};
 use crate::view::View;
+use flow::ports::{
+    Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, Journal, Model, RuleRecords, StateError, Tools,
+};
 
 /// What a session is made of.
 pub struct SessionParts {

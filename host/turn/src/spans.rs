@@ -18,14 +18,11 @@
 
 use std::time::Duration;
 
-use flow::{CallbackKind, PluginId, StopReason, ToolCall, Usage};
+use flow::{CallbackKind, PluginId, SPANS, StopReason, ToolCall, Usage};
 use tracing::field::Empty;
 use tracing::{Span, error_span, info_span};
 
 use crate::session::SessionParts;
-
-/// The target of all spans of this crate, for filters: no log line has it.
-pub const SPANS: &str = "tidegate::turn";
 
 /// The outcome, and the error, of what was stopped with its turn.
 const CANCELLED: &str = "cancelled";

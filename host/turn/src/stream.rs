@@ -17,10 +17,10 @@ use crate::events::Hub;
 use crate::found;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
-use crate::ports::{EventSink, ModelStream};
 use crate::reasoning::{Reasoning, Seen};
 use crate::run::deadline::Deadline;
 use crate::segments::Segments;
+use flow::ports::{EventSink, ModelStream};
 
 /// How an attempt ended.
 #[derive(Debug)]

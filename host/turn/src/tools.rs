@@ -31,10 +31,10 @@ use crate::attempt::Effect;
 use crate::chain::Caller;
 use crate::events::Hub;
 use crate::found;
-use crate::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
 use crate::questions::{Asked, Asking, Checks, Edit};
 use crate::run::repeats::Repeats;
 use crate::spans;
+use flow::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
 
 /// The calls of one answer on their way to their results.
 pub(crate) struct Batch {
@@ -237,14 +237,12 @@ impl Batch {
     fn question(&mut self, call: &ToolCall, looked: &Looked<'_>) -> Asked {
         let earlier = self.earlier.iter().position(|(known, _)| *known == call.id);
         let id = earlier.map(|index| self.earlier.remove(index).1);
-        let question = Question {
-            agent: self.agent.clone(),
-            place: self.place,
-            reason: self.reason(looked).cloned().unwrap_or_default(),
-            preview: looked.shown.clone(),
-            always: looked.always.clone(),
-            ..Question::new(self.session.clone(), call.clone())
-        };
+        let mut question = Question::new(self.session.clone(), call.clone());
+        question.agent.clone_from(&self.agent);
+        question.place = self.place;
+        question.reason = self.reason(looked).cloned().unwrap_or_default();
+        question.preview = looked.shown.clone();
+        question.always.clone_from(&looked.always);
         self.asking.ask(id, question)
     }
 

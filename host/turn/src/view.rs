@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::events::Hub;
 use crate::history::History;
-use crate::ports::{EmitError, EventTypes, SessionInfo, SessionView, Tools};
 use crate::session::SessionParts;
+use flow::ports::{EmitError, EventTypes, SessionInfo, SessionView, Tools};
 
 /// The view of one session.
 pub(crate) struct View {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock};
 use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
@@ -18,7 +19,6 @@ use recorded::Spans;
 use rules::ContextMode;
 use tidegate_kit::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
-use turn::ports::{BoxFuture, Clock};
 use turn::{CancellationToken, Session};
 
 /// A clock that advances by one whenever it is read (for each event and each attempt), and cancels at one of its times.

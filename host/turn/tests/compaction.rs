@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use flow::ports::Approvals;
 use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, StopReason, StreamKind, TurnStatus, Usage};
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, blocks, calls, ready, rule_set, text};
 use tidegate_turn as turn;
-use turn::ports::Approvals;
 use turn::{Budget, Compaction, Session, SessionParts, SessionSettings};
 
 /// A scene whose model has a context of so many tokens, which are four bytes each where nobody counts.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{
     CallId, Delta, ErrorClass, Event, EventKind, FailureKind, Image, Message, ModelError, Part, Prompt, StopReason,
     StreamKind, ToolCall, TurnStatus, Usage,
@@ -13,7 +14,6 @@ use flow::{
 use proptest::prelude::*;
 use tidegate_kit::{Fetch, assert_rebuilt, assert_valid, drain, ready, rule_set};
 use tidegate_turn as turn;
-use turn::ports::{BoxFuture, Model, ModelStream};
 use turn::{CancellationToken, Compaction, Session, SessionParts, SessionSettings};
 
 /// What the server says of a request that is too large.

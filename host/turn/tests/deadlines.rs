@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::Approvals;
 use flow::{
     Delta, ErrorClass, Event, EventKind, Limit, LimitDecision, Limits, ModelError, StreamKind, SuspendReason,
     TurnStatus,
 };
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, blocks, ready, rule_set, say};
 use tidegate_turn as turn;
-use turn::ports::Approvals;
 use turn::{Budget, Session, SessionParts, SessionSettings};
 
 /// A text that never ends, a piece a second.

@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
+use flow::ports::EventSink as _;
 use flow::{Callback, Event, EventKind, Message, RunPosition, StopReason, StreamKind, TextUnit};
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
 use tidegate_turn as turn;
 use turn::CancellationToken;
-use turn::ports::EventSink as _;
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
     Scene::new(scripts, vec![], rule_set(&[], |_| {}))
@@ -33,7 +33,7 @@ async fn numbers_have_no_gaps_and_go_on_over_turns() {
 
 #[tokio::test]
 async fn who_subscribes_to_what_is_closed_gets_the_end() {
-    let hub = turn::Hub::new(Arc::new(turn::SystemClock));
+    let hub = turn::Hub::new(Arc::new(system::SystemClock));
     hub.close();
     assert_eq!(hub.subscribe().next().await, None);
 }
@@ -65,7 +65,7 @@ async fn an_observer_is_called_with_every_event_until_the_hub_is_closed() {
 /// Without a subscriber, events are made for the observer alone.
 #[test]
 fn an_observer_needs_no_subscriber() {
-    let hub = turn::Hub::new(Arc::new(turn::SystemClock));
+    let hub = turn::Hub::new(Arc::new(system::SystemClock));
     let numbers = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&numbers);
     hub.emit(EventKind::TurnStart);

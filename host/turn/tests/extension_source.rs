@@ -4,16 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use flow::ports::{BoxFuture, ExtensionHost, PreparedCall, Tools};
 use flow::{
     AdditionId, BlockOrigin, Callback, EventKind, InputAnswer, Message, Position, PromptAddition, RegistrationAction,
     SystemBlock, ToolCall, ToolSpec, TurnStatus,
 };
 use tidegate_kit::{EchoTools, Plugin, Plugins, Script, ScriptedModel, drain, rule_set, say};
 use tidegate_turn as turn;
-use turn::ports::{
-    BoxFuture, ExtensionChange, ExtensionHost, ExtensionSet, ExtensionSource, ExtensionUpdate, FixedRules,
-    PreparedCall, Tools,
-};
+use turn::sources::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, FixedRules};
 use turn::{CancellationToken, Session};
 
 /// A source that is told what to answer, turn by turn; afterwards nothing changes.
@@ -174,9 +172,9 @@ async fn a_host_that_cannot_adopt_extensions_says_so() {
         fn open<'a>(
             &'a self,
             session: &'a flow::SessionId,
-            view: Arc<dyn turn::ports::SessionView>,
-            events: Arc<dyn turn::ports::EventSink>,
-        ) -> BoxFuture<'a, Result<Arc<dyn turn::ports::Extensions>, turn::ports::StateError>> {
+            view: Arc<dyn flow::ports::SessionView>,
+            events: Arc<dyn flow::ports::EventSink>,
+        ) -> BoxFuture<'a, Result<Arc<dyn flow::ports::Extensions>, flow::ports::StateError>> {
             self.0.open(session, view, events)
         }
     }

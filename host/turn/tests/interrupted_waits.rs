@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::Approvals;
 use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, InputAnswer, InputId, InputWay, Limit, LimitDecision, Limits,
     Message, ModelError, Receipt, StopReason, StreamKind, TurnStatus, Usage,
 };
 use tidegate_kit::{Decisions, Plugin, Script, ScriptedModel, blocks, drain, ready, rule_set, say, text};
 use tidegate_turn as turn;
-use turn::ports::Approvals;
 use turn::transcript::{Rebuild, Record};
 use turn::{Budget, CancellationToken, Compaction, Session, SessionParts, SessionSettings, TurnReport};
 

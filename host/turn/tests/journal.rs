@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use flow::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 use flow::{Event, EventKind, Message, TurnStatus};
 use tidegate_kit::{Script, ScriptedModel, calls, drain, ready, rule_set, text};
 use tidegate_turn as turn;
 use tokio::sync::watch;
-use turn::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 use turn::transcript::{Rebuild, Record};
 use turn::{CancellationToken, Session};
 

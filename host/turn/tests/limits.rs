@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{Approvals, BoxFuture};
 use flow::{
     Event, EventKind, InputWay, Limit, LimitDecision, Limits, Message, Price, Role, Spend, SuspendReason, TurnStatus,
     Usage,
 };
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, say};
 use tidegate_turn as turn;
-use turn::ports::{Approvals, BoxFuture};
 use turn::transcript::{Rebuild, Record, Resumed};
 use turn::{Budget, CancellationToken, Session, SessionParts, SessionSettings};
 
@@ -53,18 +53,18 @@ fn resumed(
 /// A journal that keeps nothing, at once.
 struct Unwritten;
 
-impl turn::ports::Journal for Unwritten {
-    fn append(&self, _: &Event) -> turn::ports::Durability {
-        turn::ports::Durability::Droppable
+impl flow::ports::Journal for Unwritten {
+    fn append(&self, _: &Event) -> flow::ports::Durability {
+        flow::ports::Durability::Droppable
     }
 
-    fn durable(&self) -> BoxFuture<'_, Result<(), turn::ports::JournalError>> {
+    fn durable(&self) -> BoxFuture<'_, Result<(), flow::ports::JournalError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn watch(&self, _: Box<dyn Fn(turn::ports::JournalProgress) + Send + Sync>) {}
+    fn watch(&self, _: Box<dyn Fn(flow::ports::JournalProgress) + Send + Sync>) {}
 
-    fn close(&self) -> BoxFuture<'_, Result<(), turn::ports::JournalError>> {
+    fn close(&self) -> BoxFuture<'_, Result<(), flow::ports::JournalError>> {
         self.durable()
     }
 }

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use flow::ports::{PreparedCall, Tools};
 use flow::{Event, EventKind, Message, Part, ToolCall, ToolSpec, TurnStatus};
 use tidegate_kit::{EchoTools, ScriptedModel, assert_valid, calls, drain, rule_set, say};
 use tidegate_turn as turn;
-use turn::ports::{PreparedCall, Tools};
 use turn::{CancellationToken, Session, SessionParts, Subscription};
 
 /// The echo tools, whose calls run in this order.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use flow::ports::{BoxFuture, Confirm, Question};
 use flow::{Answer, ErrorClass, Event, EventKind, Message, RunPosition, TurnStatus};
 use tidegate_kit::{Scene, Script, calls, rule_set, text};
 use tidegate_turn as turn;
-use turn::ports::{BoxFuture, Confirm, Question};
 use turn::{CancellationToken, Session};
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {

@@ -4,11 +4,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use flow::ports::{BoxFuture, KeptRules, RuleRecords};
 use flow::{Action, Event, EventKind, Message, RuleRecord, SessionId, StreamKind};
 use rules::RuleSet;
 use tidegate_kit::{Edited, Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
-use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleUpdate};
+use turn::sources::RuleUpdate;
 use turn::transcript::Record;
 use turn::{CancellationToken, MemoryRecords, Session};
 

@@ -33,7 +33,7 @@ fn injections(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event.kind, EventKind::TtsrInjection { .. })).count()
 }
 
-fn teller(told: &Arc<Mutex<Vec<turn::ports::TtsrEvent>>>) -> Plugin {
+fn teller(told: &Arc<Mutex<Vec<flow::ports::TtsrEvent>>>) -> Plugin {
     let told = Arc::clone(told);
     Plugin {
         id: "teller",

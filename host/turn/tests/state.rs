@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use expect_test::expect;
+use flow::ports::{AttemptEnd, BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 use flow::{
     EventKind, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Registration, SessionId, Tag, TagAnswer,
     TagPlace, TextAnswer, TextPlace, TurnStatus,
 };
 use tidegate_kit::{Script, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
-use turn::ports::{AttemptEnd, BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 use turn::{CancellationToken, Session, SessionParts, TurnReport};
 
 /// Extensions without callbacks, which write down what they are told, and whose store fails as it is told.

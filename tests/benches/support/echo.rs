@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
+use flow::ports::Extensions;
 use flow::{InputAnswer, Message, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace};
-use turn::ports::Extensions;
 
 use super::ready;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use flow::ports::{EventSink, SessionInfo, SessionView, StateStore};
 use flow::{EventKind, Message, PluginId, Power, RunPosition, SessionId, ToolSpec};
 use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
 use store::{MemoryStore, StoreOptions};
-use turn::ports::{EventSink, SessionInfo, SessionView, StateStore};
 
 /// The top folder of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -29,7 +29,7 @@ pub(crate) fn sandbox(instances: u32) -> Sandbox {
 
 /// A store in memory, as a host without settings has it.
 pub(crate) fn store() -> Arc<dyn StateStore> {
-    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock)))
+    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(system::SystemClock)))
 }
 
 /// Loads a component with all powers granted.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{Approvals, BoxFuture, LimitAnswer};
 use flow::{LimitDecision, LimitRequest};
-use turn::ports::{Approvals, BoxFuture, LimitAnswer};
 
 /// Decides as it was given, in order, and then nothing any more. Each decision takes ten minutes.
 pub struct Decisions {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use turn::ports::{BoxFuture, Clock};
+use flow::ports::{BoxFuture, Clock};
 
 /// Tokio's time, which tests may pause.
 pub struct TokioClock(tokio::time::Instant);

@@ -1,7 +1,7 @@
 //! A journal for sessions whose events are read by a subscriber.
 
 use flow::Event;
-use turn::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
+use flow::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 
 /// A journal that keeps nobody waiting: what a subscriber gets is the transcript.
 pub struct AtOnce;

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{CallId, Delta, ModelError, Prompt, Role, StopReason, StreamKind};
 use tokio::sync::mpsc;
-use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::events::said;
 

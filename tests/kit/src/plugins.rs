@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 use flow::{
     AskedCall, CallAnswer, CallFailure, Callback, CallbackKind, FailureCause, GivenResult, InputAnswer, Message,
     ModelOutput, NoAnswer, OutputAnswer, PluginId, Registered, Registration, ResultAnswer, SessionId, Tag, TagAnswer,
     TagPlace, TextAnswer, TextPlace,
 };
-use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 
 /// The state of an extension, which a test can change while a turn runs.
 pub type KeptState = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use flow::ports::BoxFuture;
 use flow::{Event, Message, SessionId};
-use turn::ports::{BoxFuture, FixedRules, RuleSource, RuleUpdate};
+use turn::sources::{FixedRules, RuleSource, RuleUpdate};
 use turn::{Session, SessionParts, SessionSettings};
 
 use crate::clock::TokioClock;

@@ -1,7 +1,7 @@
 //! Tools that echo, a tool whose results have a size, and a person who is not there.
 
+use flow::ports::{BoxFuture, Confirm, PreparedCall, Progress, ProgressLine, Question, Tools};
 use flow::{Answer, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, ProgressLine, Question, Tools};
 
 /// Tools that return their arguments; `slow` never ends, `shell` asks, `locked` is denied, `steps` reports progress.
 pub struct EchoTools;

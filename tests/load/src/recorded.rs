@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{Delta, ModelError, Prompt};
 use providers::{AnswerDecoder, Wire};
 use serde_json::json;
-use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::tally::Tally;
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use flow::ports::{BoxFuture, Confirm, Question};
 use flow::{Answer, Event, Message, Origin, Part, Role};
 use tempfile::TempDir;
 use tidegate::{Engine, EngineOptions, Host, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::ScriptedModel;
-use turn::ports::{BoxFuture, Confirm, Question};
 
 use crate::case::{By, Case};
 

@@ -10,13 +10,13 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flow::ports::Tools as _;
 use flow::{Action, Event, EventKind, Message, SessionId, StreamKind, TurnStatus};
 use providers::Wire;
 use rules::{Rule, RuleLayer, RuleOrigin, RuleSet, RuleSpec};
 use serde::Deserialize as _;
 use serde_json::Value;
 use trial::Trial;
-use turn::ports::Tools as _;
 use turn::{CancellationToken, MemoryRecords, Session, SessionParts, TurnReport};
 
 use crate::case::{Case, File, Turn};

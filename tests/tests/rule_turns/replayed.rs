@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use flow::ports::AnswerLog;
 use flow::{Action, Event, EventKind, RuleMatch};
 use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
 use serde_json::Value;
 use tempfile::TempDir;
 use tidegate_kit::assert_valid;
 use trial::{Agreement, Replay, Trial};
-use turn::ports::AnswerLog;
 use turn::transcript::{Rebuild, Record};
 
 /// The wire recording of one session.

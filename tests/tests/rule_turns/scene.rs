@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use flow::ports::{
+    AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
+    Progress, Question, SessionView, StateError, Tools, TtsrEvent,
+};
 use flow::{
     Callback, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission, Preview,
     Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 use providers::{AnswerDecoder, HttpConfig, Wire};
-use turn::ports::{
-    AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
-    Progress, Question, RuleSource, RuleUpdate, SessionView, StateError, Tools, TtsrEvent,
-};
+use turn::sources::{RuleSource, RuleUpdate};
 
 use crate::case::Answer;
 use crate::replayed::{Recording, RequestLog};

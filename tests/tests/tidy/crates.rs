@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 30] = [
+const MAP: [(&str, &[&str]); 31] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -17,14 +17,15 @@ const MAP: [(&str, &[&str]); 30] = [
     ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
-    ("sandbox", &["flow", "turn", "secrets"]),
+    // The machine: its clock, the environment of its process.
+    ("system", &["flow"]),
+    ("sandbox", &["flow", "system", "secrets"]),
     ("net", &["flow"]),
-    ("providers", &["flow", "net", "turn", "secrets"]),
-    ("tools", &["flow", "commands", "turn", "secrets"]),
-    ("store", &["flow", "turn"]),
+    ("providers", &["flow", "net", "system", "secrets"]),
+    ("tools", &["flow", "commands", "system", "secrets"]),
+    ("store", &["flow", "system", "turn"]),
     ("metrics", &["flow"]),
-    // The spans of `turn` are what it exports.
-    ("otel", &["flow", "metrics", "net", "turn"]),
+    ("otel", &["flow", "metrics", "net", "system"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
@@ -47,6 +48,7 @@ const MAP: [(&str, &[&str]); 30] = [
             "otel",
             "config",
             "secrets",
+            "system",
         ],
     ),
     ("serve", &["tidegate", "chat"]),

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use flow::ports::ModelStream;
 use flow::{ModelError, Prompt};
-use turn::ports::ModelStream;
 
 use super::{AnswerStream, WireModel, encode_with};
 use crate::Wire;

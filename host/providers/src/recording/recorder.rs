@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flow::ports::AnswerLog;
 use flow::{Action, RuleMatch};
-use turn::ports::AnswerLog;
 
 use super::format::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingError};
 use super::writer::{RecordingWriter, RequestNumber};

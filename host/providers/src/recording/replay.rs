@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flow::ports::BoxFuture;
 use flow::{FailureKind, ModelError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
-use turn::ports::BoxFuture;
 
 use super::format::{Expect, Recorded, RecordedEnd, Recording};
 use super::held::mask_text;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use turn::ports::{StateBatch, StateChange, StateEntry, StateLifetime, StoredState};
+use flow::ports::{StateBatch, StateChange, StateEntry, StateLifetime, StoredState};
 
 use super::SessionTotal;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use turn::ports::{StateBatch, StateChange, StateLifetime, StoredState};
+use flow::ports::{StateBatch, StateChange, StateLifetime, StoredState};
 
 use super::{Change, Commit, Refusal, SessionTotal, SharedArea, Transaction};
 use crate::limits::GuestLimits;

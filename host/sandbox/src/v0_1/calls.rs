@@ -2,11 +2,11 @@
 
 use std::future::Future;
 
+use flow::ports::TtsrEvent;
 use flow::{
     Action, CallbackKind, Called, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag,
     TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
 };
-use turn::ports::TtsrEvent;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
 

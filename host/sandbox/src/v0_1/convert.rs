@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use flow::ports::SessionInfo;
 use flow::{AdditionId, Message, Origin, Part, Role, RunPosition, StopReason};
-use turn::ports::SessionInfo;
 
 use super::bindings::tidegate::extension as imports;
 use crate::limits;

@@ -2,7 +2,7 @@
 
 use super::bindings::tidegate::extension as imports;
 use super::convert;
-use turn::ports::StateLifetime;
+use flow::ports::StateLifetime;
 
 use crate::events::NotEmitted;
 use crate::guest::{Guest, Panic};

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use flow::ports::{Progress, ProgressLine};
 use flow::{Called, ToolCall};
-use turn::ports::{Progress, ProgressLine};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::component;
 use crate::support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
+use flow::ports::{ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 use flow::{
     Action, Annotation, CallFailure, CallId, EventKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
     Origin, OutputAnswer, Part, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, TextStream, ToolCall, ToolSpec, Usage,
 };
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
-use turn::ports::{ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 
 fn conformance() -> PluginSource {
     let mut source = source("conformance", component());

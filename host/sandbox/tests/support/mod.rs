@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use flow::ports::{
+    BoxFuture, Clock, EmitError, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView, StateStore,
+};
 use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, Power, SessionId, TextPlace, ToolSpec};
 use serde_json::Value;
 use store::emission::DeclaredTypes;
 use store::{MemoryStore, StoreOptions};
 use tidegate_kit::ready;
 use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Sandbox, SandboxHost};
-use turn::ports::{
-    BoxFuture, Clock, EmitError, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView, StateStore,
-};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
 
@@ -394,7 +394,7 @@ impl SessionView for Stage {
 
 /// A store that lasts as long as the test.
 pub fn store() -> Arc<dyn StateStore> {
-    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock)))
+    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(system::SystemClock)))
 }
 
 /// Opens a session over some plugins.

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{StateChange, StateEntry, StateLifetime};
 use flow::{PluginId, SessionId};
-use turn::SystemClock;
-use turn::ports::{StateChange, StateEntry, StateLifetime};
+use system::SystemClock;
 
 use super::Backend;
 use crate::activity::Recorded;

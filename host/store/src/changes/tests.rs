@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flow::ports::{StateBatch, StateChange, StateEntry, StateLifetime};
 use proptest::prelude::*;
-use turn::ports::{StateBatch, StateChange, StateEntry, StateLifetime};
 
 use super::PluginChanges;
 

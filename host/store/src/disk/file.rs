@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flow::ports::{StateError, StoredState};
 use flow::{PluginId, SessionId};
 use redb::{Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
-use turn::ports::{StateError, StoredState};
 
 use super::tables::{self, Problem, Step};
 use crate::activity::Recorded;

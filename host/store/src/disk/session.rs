@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use flow::ports::{BoxFuture, StateError, StoredState};
 use flow::{PluginId, SessionId};
 use redb::Database;
-use turn::ports::{BoxFuture, StateError, StoredState};
 
 use super::file::{Identity, StateFile, unavailable};
 use super::{LOCK, on_thread, opened, tables};

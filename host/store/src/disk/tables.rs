@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flow::PluginId;
+use flow::ports::{StateEntry, StateLifetime, StoredState};
 use redb::{ReadTransaction, ReadableTable as _, Table, TableDefinition, WriteTransaction};
-use turn::ports::{StateEntry, StateLifetime, StoredState};
 
 use crate::activity::Recorded;
 use crate::backend::Swept;

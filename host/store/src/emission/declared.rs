@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use flow::ports::EmitError;
 use flow::{EventCatalogue, EventType, PluginId};
 use serde_json::Value;
-use turn::ports::EmitError;
 
 use super::validator::{InvalidSchema, Validator};
 
@@ -62,7 +62,7 @@ impl DeclaredTypes {
         Ok(Self { owners, validator: Validator::new(&EventCatalogue::new(types))? })
     }
 
-    /// As [`turn::ports::EventTypes::admit`].
+    /// As [`flow::ports::EventTypes::admit`].
     ///
     /// # Errors
     /// It cannot be emitted.

@@ -31,8 +31,8 @@ mod tests;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use flow::ports::Durability;
 use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
-use turn::ports::Durability;
 use turn::transcript::Body;
 
 use self::counted::Counted;

@@ -1,7 +1,7 @@
 //! The bound of the queue, and what is left out of a flight.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use turn::ports::{StateBatch, StateChange, StateEntry, StateLifetime, StoredState};
+use flow::ports::{StateBatch, StateChange, StateEntry, StateLifetime, StoredState};
 
 use super::Queue;
 use crate::activity::{Activity, Recorded};

@@ -7,7 +7,7 @@ use ::redis::{
     Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, Script, ScriptInvocation, ToRedisArgs,
 };
 use flow::Address;
-use turn::ports::StateError;
+use flow::ports::StateError;
 
 use super::RedisOptions;
 use super::wire::Keys;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{RedisError, Script, ScriptInvocation};
+use flow::ports::{BoxFuture, Clock, StateError, StoredState};
 use flow::{PluginId, SessionId};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use turn::ports::{BoxFuture, Clock, StateError, StoredState};
 
 use super::server::{Reply, SCRIPTS, Server};
 use super::wire::{Keys, decode, encode, expires};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::SessionId;
-use turn::ports::{StateEntry, StateLifetime};
+use flow::ports::{StateEntry, StateLifetime};
 
 const START: &str = "{tidegate:";
 const STATE: &str = "}:state";
@@ -71,8 +71,8 @@ pub(super) fn decode(key: &str, bytes: &[u8]) -> Option<StateEntry> {
 mod tests {
     use super::{Keys, decode, encode, session_of};
     use flow::SessionId;
+    use flow::ports::{StateEntry, StateLifetime};
     use proptest::prelude::*;
-    use turn::ports::{StateEntry, StateLifetime};
 
     /// The part of a key that decides its slot, as the specification of Redis clusters defines it.
     fn hash_tag(key: &str) -> &str {

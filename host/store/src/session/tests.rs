@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use flow::{PluginId, SessionId};
-use proptest::prelude::*;
-use turn::ports::{
+use flow::ports::{
     BoxFuture, Clock, SessionState as _, StateBatch, StateChange, StateEntry, StateError, StateLifetime, StoredState,
 };
+use flow::{PluginId, SessionId};
+use proptest::prelude::*;
 
 use super::OpenSession;
 use crate::activity::Recorded;

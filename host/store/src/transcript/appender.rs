@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use turn::ports::JournalError;
+use flow::ports::JournalError;
 
 use super::error::{failed, unusable};
 

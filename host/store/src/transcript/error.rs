@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use flow::SessionId;
-use turn::ports::JournalError;
+use flow::ports::JournalError;
 
 /// Why a transcript cannot be opened, read, forked, repaired or removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use turn::ports::JournalError;
+use flow::ports::JournalError;
 
 use super::appender::Sink;
 use super::error::{TranscriptError, failed, invalid, unusable};

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use flow::SessionId;
+use flow::ports::JournalError;
 use serde::Deserialize;
-use turn::ports::JournalError;
 
 use super::error::{TranscriptError, failed, unusable};
 use super::format::{ForkedFrom, TranscriptHeader};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::Event;
+use flow::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 use tokio::sync::watch;
-use turn::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 
 use super::appender::Appender;
 use super::error::unusable;

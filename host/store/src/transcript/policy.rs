@@ -1,7 +1,7 @@
 //! Which events are recorded: what the catalogue of events decides for a transcript.
 
+use flow::ports::Durability;
 use flow::{Event, EventKind};
-use turn::ports::Durability;
 use turn::transcript::Body;
 
 /// Decides which events are critical, and what is recorded of the others. One policy serves all threads.

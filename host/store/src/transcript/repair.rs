@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flow::SessionId;
+use flow::ports::JournalError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use turn::ports::JournalError;
 
 use super::error::{TranscriptError, failed, unusable};
 use super::format::{TranscriptHeader, head};

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
 use flow::Event;
-use turn::ports::{JournalError, JournalProgress};
+use flow::ports::{JournalError, JournalProgress};
 
 use super::appender::Appender;
 use super::error::unusable;

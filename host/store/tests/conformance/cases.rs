@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flow::PluginId;
-use turn::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateError, StateLifetime};
+use flow::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateError, StateLifetime};
 
 use crate::places::Place;
 use crate::support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set, touch};
@@ -123,7 +123,7 @@ pub(crate) async fn clearing_removes_entries_and_version_of_one_plugin(place: &i
     state.close(PATIENCE).await.unwrap();
 
     let state = store.open(&session("a")).await.unwrap();
-    assert_eq!(state.load(&plugin("cleared")).await.unwrap(), turn::ports::StoredState::default());
+    assert_eq!(state.load(&plugin("cleared")).await.unwrap(), flow::ports::StoredState::default());
     let kept = state.load(&plugin("kept")).await.unwrap();
     assert_eq!((kept.entries.len(), kept.version), (1, Some(2)));
 }

@@ -1,6 +1,6 @@
 //! When entries expire, on a clock that the test moves. Expired entries are never returned, whether something removed them or not.
 
-use turn::ports::{Clock as _, SessionState, StateChange, StateLifetime};
+use flow::ports::{Clock as _, SessionState, StateChange, StateLifetime};
 
 use crate::places::{Place, Store};
 use crate::support::{
@@ -181,7 +181,7 @@ pub(crate) async fn expired_sessions_are_invisible_and_removed(place: &impl Plac
     let open = store.open(&session("open")).await.unwrap();
     turn(&*open, &clock, MINUTE, vec![set(&clock, "key", "x", StateLifetime::Session)]).await;
     clock.advance(10 * DAY);
-    let names = |list: turn::ports::SessionList| -> Vec<String> {
+    let names = |list: flow::ports::SessionList| -> Vec<String> {
         assert!(list.problems.is_empty(), "{:?}", list.problems);
         list.sessions.iter().map(|one| one.session.to_string()).collect()
     };

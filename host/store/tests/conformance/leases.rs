@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use turn::SystemClock;
-use turn::ports::{Clock as _, StateError};
+use flow::ports::{Clock as _, StateError};
+use system::SystemClock;
 
 use crate::places::Place;
 use crate::support::{

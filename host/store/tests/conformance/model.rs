@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use flow::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateLifetime};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use turn::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateLifetime};
 
 use crate::places::{Place, Store};
 use crate::support::{DAY, HOUR, MINUTE, PATIENCE, TestClock, plugin, session};

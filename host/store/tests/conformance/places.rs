@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ports::{Clock, StateAdmin, StateStore};
 use tidegate_servers::RedisServer;
 use tidegate_store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
-use turn::ports::{Clock, StateAdmin, StateStore};
 
 use crate::support::Writer;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Clock, SessionState, StateChange, StateEntry, StateError, StateLifetime, StateStore};
 use flow::{PluginId, SessionId};
-use turn::ports::{BoxFuture, Clock, SessionState, StateChange, StateEntry, StateError, StateLifetime, StateStore};
 
 /// One second, minute, hour and day in milliseconds.
 pub(crate) const SECOND: u64 = 1_000;

@@ -15,13 +15,13 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Event, EventKind, PluginId, RunPosition, SessionId};
-use tidegate_store::{DiskStore, RecordAll, StoreOptions, TranscriptError, TranscriptStore};
-use turn::SystemClock;
-use turn::ports::{
+use flow::ports::{
     Clock as _, Journal as _, JournalError, JournalProgress, SessionState, StateBatch, StateChange, StateEntry,
     StateError, StateLifetime, StateStore,
 };
+use flow::{Event, EventKind, PluginId, RunPosition, SessionId};
+use system::SystemClock;
+use tidegate_store::{DiskStore, RecordAll, StoreOptions, TranscriptError, TranscriptStore};
 
 type Failure = Box<dyn Error>;
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
+use flow::ports::{Journal as _, JournalError};
 use tidegate_store::{RecordAll, SpawnedBy, TranscriptError};
-use turn::ports::{Journal as _, JournalError};
 
 use crate::{Place, error, id, turn};
 

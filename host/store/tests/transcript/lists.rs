@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use flow::ports::Journal as _;
 use tidegate_store::TranscriptError;
-use turn::ports::Journal as _;
 
 use crate::{Place, error, id};
 

@@ -14,10 +14,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flow::ports::Journal as _;
 use flow::{Event, EventKind, Message, RunPosition, SessionId, TurnStatus};
 use tidegate_kit::Still;
 use tidegate_store::{JsonRecord, OpenedTranscript, RecordAll, TranscriptError, TranscriptStore};
-use turn::ports::Journal as _;
 
 /// A store in a folder of its own.
 struct Place {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use turn::ports::Journal as _;
+use flow::ports::Journal as _;
 
 use super::{Place, id, turn};
 

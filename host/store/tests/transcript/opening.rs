@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
+use flow::ports::{Journal as _, JournalError};
 use tidegate_store::{RecordAll, TranscriptError};
-use turn::ports::{Journal as _, JournalError};
 
 use crate::{Place, error, id, turn};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use flow::ports::Journal as _;
 use serde_json::json;
 use tidegate_store::{JsonRecord, TranscriptError};
-use turn::ports::Journal as _;
 
 use crate::{Place, error, id, turn};
 

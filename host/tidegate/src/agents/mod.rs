@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use config::agents::Agent;
+use flow::ports::{Approvals as _, Confirm, EventSink as _, Journal, JournalError, LimitAnswer, Model};
 use flow::{CallId, EventKind, Limit, LimitDecision, LimitRequest, PluginId, SessionId};
 use store::SpawnedBy;
 use tokio::sync::mpsc;
-use turn::ports::{Approvals as _, Confirm, EventSink as _, Journal, JournalError, LimitAnswer, Model};
 use turn::{Budget, Hub};
 
 use self::terminals::ChildTerminals;

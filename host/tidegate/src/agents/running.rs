@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use config::agents::Agent;
+use flow::ports::Progress;
 use flow::{CallId, EventKind, Limit, Message, Origin, Role, SessionId, ThreadMode};
 use serde_json::Value;
-use turn::ports::Progress;
 
 use super::answer::Answer;
 use super::{CLOSING, Children};

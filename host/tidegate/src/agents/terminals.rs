@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::SessionId;
-use turn::ports::{BoxFuture, TerminalCommand, TerminalEnd, Terminals};
+use flow::ports::{BoxFuture, TerminalCommand, TerminalEnd, Terminals};
 
 /// Terminals of a session for the commands of a child agent, and of those below it.
 pub(super) struct ChildTerminals {

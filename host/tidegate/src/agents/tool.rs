@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use config::agents::{Agent, AgentLayer, Agents};
+use flow::ports::{BoxFuture, PreparedCall, Progress};
 use flow::{Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use serde::Deserialize;
-use turn::ports::{BoxFuture, PreparedCall, Progress};
 
 use super::Children;
 use crate::HostError;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use config::events::Variables;
+use flow::ports::{Clock, Confirm, Journal, Model};
 use flow::{Price, SessionId};
 use store::{FileJournal, TranscriptStore};
 use tokio::runtime::Handle;
-use turn::ports::{Clock, Confirm, Journal, Model};
 use turn::{Budget, CancellationToken};
 
 use super::{Session, Shared, State};

@@ -13,8 +13,8 @@ mod write_file;
 use std::path::Path;
 use std::sync::Arc;
 
+use flow::ports::{Files, Progress};
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::{Files, Progress};
 
 pub(crate) use shell::run_in_terminal;
 pub use shell::{CommandVariables, looks_secret};

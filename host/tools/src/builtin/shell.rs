@@ -13,10 +13,10 @@ mod watchdog;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use flow::ports::{TerminalCommand, TerminalExit, Terminals};
 use flow::{CallId, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use turn::ports::{TerminalCommand, TerminalExit, Terminals};
 
 use environment::OfTerminal;
 pub use environment::{CommandVariables, looks_secret};

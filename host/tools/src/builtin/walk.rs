@@ -96,9 +96,9 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use flow::ports::Tools;
     use flow::{CallId, ToolCall};
     use serde_json::{Value, json};
-    use turn::ports::Tools;
 
     use super::MAX_FILES;
     use crate::{BuiltinTools, ToolSettings};

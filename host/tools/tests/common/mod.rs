@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flow::PermissionMode;
+use flow::ports::Tools;
 use flow::{CallId, Permission, ToolCall, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 use tidegate_tools::{BuiltinTools, PermissionRule, ToolSettings};
-use turn::ports::Tools;
 
 /// A folder that contains the workspace `inside` and the file `outside.txt`.
 pub struct World {

@@ -12,8 +12,8 @@ use rules::ContextMode;
 
 use super::{Stopped, Surface};
 use crate::events::Hub;
-use crate::ports::EventSink;
 use crate::transcript;
+use flow::ports::EventSink;
 
 /// What was received of one attempt so far.
 #[derive(Clone, Debug, Default)]

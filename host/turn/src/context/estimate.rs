@@ -5,7 +5,7 @@
 
 use flow::{Image, Message, Part, Prompt, ToolSpec};
 
-use crate::ports::{IMAGE_TOKENS, Model};
+use flow::ports::{IMAGE_TOKENS, Model};
 
 /// A token is so many parts: bytes of ASCII are three of them, other bytes four.
 const PARTS: u64 = 12;

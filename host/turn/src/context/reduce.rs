@@ -9,8 +9,8 @@ use flow::{LeftOut, Message, Origin, Part, Role, ToolResult};
 
 use super::estimate::{Estimate, of_message};
 use super::leave_out::{is_note, middle, note, shortened};
-use crate::ports::Model;
 use crate::run::compact::is_summary;
+use flow::ports::Model;
 
 /// The bytes of the start and of the end of a result that remain, of results that the model has read.
 const OLD: (usize, usize) = (1_500, 500);

@@ -8,7 +8,7 @@ use flow::{EventKind, InputId, InputWay, Message, Part, Receipt, Withdrawal};
 use super::receipts::Receipts;
 use super::{FlushMode, NotWaiting, Ticket};
 use crate::events::Hub;
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// An input that waits.
 #[derive(Clone, Debug, PartialEq)]

@@ -37,7 +37,7 @@ pub(crate) struct Texts {
     tags: OnceCell<Vec<String>>,
 }
 
-/// Reads the state of plugins, as [`crate::ports::Extensions::state_value`].
+/// Reads the state of plugins, as [`flow::ports::Extensions::state_value`].
 pub(crate) trait State {
     fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String>;
 }

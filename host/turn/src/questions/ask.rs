@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::{AnswerError, Checks, Decided, QuestionSettings, Questions};
-use crate::ports::{Clock, Confirm, Journal, Question};
+use flow::ports::{Clock, Confirm, Journal, Question};
 
 /// How many times a handler is asked about one call: it could repeat an answer that is refused for ever.
 const ATTEMPTS: u32 = 5;

@@ -7,7 +7,7 @@ use rules::{RuleSession, RuleSet};
 
 use super::schema;
 use crate::attempt::{CallNotes, Effect, Noted};
-use crate::ports::Tools;
+use flow::ports::Tools;
 
 /// Bytes of edited arguments: more than any tool takes.
 const MAX_BYTES: usize = 16 << 20;

@@ -8,9 +8,9 @@ use super::{Phase, Stop, Turn};
 use crate::attempt::Answer;
 use crate::beginning::Beginning;
 use crate::output::{self, Part, Processed};
-use crate::ports::EventSink;
 use crate::segments::Segments;
 use crate::stream::shown_last;
+use flow::ports::EventSink;
 
 impl Turn<'_> {
     /// The answer of the model is complete.

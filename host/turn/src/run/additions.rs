@@ -3,8 +3,8 @@
 use flow::{EventKind, Message};
 
 use super::Turn;
-use crate::ports::EventSink;
 use crate::prompt::{Facts, Texts};
+use flow::ports::EventSink;
 
 impl Turn<'_> {
     /// Decides which additions the system prompt has in this step.

@@ -13,9 +13,9 @@ use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::CallNotes;
 use crate::found;
 use crate::history::settled;
-use crate::ports::EventSink;
 use crate::questions::{Asking, Checks};
 use crate::tools::{self, Batch, CallEffects, Candidate, Checked, Course, Ran};
+use flow::ports::EventSink;
 
 impl Turn<'_> {
     /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits

@@ -16,7 +16,7 @@ pub(super) use self::summary::Summary;
 pub(crate) use self::summary::{is_summary, summary_message};
 use super::{Stop, Turn};
 use crate::context::{Capacity, Conversation, Estimate, Reduction};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// Why the conversation becomes smaller, and how small.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use flow::{ErrorClass, ModelError};
 
 use super::Turn;
-use crate::ports::BoxFuture;
 use crate::retry::Retry;
+use flow::ports::BoxFuture;
 
 /// The cause in the record of an answer that the limit ended.
 const OUT_OF_TIME: &str = "the session has reached its limit `duration`";

@@ -7,8 +7,8 @@ use flow::{ErrorClass, EventKind, Message, ModelError, Part, TurnStatus, grouped
 use super::{Stop, Turn};
 use crate::input::Input;
 use crate::inputs::{Claim, Delivery};
-use crate::ports::EventSink;
 use crate::session::Given;
+use flow::ports::EventSink;
 
 impl Turn<'_> {
     /// Takes the input of the turn, and runs its steps.

@@ -13,9 +13,9 @@ use rules::ContextMode;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::{Answer, Attempt, Kept, Stopped};
 use crate::beginning::{Beginning, Prefilled};
-use crate::ports::EventSink;
 use crate::segments::Segments;
 use crate::stream::shown;
+use flow::ports::EventSink;
 
 /// What a reminder adds where the start of the answer is kept as a message of its own.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";

@@ -9,7 +9,7 @@ use flow::{EventKind, LimitDecision, LimitRequest};
 
 use super::{Stop, Turn};
 use crate::budget::{Exceeded, Next};
-use crate::ports::{Approvals, EventSink, LimitAnswer};
+use flow::ports::{Approvals, EventSink, LimitAnswer};
 
 impl Turn<'_> {
     /// Returns when the next request for an answer exceeds no limit, or when the user interrupts the question about one: the inputs are in

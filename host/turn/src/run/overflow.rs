@@ -8,9 +8,9 @@ use flow::{CompactionCause, ErrorClass, EventKind, ModelError, NamedSizes, Retai
 
 use super::{Phase, Stop, Turn};
 use crate::context::{Capacity, Gauge, Refusal};
-use crate::ports::EventSink;
 use crate::retry::Retry;
 use crate::run::compact::Need;
+use flow::ports::EventSink;
 
 /// How often in a row a request is made smaller.
 const MAX_SMALLER: u32 = 5;

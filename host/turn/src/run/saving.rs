@@ -8,7 +8,7 @@ use flow::{ErrorClass, EventKind, TurnStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::Turn;
-use crate::ports::{EventSink, Extensions, StateError};
+use flow::ports::{EventSink, Extensions, StateError};
 
 /// How long the end of a turn, or of a session, waits for a store that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use flow::{EventKind, Message, ModelError, PluginId};
 use super::{Stop, Turn};
 use crate::input::{self, Input};
 use crate::inputs::{Claim, Delivery};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// What the turn does about the messages that have joined it.
 pub(super) enum Steered {

@@ -2,7 +2,7 @@
 
 use flow::{CallFailure, ErrorClass, FailureCause, ModelError, SuspendReason, TurnStatus};
 
-use crate::ports::{JournalError, StateError};
+use flow::ports::{JournalError, StateError};
 
 /// Why a turn ends before the model is done.
 pub(super) enum Stop {

@@ -4,7 +4,7 @@ use flow::{EventKind, Message, Role, Usage};
 
 use super::Session;
 use crate::context::{Capacity, Conversation, Count, Estimate, Gauge, of_frame, of_message};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 impl Session {
     /// The next request, estimated.

@@ -6,8 +6,9 @@ use flow::{EventKind, PluginId, RegistrationAction};
 
 use super::Session;
 use crate::chain::Caller;
-use crate::ports::{AbsentState, EventSink, ExtensionChange, ExtensionSet, ExtensionUpdate, KnownPlugins};
 use crate::prompt::Frame;
+use crate::sources::{ExtensionChange, ExtensionSet, ExtensionUpdate};
+use flow::ports::{AbsentState, EventSink, KnownPlugins};
 
 impl Session {
     /// Switches to the current extensions, and to the tools, rules and prompt that come with them.

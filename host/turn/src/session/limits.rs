@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Given, Session, TurnReport};
 use crate::budget::Budget;
-use crate::ports::{Approvals, EventSink};
+use flow::ports::{Approvals, EventSink};
 
 /// What the model reads where it continues an answer that was interrupted, without another input.
 const CONTINUE: &str = "Your last answer was interrupted. Continue it from where it ends.";

@@ -8,7 +8,8 @@ use flow::{ErrorClass, EventKind, Message, ModelError, Origin, Part, RuleRecord}
 
 use super::Session;
 use crate::metrics::RuleMetrics;
-use crate::ports::{EventSink, KeptRules, RuleUpdate};
+use crate::sources::RuleUpdate;
+use flow::ports::{EventSink, KeptRules};
 
 /// The rules whose reminders are in the conversation of a session, for readers while a turn runs. A clone is the same list.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use flow::{ErrorClass, EventKind, Limit, Message, Part, Spend, SuspendReason, Tu
 use serde_json::{Map, Value};
 
 use crate::context::Gauge;
-use crate::ports::KeptRules;
 use crate::transcript::Resumed;
+use flow::ports::KeptRules;
 
 /// Bytes of the first input that `thread_started` has; `input_received` has all of it.
 const INPUT_BYTES: usize = 4 << 10;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::refusal::{Refusal, not_an_object, repeated};
 use crate::chain::{Asked, Caller};
-use crate::ports::EventSink as _;
+use flow::ports::EventSink as _;
 
 /// A call that extensions have had.
 #[derive(Debug)]

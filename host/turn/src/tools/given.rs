@@ -7,7 +7,7 @@ use flow::{
 };
 
 use crate::chain::{Asked, Caller};
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// The result of a tool after the extensions.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use flow::{Annotation, EventKind, PluginId, ToolCall, ToolOutput, ToolResult};
 
 use crate::events::Hub;
-use crate::ports::EventSink;
+use flow::ports::EventSink;
 
 /// The result of a call before it is reported.
 #[derive(Debug)]

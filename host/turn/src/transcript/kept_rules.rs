@@ -3,7 +3,7 @@
 use flow::{Action, CallId, Evidence, RuleRecord, StreamKind};
 
 use super::{Body, Injected, Record};
-use crate::ports::KeptRules;
+use flow::ports::KeptRules;
 
 /// Reads the rule records of a session's transcript: all of them, oldest first; where the session was resumed before, those of
 /// the runs one after the other.

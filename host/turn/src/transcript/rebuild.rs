@@ -18,8 +18,8 @@ use crate::budget::Spent;
 use crate::context::leave_out;
 use crate::history::{paired, settled};
 use crate::inputs::WaitingInput;
-use crate::ports::KeptRules;
 use crate::run::compact::summary_message;
+use flow::ports::KeptRules;
 
 /// What follows an answer that the end of its process interrupted.
 const PROCESS_ENDED: &str = "the process ended";

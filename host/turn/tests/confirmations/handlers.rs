@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{BoxFuture, Confirm, Durability, Journal, JournalError, JournalProgress, Question};
 use flow::{Answer, Event, EventKind, TurnStatus};
 use tidegate_kit::say;
-use turn::ports::{BoxFuture, Confirm, Durability, Journal, JournalError, JournalProgress, Question};
 
-use crate::turn;
 use crate::world::{Setup, decided, write, writes};
 
 /// Answers with what a function says, and counts what it was asked and how many of its questions are open.

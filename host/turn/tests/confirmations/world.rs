@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use flow::ports::{AnsweredElsewhere, BoxFuture, Confirm, Journal, PreparedCall, Progress, Question, Tools};
 use flow::{Answer, Event, EventKind, Message, Permission, Preview, QuestionId, ToolCall, ToolOutput, ToolSpec};
 use rules::RuleSet;
 use serde_json::{Value, json};
 use tidegate_kit::{AtOnce, Plugin, Script, ScriptedModel, drain, rule_set};
 use tidegate_turn as turn;
-use turn::ports::{AnsweredElsewhere, BoxFuture, Confirm, Journal, PreparedCall, Progress, Question, Tools};
 use turn::transcript::{Rebuild, Record, Resumed};
 use turn::{AnswerError, CancellationToken, QuestionSettings, Questions, Session, SessionParts, TurnReport};
 

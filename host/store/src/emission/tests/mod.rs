@@ -7,11 +7,11 @@ mod properties;
 use std::sync::{Arc, LazyLock};
 
 use config::events::{Catalogue, Variables};
+use flow::ports::Durability;
 use flow::{
     CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventCatalogue,
     EventKind, FailureCause, RunPosition, SourceFile, TurnStatus, Usage,
 };
-use turn::ports::Durability;
 
 use super::{Emission, EmissionPolicy};
 

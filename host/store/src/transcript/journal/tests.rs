@@ -11,8 +11,8 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flow::ports::{Durability, Journal as _, JournalError, JournalProgress};
 use flow::{Event, EventKind, RunPosition};
-use turn::ports::{Durability, Journal as _, JournalError, JournalProgress};
 
 use super::FileJournal;
 use crate::transcript::appender::{Appender, Sink};

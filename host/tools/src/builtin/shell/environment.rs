@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use turn::environment;
+use system::environment;
 
 use crate::ToolSettings;
 

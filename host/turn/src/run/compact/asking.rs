@@ -9,8 +9,8 @@ use flow::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::Model;
 use crate::run::checkpoint;
+use flow::ports::Model;
 
 /// Bytes of a text, and of a tool's result or a call's arguments, that the summary is made from: the first pair with which the request
 /// fits.

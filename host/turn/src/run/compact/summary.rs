@@ -11,10 +11,10 @@ use super::asking::{self, Received};
 use super::{Need, Stop, Turn};
 use crate::context::Estimate;
 use crate::inputs::Claim;
-use crate::ports::EventSink;
 use crate::retry::{self, Retry};
 use crate::run::checkpoint;
 use crate::run::halt::{self, INTERRUPTED};
+use flow::ports::EventSink;
 
 /// Messages that stay where the current turn alone fills the context.
 const KEPT_IN_TURN: usize = 6;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use flow::ports::Durability;
 use flow::{Event, EventKind, Message, TurnStatus};
 use tidegate_kit::{ScriptedModel, assert_valid, calls, drain, rule_set, text};
-use turn::ports::Durability;
 use turn::transcript::{Rebuild, Record};
 use turn::{CancellationToken, Session};
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use flow::SessionId;
+use crate::SessionId;
 
 /// Why state cannot be opened, read or made durable.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::ports::{BoxFuture, Clock};
+use flow::ports::{BoxFuture, Clock};
 
 /// The time of this machine, and timers of the Tokio runtime.
 #[derive(Clone, Copy, Debug, Default)]

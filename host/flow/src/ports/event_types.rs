@@ -1,6 +1,6 @@
 //! Event types that are not the program's own: those that plugins and event catalogues declare.
 
-use flow::PluginId;
+use crate::PluginId;
 use serde_json::Value;
 
 /// The declared event types of a session.

@@ -60,17 +60,11 @@ pub enum FileKind {
 impl FileStatus {
     /// A regular file of this size.
     pub fn file(bytes: u64) -> Self {
-        Self { kind: FileKind::File, bytes, modified: None }
+        Self::new(FileKind::File, bytes, None)
     }
-}
 
-impl From<&std::fs::Metadata> for FileStatus {
-    fn from(about: &std::fs::Metadata) -> Self {
-        let kind = match about {
-            about if about.is_file() => FileKind::File,
-            about if about.is_dir() => FileKind::Folder,
-            _ => FileKind::Other,
-        };
-        Self { kind, bytes: about.len(), modified: about.modified().ok() }
+    /// The metadata of a path, whatever is there.
+    pub fn new(kind: FileKind, bytes: u64, modified: Option<SystemTime>) -> Self {
+        Self { kind, bytes, modified }
     }
 }

@@ -1,6 +1,6 @@
 //! The journal of a session: what is recorded of its events, and when the turn waits for that.
 
-use flow::Event;
+use crate::Event;
 
 use super::BoxFuture;
 

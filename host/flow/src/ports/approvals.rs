@@ -1,6 +1,6 @@
 //! Who decides whether a thread may exceed a limit.
 
-use flow::{LimitDecision, LimitRequest};
+use crate::{LimitDecision, LimitRequest};
 
 use super::BoxFuture;
 

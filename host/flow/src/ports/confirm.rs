@@ -1,6 +1,6 @@
 //! Questions about tool calls, and who answers them.
 
-use flow::{Answer, Preview, QuestionId, RunPosition, SessionId, ToolCall};
+use crate::{Answer, Preview, QuestionId, RunPosition, SessionId, ToolCall};
 
 use super::BoxFuture;
 
@@ -52,7 +52,7 @@ impl Question {
 
 /// Asks the user whether a call is allowed to run.
 ///
-/// [`Questions::answer`](crate::Questions::answer) can answer as well: the first answer counts, and the future of the other is dropped.
+/// The questions of a session can be answered elsewhere as well: the first answer counts, and the future of the other is dropped.
 pub trait Confirm: Send + Sync {
     /// Asks. Where no user is available, the answer is [`Answer::Unavailable`] with the reason. The questions of all calls of a message
     /// are asked at once, in the order of the calls: this is called for a question after it was called for the one before and the future was

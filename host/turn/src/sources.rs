@@ -1,12 +1,39 @@
-//! The port that changes the extensions of a session, with all that comes with them, between two turns.
+//! Where the rules and the extensions of a session come from: asked when a turn begins. They are no ports of `flow`, because they name
+//! compiled rules, which it does not know.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
+use flow::ports::{BoxFuture, ExtensionHost, KnownPlugins, Tools};
 use flow::{ExtensionPrompt, PluginId, PromptAddition, RegistrationAction, SystemBlock};
 
-use super::{BoxFuture, ExtensionHost, RuleSource, Tools};
+/// Where a session's rules come from. Asked at the start of each turn.
+pub trait RuleSource: Send + Sync {
+    /// The rules as they are now. Dropping the future cancels the request; no change is lost for the next one.
+    ///
+    /// # Errors
+    /// A rule that the operator requires is not in force: the turn must not begin. The string names the rule, its
+    /// location and the remedy.
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>>;
+}
+
+/// What a [`RuleSource`] answers.
+#[derive(Clone, Debug)]
+pub struct RuleUpdate {
+    /// The rules: the same `Arc` as before where nothing changed.
+    pub set: Arc<rules::RuleSet>,
+    /// Problems found meanwhile (a file that cannot be read, a rule that was refused), each once.
+    pub notices: Vec<String>,
+}
+
+/// Rules that never change.
+#[derive(Clone, Debug)]
+pub struct FixedRules(pub Arc<rules::RuleSet>);
+
+impl RuleSource for FixedRules {
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
+        Box::pin(std::future::ready(Ok(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() })))
+    }
+}
 
 /// Decides which extensions a session has. Asked when a turn starts, before the rules are.
 pub trait ExtensionSource: Send + Sync {
@@ -29,28 +56,6 @@ pub struct ExtensionUpdate {
     pub notices: Vec<String>,
     /// The plugins that there are, where that is to be compared with what is stored in the session; `None`: it was before, or is not known.
     pub known: Option<KnownPlugins>,
-}
-
-/// The plugins that the configuration names, whether the session uses them or not. What others keep in the session is deleted after a while.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownPlugins {
-    /// Their ids: those that are loaded, disabled, or not used by the session.
-    pub ids: BTreeSet<PluginId>,
-    /// How long the state of another plugin is kept, from the first turn without it.
-    pub keep: Duration,
-}
-
-/// What a plugin keeps in a session that the configuration does not name any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbsentState {
-    /// The plugin's id.
-    pub plugin: PluginId,
-    /// The number of its keys.
-    pub keys: u64,
-    /// Bytes of its keys and values.
-    pub bytes: u64,
-    /// How long it is still kept, from this turn, which is the first without the plugin; `None`: it was deleted.
-    pub kept: Option<Duration>,
 }
 
 /// Everything that plugins contribute to a session. It replaces what was there as a whole: callbacks never run with the rules, the

@@ -1,9 +1,8 @@
 //! The operator's view of stored state: what `tidegate state` lists, shows and clears.
 
-use flow::{PluginId, SessionId};
+use crate::{PluginId, SessionId};
 
-use super::{StateEntry, StateError, StoredState};
-use crate::ports::BoxFuture;
+use super::{BoxFuture, StateEntry, StateError, StoredState};
 
 /// The stored state as an operator sees it. Reading acquires no lease and sees what is durable.
 pub trait StateAdmin: Send + Sync {

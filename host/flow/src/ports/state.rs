@@ -9,7 +9,7 @@ mod error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{PluginId, SessionId};
+use crate::{PluginId, SessionId};
 
 use super::BoxFuture;
 pub use admin::{PluginSummary, SessionList, SessionSummary, ShownSession, StateAdmin, SweptState};

@@ -5,7 +5,7 @@ mod confirm;
 mod event_types;
 mod files;
 mod journal;
-mod source;
+mod known;
 mod state;
 mod terminals;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use flow::{
+use crate::{
     Action, AskedCall, CallAnswer, Delta, EventKind, GivenResult, Image, InputAnswer, Message, ModelError, ModelOutput,
     NoAnswer, OutputAnswer, Permission, PluginId, Preview, Prompt, Registration, ResultAnswer, RuleMatch, RuleRecord,
     RunPosition, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
@@ -28,7 +28,7 @@ pub use confirm::{AnsweredElsewhere, Confirm, Question};
 pub use event_types::{EmitError, EventTypes};
 pub use files::{FileKind, FileStatus, Files};
 pub use journal::{Durability, Journal, JournalError, JournalProgress};
-pub use source::{AbsentState, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, KnownPlugins};
+pub use known::{AbsentState, KnownPlugins};
 pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
     StateEntry, StateError, StateLifetime, StateStore, StoredState, SweptState,
@@ -39,7 +39,7 @@ pub use terminals::{TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What an image takes where nothing else is known: the most that a widespread format counts for one.
-pub(crate) const IMAGE_TOKENS: u64 = 1_600;
+pub const IMAGE_TOKENS: u64 = 1_600;
 
 /// A model behind some provider.
 pub trait Model: Send + Sync {
@@ -116,35 +116,6 @@ pub trait AnswerLog: Send + Sync {
 
     /// A rule fired, and this was done about it.
     fn fired(&self, found: &RuleMatch, action: Action);
-}
-
-/// Where a session's rules come from. Asked at the start of each turn.
-pub trait RuleSource: Send + Sync {
-    /// The rules as they are now. Dropping the future cancels the request; no change is lost for the next one.
-    ///
-    /// # Errors
-    /// A rule that the operator requires is not in force: the turn must not begin. The string names the rule, its
-    /// location and the remedy.
-    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>>;
-}
-
-/// What a [`RuleSource`] answers.
-#[derive(Clone, Debug)]
-pub struct RuleUpdate {
-    /// The rules: the same `Arc` as before where nothing changed.
-    pub set: Arc<rules::RuleSet>,
-    /// Problems found meanwhile (a file that cannot be read, a rule that was refused), each once.
-    pub notices: Vec<String>,
-}
-
-/// Rules that never change.
-#[derive(Clone, Debug)]
-pub struct FixedRules(pub Arc<rules::RuleSet>);
-
-impl RuleSource for FixedRules {
-    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
-        Box::pin(std::future::ready(Ok(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() })))
-    }
 }
 
 /// Where the records of injected rules are kept, so that a session can be resumed. What is kept while a turn runs must

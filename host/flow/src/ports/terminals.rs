@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flow::{CallId, SessionId};
+use crate::{CallId, SessionId};
 
 use super::BoxFuture;
 
