@@ -134,9 +134,9 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.0.0 input_received text="go" role="user" hidden=false
         1.0.0 cognition_in text="go" role="user" hidden=false
         1.1.0 step_start turn_number=1
-        1.1.1 rule_fired rule="no-bad" stream="text" action="interrupt" first=true again=false evidence={"pattern":"BAD","text":"BAD","start":8,"end":11,"line":2}
         1.1.1 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
         1.1.1 cognition_out_delta text="ONE\n" chunk_index=0
+        1.1.1 rule_fired rule="no-bad" stream="text" action="interrupt" first=true again=false evidence={"pattern":"BAD","text":"BAD","start":8,"end":11,"line":2}
         1.1.1 cognition_out text="one\ntwo BAD" author="model" shown="ONE\n" is_partial=true truncated=true error="stopped by rule no-bad" shown_bytes=4 kept_bytes=0 retained="nothing" blocks=[{"stream":"text","bytes":11,"complete":false}]
         1.1.1 custom_message custom_type="ttsr-injection" text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>" hidden=true
         1.1.1 ttsr_injection rules=["no-bad"] discarded_bytes=11 records=[{"rule":"no-bad","hash":"132502f526cdab36","turn":0,"stream":"text","action":"interrupt","tokens_discarded":3,"tokens_estimated":true,"evidence":{"pattern":"BAD","text":"BAD","start":8,"end":11,"line":2}}]

@@ -292,13 +292,14 @@ impl Attempt {
         self.answer.released = self.text.released();
     }
 
-    /// Judges what fired in a chunk, byte by byte, and releases what is safe behind it. `text_bytes` of the answer's text
-    /// were received before the chunk.
+    /// Releases what is safe in a chunk and judges what fired in it, byte by byte: what may be shown comes before the report of what stopped
+    /// the rest. `text_bytes` of the answer's text were received before the chunk.
     fn verdicts(&mut self, id: BlockId, surface: Surface, text_bytes: usize, first: Fed, cx: &mut Context<'_>) {
         let mut next = Some(first);
         while let Some(Fed { matches, safe, decided, released: bytes }) = next {
+            self.release(surface, safe, bytes, cx);
             let stopped = !matches.is_empty() && self.judge(matches, surface, (text_bytes, decided), cx);
-            self.release(surface, safe, bytes, stopped, cx);
+            self.note_hold(surface, stopped, cx);
             if stopped {
                 return;
             }
@@ -307,17 +308,21 @@ impl Attempt {
     }
 
     /// Releases the bytes of a stream of prose that are safe, of which `bytes` are safe because a limit was reached.
-    fn release(&mut self, surface: Surface, safe: u64, bytes: u64, stopped: bool, cx: &mut Context<'_>) {
-        let (Some(gate), Some(prose)) = (&self.gate, prose_of(surface, &mut self.text, &mut self.thinking)) else {
-            return;
-        };
+    fn release(&mut self, surface: Surface, safe: u64, bytes: u64, cx: &mut Context<'_>) {
+        let Some(prose) = prose_of(surface, &mut self.text, &mut self.thinking) else { return };
         if bytes > 0 {
             prose.hold_ended(HoldOutcome::Released);
             cx.effects.push(released(surface, bytes, "hold_max_bytes"));
         }
         cx.effects.extend(prose.release(safe).map(|text| surface.show(text)));
         self.answer.released = self.text.released();
-        let Some(prose) = prose_of(surface, &mut self.text, &mut self.thinking) else { return };
+    }
+
+    /// What a stream of prose holds back after a verdict; nothing more where the verdict stopped it.
+    fn note_hold(&mut self, surface: Surface, stopped: bool, cx: &Context<'_>) {
+        let (Some(gate), Some(prose)) = (&self.gate, prose_of(surface, &mut self.text, &mut self.thinking)) else {
+            return;
+        };
         if stopped {
             return prose.hold_ended(HoldOutcome::Matched);
         }
@@ -348,8 +353,9 @@ impl Attempt {
         for surface in [Surface::Text, Surface::Thinking] {
             let Some(gate) = &mut self.gate else { break };
             let Fed { matches, safe, decided, .. } = gate.finish(surface.stream());
+            self.release(surface, safe, 0, cx);
             let stopped = !matches.is_empty() && self.judge(matches, surface, (text_bytes, decided), cx);
-            self.release(surface, safe, 0, stopped, cx);
+            self.note_hold(surface, stopped, cx);
             if stopped {
                 return;
             }
