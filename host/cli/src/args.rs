@@ -1,5 +1,7 @@
 //! The arguments of the command line. Their doc comments are the help texts.
 
+#[cfg(test)]
+mod page;
 mod rules;
 mod session;
 mod turns;

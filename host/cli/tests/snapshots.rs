@@ -7,6 +7,7 @@ mod support;
 use std::path::Path;
 
 use expect_test::expect_file;
+use support::tmux::Terminal;
 use support::{AN_AI, Place, Say, UNWRAP, code, err, out, recording};
 
 /// A workspace with two rules of its own, a plugin of rules and prompts, and a model that breaks a rule once.
@@ -105,6 +106,40 @@ fn a_turn() {
     let place = workspace();
     check(&place, "run", &["run", "Which port?"]);
     check(&place, "run-json", &["run", "Which port?", "--output", "json"]);
+}
+
+/// The rule of the first example, as the README shows it.
+const NO_PANIC: &str = r"---
+condition: '\.unwrap\(\)'
+---
+Do not write `unwrap()`. Return the error with `?`.
+";
+
+/// The picture of the README: a model that a rule stops, on a real terminal.
+#[test]
+fn the_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    assert!(
+        std::fs::read_to_string(root.join("README.md")).unwrap().contains(NO_PANIC),
+        "the README shows another rule"
+    );
+    let place = Place::with(&[("no-unwrap", NO_PANIC)]);
+    let answers: &[&[Say<'_>]] = &[
+        &[Say::Text("Read it from the environment:\n\n    let port = env::var(\"PORT\").unwrap();\n")],
+        &[Say::Text("    let port = env::var(\"PORT\")?;\n\n`main` returns the error, so nothing panics.\n")],
+    ];
+    place.write("answers.jsonl", &recording(answers));
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[rules]\nretry_delay_ms = 0\n",
+    );
+    let question = "How do I read the port?";
+    let terminal = Terminal::start(&place, &["run", question], &[]);
+    terminal.shows("exit code 0");
+    let shown = terminal.colours();
+    let shown = shown.split("exit code").next().unwrap();
+    let picture = anstyle_svg::Term::new().render_svg(&format!("$ tidegate run {question:?}\n{shown}"));
+    expect_file![root.join("tests/demo/interrupt.svg")].assert_eq(&picture);
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
+    /// What is on the screen, with the escape sequences of its colours.
+    pub(crate) fn colours(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
     /// The character in the cell of the cursor.
     pub(crate) fn at_cursor(&self) -> String {
         self.tmux(&["display-message", "-p", "#{cursor_character}"]).trim().to_owned()
