@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{Event, Host, Operator, Session, SessionId, SessionOptions, TurnReport, TurnStatus, transcript};
+use tidegate::{Event, Host, Operator, Session, SessionId, SessionOptions, TurnReport, TurnStatus};
 use tidegate_servers::{Aimock, Llmock, RealModel};
 
 const WIRES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
@@ -97,7 +97,7 @@ const PASSING: [&str; 16] = [
 fn story(events: &[Event]) -> Vec<Value> {
     let (mut story, mut unawaited): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for event in events {
-        let record = transcript::record(event, "test");
+        let record = record::json(event, "test");
         let mut payload = record["payload"].clone();
         without_passing(&mut payload);
         let kind = record["type"].as_str().unwrap().to_owned();

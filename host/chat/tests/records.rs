@@ -8,14 +8,14 @@ mod support;
 use flow::{Event, EventKind};
 use proptest::prelude::*;
 use random::session;
+use record::json;
 use support::{files, state};
 use tidegate_chat::ChatSession;
 use tidegate_chat::records::{Line, RecordError, read};
-use turn::transcript::record;
 
 /// The event as a front end in another process gets it.
 fn through_record(event: &Event) -> Option<Event> {
-    match read(&record(event, "thread").to_string()).unwrap() {
+    match read(&json(event, "thread").to_string()).unwrap() {
         Line::Event { thread, event } => {
             assert_eq!(thread, "thread");
             Some(*event)

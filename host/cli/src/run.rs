@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tidegate::{
     Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace, Subscription,
-    ThreadMode, TurnReport, TurnStatus, transcript,
+    ThreadMode, TurnReport, TurnStatus, record,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -283,7 +283,7 @@ impl Show {
     fn one(&self, event: &Event, printer: &mut Printer) -> std::io::Result<()> {
         match self.output {
             Output::Text => printer.event(event)?,
-            Output::StreamJson => screen::json(&transcript::record(event, &self.thread))?,
+            Output::StreamJson => screen::json(&record::json(event, &self.thread))?,
             // It has no place in the objects, and must be seen before it is used.
             Output::Json
                 if matches!(event.kind, EventKind::ExtensionPrompt(_) | EventKind::LimitEscalationRequested(_)) =>
@@ -304,7 +304,7 @@ impl Show {
 fn as_json(session: &str, report: &TurnReport, partial: &str, problems: &[String]) -> serde_json::Value {
     json!({
         "session": session,
-        "status": transcript::status(&report.status),
+        "status": record::status(&report.status),
         "text": report.text,
         "partial_text": (!partial.is_empty()).then_some(partial),
         "stop_reason": report.stop.as_ref().map(|stop| stop.as_str()),

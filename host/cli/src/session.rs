@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tidegate::{
-    ForkedState, Host, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore, TranscriptSummary,
-    UnreadableTranscript, new_session_id, transcript,
+    ForkedState, Host, Operator, PluginId, Rebuild, SessionId, StatePlace, TranscriptError, TranscriptStore,
+    TranscriptSummary, UnreadableTranscript, new_session_id, record,
 };
 
 pub(crate) use self::export::{explain, export, export_format};
@@ -155,7 +155,7 @@ fn text(sessions: &[&TranscriptSummary], all: usize, unreadable: bool) -> std::i
 fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) -> Result<Exit, Failure> {
     let mut out = screen::out();
     let mut any = false;
-    for entry in store.read(id)?.records::<transcript::Record>() {
+    for entry in store.read(id)?.records::<record::Record>() {
         let record = entry?.record;
         if turn.is_some_and(|turn| record.turn != turn) {
             continue;
@@ -172,7 +172,7 @@ fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) 
 
 fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, Failure> {
     let mut out = screen::out();
-    for entry in store.read(id)?.records::<transcript::Record>().follow(|| true) {
+    for entry in store.read(id)?.records::<record::Record>().follow(|| true) {
         let record = entry?.record;
         if json {
             screen::json(&as_json(&record)?)?;
@@ -184,7 +184,7 @@ fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, F
     Ok(Exit::Completed)
 }
 
-fn as_json(record: &transcript::Record) -> Result<Value, Failure> {
+fn as_json(record: &record::Record) -> Result<Value, Failure> {
     serde_json::to_value(record).map_err(Failure::late)
 }
 
@@ -246,9 +246,9 @@ fn note_state(state: &ForkedState, turn: u32) {
 /// The last turn that has finished.
 fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
     let mut last = None;
-    for entry in store.read(id)?.records::<transcript::Record>() {
+    for entry in store.read(id)?.records::<record::Record>() {
         let record = entry?.record;
-        if matches!(record.body, transcript::Body::TurnFinish(_)) {
+        if matches!(record.body, record::Body::TurnFinish(_)) {
             last = Some(record.turn);
         }
     }
@@ -269,7 +269,7 @@ fn cancel(store: &TranscriptStore, id: &SessionId, reason: Option<String>) -> Re
 }
 
 fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
-    let repair = store.repair(id)?;
+    let repair = store.repair(id, Rebuild::check)?;
     let mut out = screen::out();
     let kept = say::count(repair.kept, "record", "records");
     writeln!(

@@ -1,6 +1,6 @@
 //! What happened, in order: the one vocabulary of transcripts, front ends and `--output stream-json`.
 //!
-//! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
+//! Names and payloads follow the thread-event specification; the crate `record` gives each its record.
 
 mod kind;
 

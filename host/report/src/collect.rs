@@ -6,7 +6,7 @@ mod notices;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use turn::transcript::{Body, ExtensionCallback, MessagePayload, Record, RuleFired};
+use record::{Body, ExtensionCallback, MessagePayload, Record, RuleFired};
 
 use self::notices::notice;
 use crate::report::{

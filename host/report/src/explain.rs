@@ -113,7 +113,7 @@ impl Explained<'_> {
 }
 
 /// Names what a rule watched.
-fn stream(fired: &turn::transcript::RuleFired) -> String {
+fn stream(fired: &record::RuleFired) -> String {
     match (fired.stream.as_str(), &fired.tool) {
         ("text", _) => "the answer".to_owned(),
         ("thinking", _) => "the reasoning".to_owned(),

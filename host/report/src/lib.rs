@@ -5,14 +5,14 @@
 //!
 //! ```
 //! use tidegate_report::{Report, explain, html, markdown};
-//! use turn::transcript::Record;
+//! use record::Record;
 //! let place = r#""seq": 0, "ts": 0, "thread_id": "t", "turn": 1, "step": 0, "attempt": 0"#;
 //! let line = format!(r#"{{{place}, "type": "input_received", "payload": {{"text": "Hello", "role": "user", "hidden": false}}}}"#);
 //! let report = Report::of([Record::read(line.as_bytes())?].into_iter());
 //! assert!(markdown(&report).contains("Hello"));
 //! assert!(html(&report).starts_with("<!doctype html>"));
 //! assert_eq!(explain(&report, None).map(|explanation| explanation.turn), Some(1));
-//! # Ok::<(), turn::transcript::RecordError>(())
+//! # Ok::<(), record::RecordError>(())
 //! ```
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

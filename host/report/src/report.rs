@@ -4,8 +4,7 @@ mod entry;
 
 use std::collections::BTreeMap;
 
-use turn::transcript as record;
-use turn::transcript::Record;
+use record::Record;
 
 pub use self::entry::{Answer, Callback, Entry, Log, Reasoning, Sent, ToolCall, What};
 use crate::collect::Collector;

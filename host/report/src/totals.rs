@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use turn::transcript::Tokens;
+use record::Tokens;
 
 use crate::report::{Callback, Log, Report, Step, ToolCall, Turn, What};
 

@@ -3,9 +3,9 @@
 
 mod support;
 
+use record::Record;
 use support::{names, report, same};
 use tidegate_report::{By, ChangeKind, Report, explain, html, markdown};
-use turn::transcript::Record;
 
 #[test]
 fn reports_are_as_expected() {
@@ -23,7 +23,7 @@ fn reports_are_as_expected() {
 #[test]
 fn every_type_is_read() {
     let records = support::records("every-type");
-    for kind in turn::transcript::Body::TYPES {
+    for kind in record::Body::TYPES {
         assert!(records.iter().any(|record| record.body.name() == *kind), "{kind} is missing");
     }
     let report = report("every-type");

@@ -5,11 +5,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use record::Record;
 use serde_json::{Value, json};
 use support::page::{Element, Page, read};
 use support::{names, records, report};
 use tidegate_report::{Report, explain, html, markdown};
-use turn::transcript::Record;
 
 /// Strings that would become markup, leave an attribute, act, or hide something, if they were not escaped.
 const HOSTILE: [&str; 6] = [
@@ -60,7 +60,7 @@ fn spoilt(name: &str, with: &str) -> Report {
         let mut line = serde_json::to_value(&record).unwrap();
         spoil(&mut line["payload"], with);
         spoil(&mut line["thread_id"], with);
-        if !matches!(record.body, turn::transcript::Body::Unknown { .. }) {
+        if !matches!(record.body, record::Body::Unknown { .. }) {
             return Record::read(line.to_string().as_bytes()).unwrap();
         }
         spoil(&mut line["type"], with);

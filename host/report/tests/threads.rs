@@ -12,13 +12,14 @@ use flow::{
     Callback, Delta, Event, ExtensionPrompt, InputWay, Message, OutputAnswer, OutputMode, PromptText,
     RegistrationAction, StopReason, StreamKind, TurnStatus, Withdrawal,
 };
+use record::Record;
 use rules::RuleSet;
 use tidegate_kit::{
     AtOnce, EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain,
     live, rule_set, say,
 };
+use turn::rebuild::Rebuild;
 use turn::sources::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
-use turn::transcript::{Rebuild, Record};
 use turn::{CancellationToken, Compaction, Inputs, Session, SessionParts, SessionSettings, Subscription};
 
 /// What each call finds, in order; then nothing.

@@ -68,8 +68,8 @@ fn resume(store: &TranscriptStore) {
         let start = Instant::now();
         let opened = store.open(&SessionId::new("long"), Arc::new(RecordAll)).unwrap();
         let checked = start.elapsed();
-        let mut rebuild = turn::transcript::Rebuild::default();
-        for entry in store.read(&SessionId::new("long")).unwrap().records::<turn::transcript::Record>() {
+        let mut rebuild = turn::rebuild::Rebuild::default();
+        for entry in store.read(&SessionId::new("long")).unwrap().records::<record::Record>() {
             rebuild.take(&entry.unwrap().record).unwrap();
         }
         let messages = rebuild.finish().history.len();
@@ -274,7 +274,7 @@ fn reopen(store: &TranscriptStore) {
         } else {
             delta(seq)
         };
-        let mut record = turn::transcript::record(&event, "large");
+        let mut record = record::json(&event, "large");
         record["event"] = seq.into();
         text.push_str(&record.to_string());
         text.push('\n');

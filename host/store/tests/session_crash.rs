@@ -15,11 +15,12 @@ use std::time::Duration;
 use config::events::{Catalogue, Variables};
 use flow::ports::{Durability, JournalError};
 use flow::{Message, SessionId};
+use record::Record;
 use system::SystemClock;
 use tidegate_kit::{Random, Script, ScriptedModel, assert_valid, calls, rule_set, text};
 use tidegate_store::emission::EmissionPolicy;
 use tidegate_store::{OpenedTranscript, TranscriptError, TranscriptStore};
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::rebuild::{Rebuild, Resumed};
 use turn::{CancellationToken, Session, SessionParts};
 
 /// Tells the child where its transcript is.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use config::events::{Catalogue, Variables};
+use record::{Body, Record};
 use serde_json::{Value, json};
 use tidegate_store::emission::Validator;
-use turn::transcript::{Body, Record};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use flow::ports::{ShownSession, StateBatch, StateChange, StateError};
 use flow::{PluginId, SessionId};
+use record::Record;
 use store::{TranscriptError, TranscriptStore};
-use turn::transcript::Record;
 
 use crate::host::blocking;
 use crate::state::Stored;

@@ -1,6 +1,6 @@
 //! What the end of a process, or of its session, has left of a turn.
 
-use turn::transcript::Resumed;
+use turn::rebuild::Resumed;
 
 /// What the end of a process, or closing its session while a question was open, has left of a turn that a session can continue, with [`Session::resume`](crate::Session::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -167,6 +167,8 @@ pub use plugins::Plugins;
 pub use policy::{POLICY_FILE, machine_policy};
 pub use providers::{ProviderError, RecordingError};
 pub use recent::{Backlog, NoBacklog, Reconnection, Snapshot};
+/// The records of sessions, as transcripts and `--output stream-json` have them.
+pub use record;
 pub use rules::engine::{
     Context as PatternContext, EngineStats as RuleEngineStats, Next as PatternNext, Pattern as RulePattern,
     PatternError,
@@ -191,8 +193,9 @@ pub use system::{SystemClock, environment};
 pub use tools::{DiskFiles, ToolsError, looks_secret};
 pub use trouble::Troubles;
 pub use trust::{SettingsReader, TrustError, TrustRecord, TrustStore, WorkspaceSettings};
+pub use turn::rebuild::{OpenCalls, Rebuild, RebuildError, Resumed};
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
-    Spent, Subscription, TriggerSubscription, TurnReport, WaitingInput, estimated_tokens, transcript,
+    Spent, Subscription, TriggerSubscription, TurnReport, WaitingInput, estimated_tokens,
 };
 pub use turns::Turn;

@@ -9,10 +9,11 @@ use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
 use flow::ports::{Clock, JournalError};
 use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
+use record::Record;
 use serde::Deserialize as _;
 use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
-use turn::transcript::{Rebuild, RebuildError, Record, Resumed};
+use turn::rebuild::{Rebuild, RebuildError, Resumed};
 
 use crate::approvals::DecisionFiles;
 use crate::host::blocking;

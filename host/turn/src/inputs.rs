@@ -21,7 +21,7 @@ pub use self::state::WaitingInput;
 pub(crate) use self::state::with_text;
 use self::state::{Entry, State};
 use crate::events::Hub;
-use crate::transcript::Resumed;
+use crate::rebuild::Resumed;
 use flow::ports::EventSink;
 
 /// The inputs of a session that wait. A clone is the same inputs.

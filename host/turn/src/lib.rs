@@ -24,8 +24,6 @@ mod output;
 
 mod tools;
 
-pub mod transcript;
-
 pub mod attempt;
 mod beginning;
 #[doc(hidden)]
@@ -41,6 +39,7 @@ mod metrics;
 mod notices;
 mod questions;
 mod reasoning;
+pub mod rebuild;
 mod records;
 mod retry;
 mod run;

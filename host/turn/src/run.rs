@@ -41,12 +41,12 @@ use crate::context::Estimate;
 use crate::found;
 use crate::inputs::Claim;
 use crate::reasoning::Reasoning;
+use crate::rebuild::OpenCalls;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
 use crate::tools::Checked;
-use crate::transcript::OpenCalls;
 use flow::ports::{AttemptEnd, EventSink};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.

@@ -33,11 +33,11 @@ use crate::metrics::Metrics;
 use crate::notices::{Notices, Triggers};
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
+use crate::rebuild::{OpenCalls, Resumed};
 use crate::records::MemoryRecords;
 use crate::run::{Turn, saving};
 use crate::sources::{ExtensionSource, RuleSource};
 use crate::spans;
-use crate::transcript::{OpenCalls, Resumed};
 use crate::view::View;
 use flow::ports::{
     Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, Journal, Model, RuleRecords, StateError, Tools,

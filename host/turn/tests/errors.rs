@@ -112,7 +112,7 @@ async fn an_error_without_a_class_gets_it_from_the_table() {
         assert_eq!((failed, scene.model.asked()), (class, asked));
         assert_eq!(began.elapsed().as_secs(), if asked == 3 { 10 } else { 0 });
         let record = events.iter().find(|event| matches!(event.kind, EventKind::ErrorClassified { .. })).unwrap();
-        let payload = &turn::transcript::record(record, "thread-1")["payload"];
+        let payload = &record::json(record, "thread-1")["payload"];
         assert_eq!(payload["category"], class.as_str());
         assert_eq!(payload["retryable"], asked == 3);
         assert_eq!(payload["error_code"], "529");
@@ -224,7 +224,7 @@ async fn a_partial_answer_has_an_estimate_of_its_completion() {
         let mut scene = Scene { events: session.subscribe(), model, session, past: Vec::new() };
         let (_, events) = scene.turn("go").await;
         let record = events.iter().find(|event| matches!(event.kind, EventKind::CognitionOut { .. })).unwrap();
-        let payload = &turn::transcript::record(record, "thread-1")["payload"];
+        let payload = &record::json(record, "thread-1")["payload"];
         assert_eq!(payload.get("completion_percentage").and_then(Value::as_f64), percent);
         assert_eq!(payload.get("completion_estimated"), percent.map(|_| Value::Bool(true)).as_ref());
         let note = percent.map(|percent| format!(" - about {percent}% complete")).unwrap_or_default();

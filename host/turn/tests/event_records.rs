@@ -13,7 +13,6 @@ use flow::{
     SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage, Withdrawal,
 };
 use serde_json::Value;
-use tidegate_turn as turn;
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
 const REQUIRED: &[(&str, &[&str])] = &[
@@ -411,11 +410,11 @@ fn every_kind_has_its_record_with_what_it_must_have() {
     let mut seen = BTreeSet::new();
     for (seq, kind) in (5..).zip(samples()) {
         let event = Event::new(seq, 9, place, kind);
-        let typed = turn::transcript::Record::of(&event, "thread-1");
+        let typed = record::Record::of(&event, "thread-1");
         let line = serde_json::to_string(&typed).unwrap();
-        assert_eq!(turn::transcript::Record::read(line.as_bytes()).unwrap(), typed, "{line}");
+        assert_eq!(record::Record::read(line.as_bytes()).unwrap(), typed, "{line}");
         assert!(!line.contains("null"), "what is not known is absent: {line}");
-        let record = turn::transcript::record(&event, "thread-1");
+        let record = record::json(&event, "thread-1");
         assert_eq!(record, serde_json::from_str::<Value>(&line).unwrap());
         let name = event.kind.name();
         assert_eq!(record["type"], name);
@@ -431,14 +430,13 @@ fn every_kind_has_its_record_with_what_it_must_have() {
         seen.insert(name);
     }
     assert_eq!(seen, EventKind::NAMES.iter().copied().collect(), "a sample for each kind");
-    assert_eq!(seen, turn::transcript::Body::TYPES.iter().copied().collect(), "a body for each kind");
+    assert_eq!(seen, record::Body::TYPES.iter().copied().collect(), "a body for each kind");
     assert_eq!(seen.len(), REQUIRED.len());
 }
 
 #[test]
 fn records_say_what_their_event_says() {
-    let record =
-        |kind| turn::transcript::record(&Event::new(0, 0, RunPosition::default(), kind), "t")["payload"].clone();
+    let record = |kind| record::json(&Event::new(0, 0, RunPosition::default(), kind), "t")["payload"].clone();
     let payloads: Vec<Value> = samples().into_iter().map(record).collect();
     let of = |name: &str, field: &str| -> Vec<Value> {
         let with = samples().into_iter().zip(&payloads).filter(|(kind, _)| kind.name() == name);

@@ -9,7 +9,6 @@ use flow::{
     Role, TagAnswer, TagPattern, TextAnswer, TextUnit, TurnStatus,
 };
 use tidegate_kit::{CUTS, Plugin, Scene, Script, calls, reports, rule_set, shown, text};
-use tidegate_turn as turn;
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -260,7 +259,7 @@ async fn case_12_two_rewriters_compose_and_the_original_and_each_step_are_kept()
         assert_eq!((report.text.as_str(), shown(&events).as_str()), ("late(early(x))", "late(early(x))"));
         assert_eq!(scene.session.history()[1].plain_text(), "late(early(x))");
         let out = events.iter().find(|event| matches!(event.kind, EventKind::CognitionOut { .. })).unwrap();
-        let record = turn::transcript::record(out, "t");
+        let record = record::json(out, "t");
         let payload = &record["payload"];
         assert_eq!(payload["text"], "x");
         let steps = serde_json::json!([

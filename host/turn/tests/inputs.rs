@@ -9,9 +9,10 @@ use flow::{
     Callback, Event, EventKind, InputAnswer, InputId, InputWay, Message, Receipt, Role, TurnStatus, Withdrawal,
 };
 use proptest::prelude::*;
+use record::Record;
 use tidegate_kit::{AtOnce, Plugin, ScriptedModel, drain, ready, rule_set, say};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::rebuild::{Rebuild, Resumed};
 use turn::{CancellationToken, Claim, FlushMode, Inputs, Session, Ticket};
 
 #[derive(Clone, Debug)]

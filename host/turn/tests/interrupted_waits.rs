@@ -11,9 +11,10 @@ use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, InputAnswer, InputId, InputWay, Limit, LimitDecision, Limits,
     Message, ModelError, Receipt, StopReason, StreamKind, TurnStatus, Usage,
 };
+use record::Record;
 use tidegate_kit::{Decisions, Plugin, Script, ScriptedModel, blocks, drain, ready, rule_set, say, text};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record};
+use turn::rebuild::Rebuild;
 use turn::{Budget, CancellationToken, Compaction, Session, SessionParts, SessionSettings, TurnReport};
 
 const INTERRUPTED: &str = "the user interrupted it";

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use flow::ports::{BoxFuture, Durability, Journal, JournalError, JournalProgress};
 use flow::{Event, EventKind, Message, TurnStatus};
+use record::Record;
 use tidegate_kit::{Script, ScriptedModel, calls, drain, ready, rule_set, text};
 use tidegate_turn as turn;
 use tokio::sync::watch;
-use turn::transcript::{Rebuild, Record};
+use turn::rebuild::Rebuild;
 use turn::{CancellationToken, Session};
 
 type Watcher = Box<dyn Fn(JournalProgress) + Send + Sync>;
@@ -181,7 +182,7 @@ async fn a_full_disk_ends_the_turn() {
 }
 
 /// What a session continues from, as its records say.
-fn resumed(disk: &Disk) -> turn::transcript::Resumed {
+fn resumed(disk: &Disk) -> turn::rebuild::Resumed {
     let mut rebuild = Rebuild::default();
     for event in &*disk.events.lock().unwrap() {
         rebuild.take(&Record::of(event, "test")).unwrap();

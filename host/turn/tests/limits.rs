@@ -9,9 +9,10 @@ use flow::{
     Event, EventKind, InputWay, Limit, LimitDecision, Limits, Message, Price, Role, Spend, SuspendReason, TurnStatus,
     Usage,
 };
+use record::Record;
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, say};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::rebuild::{Rebuild, Resumed};
 use turn::{Budget, CancellationToken, Session, SessionParts, SessionSettings};
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {

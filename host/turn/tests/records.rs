@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use flow::ports::{BoxFuture, KeptRules, RuleRecords};
 use flow::{Action, Event, EventKind, Message, RuleRecord, SessionId, StreamKind};
+use record::Record;
 use rules::RuleSet;
 use tidegate_kit::{Edited, Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
 use turn::sources::RuleUpdate;
-use turn::transcript::Record;
 use turn::{CancellationToken, MemoryRecords, Session};
 
 const WRITE: &str = r#"{"path":"src/a.ts","content":"a FORBIDDEN thing"}"#;
@@ -107,10 +107,9 @@ async fn a_transcript_holds_all_that_is_kept() {
     let mut session = open(&model, &rules, &records);
     let mut events = session.subscribe();
     play(&mut session, &model).await;
-    let lines: Vec<String> =
-        drain(&mut events).iter().map(|event| turn::transcript::record(event, "t").to_string()).collect();
+    let lines: Vec<String> = drain(&mut events).iter().map(|event| record::json(event, "t").to_string()).collect();
     let read: Vec<Record> = lines.iter().map(|line| Record::read(line.as_bytes()).unwrap()).collect();
-    let (kept, problems) = turn::transcript::kept_rules(&read);
+    let (kept, problems) = record::kept_rules(&read);
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!((&kept, kept.records.len()), (&records.get(&id()), 2));
 
@@ -134,7 +133,7 @@ fn a_damaged_transcript_says_what_is_left_out() {
         ))
     };
     let records = [record("ears", "ff").unwrap(), record("text", "no").unwrap(), record("tool", "ff").unwrap()];
-    let (kept, problems) = turn::transcript::kept_rules(&records);
+    let (kept, problems) = record::kept_rules(&records);
     assert_eq!(kept, KeptRules::default());
     let skipped = |key| format!("record 7 is skipped: `{key}` of the rule `r` is not valid");
     assert_eq!(problems, ["stream", "hash", "call_id"].map(skipped));
@@ -209,7 +208,7 @@ async fn a_rule_whose_reminder_left_the_conversation_may_fire_again() {
     assert_eq!(records.get(&id()), KeptRules { records: vec![], completed_turns: 2 });
     assert_eq!(run(&mut session).await.interrupts, 1);
     let read: Vec<_> = drain(&mut events).iter().map(|event| Record::of(event, "t")).collect();
-    assert_eq!(turn::transcript::kept_rules(&read).0, records.get(&id()), "a transcript knows too");
+    assert_eq!(record::kept_rules(&read).0, records.get(&id()), "a transcript knows too");
 }
 
 /// A reminder before a tool's result is found in the conversation as well.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::{Delta, Event, EventKind, Message, StopReason, StreamKind};
+use record::Record;
 use serde_json::{Value, json};
 use tidegate_kit::{AtOnce, Script, ScriptedModel, assert_valid, calls, drain, rule_set, say, text, tool};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::rebuild::{Rebuild, Resumed};
 use turn::{CancellationToken, Session};
 
 /// The end of the text of an answer whose process ended.
@@ -153,7 +154,7 @@ async fn run(first: usize, resumed: Option<Resumed>) -> (Vec<Event>, Vec<Arc<Mes
 fn said(events: &[Event], from_turn: u32) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for event in events.iter().filter(|event| event.place.turn >= from_turn) {
-        let mut record = turn::transcript::record(event, "thread");
+        let mut record = record::json(event, "thread");
         if record["type"].as_str().unwrap().starts_with("thread_") {
             continue;
         }

@@ -11,7 +11,6 @@ use flow::{
 };
 use rules::ContextMode;
 use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, rule_set, text, tool};
-use tidegate_turn as turn;
 
 const SECRET: &str = "CANARY-q7w8e9r0t1y2";
 
@@ -97,7 +96,7 @@ async fn a_secret_is_in_no_event_no_request_and_no_callback() {
                     let (report, events) = scene.turn("go").await;
                     let stops = action.contains("stop");
                     assert_eq!(report.status == TurnStatus::Completed, !stops, "{label}: {:?}", report.status);
-                    let records = events.iter().map(|event| turn::transcript::record(event, "test").to_string());
+                    let records = events.iter().map(|event| record::json(event, "test").to_string());
                     is_kept(&format!("{label}: records"), &records.collect::<String>());
                     is_kept(&format!("{label}: events"), &format!("{events:?} {report:?}"));
                     let requests: Vec<_> = (0..scene.model.asked()).map(|number| scene.model.request(number)).collect();

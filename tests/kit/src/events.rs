@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Numbers that depend on the machine (durations) are `_`.
 pub fn listing(events: &[Event]) -> String {
     let line = |event: &Event| {
-        let mut record = turn::transcript::record(event, "thread");
+        let mut record = record::json(event, "thread");
         let place = event.place;
         let mut line = format!("{}.{}.{} {}", place.turn, place.step, place.attempt, record["type"].as_str().unwrap());
         for (key, value) in record["payload"].as_object_mut().unwrap() {
@@ -34,10 +34,10 @@ fn steady(key: &str, value: &mut Value) {
 /// The transcript of a thread says what its conversation is: one that is rebuilt from all its events, through the lines of a
 /// transcript, is this one.
 pub fn assert_rebuilt(events: &[Event], history: &[Arc<Message>]) {
-    let mut rebuild = turn::transcript::Rebuild::default();
+    let mut rebuild = turn::rebuild::Rebuild::default();
     for event in events {
-        let line = serde_json::to_vec(&turn::transcript::Record::of(event, "thread")).unwrap();
-        rebuild.take(&turn::transcript::Record::read(&line).unwrap()).unwrap();
+        let line = serde_json::to_vec(&record::Record::of(event, "thread")).unwrap();
+        rebuild.take(&record::Record::read(&line).unwrap()).unwrap();
     }
     let resumed = rebuild.finish();
     assert_eq!(resumed.problems, Vec::<String>::new());

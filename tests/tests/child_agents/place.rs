@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use flow::{Event, EventKind};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidegate::transcript::{Rebuild, Record, Resumed};
+use tidegate::record::Record;
 use tidegate::{
     Answer, BoxFuture, Confirm, Host, Model, Operator, Question, Session, SessionId, SessionOptions, TranscriptStore,
     TurnReport,
 };
+use tidegate::{Rebuild, Resumed};
 use tidegate_kit::{Script, ScriptedModel, calls};
 
 /// An answer that starts an agent.

@@ -198,9 +198,8 @@ fn one(message: &Message) -> String {
 
 /// The events as `--output stream-json` prints them, and what exports and explanations make of them.
 pub(crate) fn printed(events: &[Event]) -> String {
-    let mut text: String =
-        events.iter().map(|event| turn::transcript::record(event, "test").to_string() + "\n").collect();
-    let report = report::Report::of(events.iter().map(|event| turn::transcript::Record::of(event, "test")));
+    let mut text: String = events.iter().map(|event| record::json(event, "test").to_string() + "\n").collect();
+    let report = report::Report::of(events.iter().map(|event| record::Record::of(event, "test")));
     text.push_str(&report::markdown(&report));
     text.push_str(&report::html(&report));
     for turn in &report.turns {

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flow::ports::AnswerLog;
 use flow::{Action, Event, EventKind, RuleMatch};
 use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
+use record::Record;
 use serde_json::Value;
 use tempfile::TempDir;
 use tidegate_kit::assert_valid;
 use trial::{Agreement, Replay, Trial};
-use turn::transcript::{Rebuild, Record};
+use turn::rebuild::Rebuild;
 
 /// The wire recording of one session.
 #[derive(Clone)]
@@ -89,7 +90,7 @@ impl Recorded {
     pub(crate) fn take(&mut self, events: &[Event]) {
         self.turns += 1;
         for event in events {
-            writeln!(self.transcript, "{}", turn::transcript::record(event, "case")).unwrap();
+            writeln!(self.transcript, "{}", record::json(event, "case")).unwrap();
             if let EventKind::RuleFired { found, action, again, .. } = &event.kind {
                 if *again { self.again.push(found.clone()) } else { self.fired.push((found.clone(), *action)) }
             }

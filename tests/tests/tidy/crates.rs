@@ -9,13 +9,14 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 31] = [
+const MAP: [(&str, &[&str]); 32] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
     ("rules", &["flow", "commands"]),
     ("segments", &[]),
-    ("turn", &["flow", "rules", "segments"]),
+    ("record", &["flow"]),
+    ("turn", &["flow", "record", "rules", "segments"]),
     ("chat", &["flow"]),
     // The machine: its clock, the environment of its process.
     ("system", &["flow"]),
@@ -23,20 +24,20 @@ const MAP: [(&str, &[&str]); 31] = [
     ("net", &["flow"]),
     ("providers", &["flow", "net", "system", "secrets"]),
     ("tools", &["flow", "commands", "system", "secrets"]),
-    ("store", &["flow", "system", "turn"]),
+    ("store", &["flow", "record", "system"]),
     ("metrics", &["flow"]),
     ("otel", &["flow", "metrics", "net", "system"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
-    ("trial", &["flow", "rules", "turn", "config", "providers"]),
+    ("trial", &["flow", "record", "rules", "turn", "config", "providers"]),
     // Rule sets of others as rule files, which it loads and tries.
     ("import", &["flow", "rules", "config"]),
-    // Only the records of transcripts.
-    ("report", &["turn"]),
+    ("report", &["record"]),
     (
         "tidegate",
         &[
             "flow",
+            "record",
             "rules",
             "turn",
             "chat",
@@ -61,7 +62,7 @@ const MAP: [(&str, &[&str]); 31] = [
     ("secrets", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     // Neither the sandbox nor HTTP: the light crates test with it.
-    ("kit", &["flow", "rules", "turn"]),
+    ("kit", &["flow", "record", "rules", "turn"]),
     ("servers", &[]),
     // A host like that of an embedder, with a model of its own.
     ("load", &["tidegate", "flow", "turn", "providers", "build", "servers"]),

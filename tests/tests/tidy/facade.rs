@@ -9,10 +9,11 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 11] = [
+const CRATES: [(&str, &str); 12] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
+    ("record", "host/record/src/"),
     ("turn", "host/turn/src/"),
     ("chat", "host/chat/src/"),
     ("config", "host/config/src/"),

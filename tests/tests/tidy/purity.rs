@@ -1,11 +1,11 @@
-//! `flow`, `rules` and `chat` do no I/O and know no clock. (That they compile for a target without either is another check; this one
+//! `flow`, `record`, `rules` and `chat` do no I/O and know no clock. (That they compile for a target without either is another check; this one
 //! names the line.)
 
 use crate::imports::{is_within, paths};
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-const PURE: [&str; 3] = ["host/flow/src/", "rules/src/", "host/chat/src/"];
+const PURE: [&str; 4] = ["host/flow/src/", "host/record/src/", "rules/src/", "host/chat/src/"];
 
 /// Names of [`FORBIDDEN`] that are values in a file: the time of the last change of a file, which somebody else reads.
 const VALUES: [(&str, &str); 1] = [("host/flow/src/ports/files.rs", "std::time::SystemTime")];

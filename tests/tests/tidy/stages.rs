@@ -5,7 +5,7 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The stages, in reading order.
-const STAGES: [&str; 7] = ["input", "prompt", "stream", "segments", "output", "tools", "transcript"];
+const STAGES: [&str; 6] = ["input", "prompt", "stream", "segments", "output", "tools"];
 
 /// The stage that a file belongs to: `host/turn/src/NAME.rs` or `host/turn/src/NAME/…`.
 fn stage_of(path: &str) -> Option<&'static str> {

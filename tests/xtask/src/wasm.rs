@@ -17,12 +17,14 @@ pub(crate) fn ensure_target() -> Result<()> {
     cargo("build").map(drop)
 }
 
-/// `flow`, `rules` and `chat` compile where there is no file, no network, no clock: they can have none.
+/// `flow`, `record`, `rules` and `chat` compile where there is no file, no network, no clock: they can have none.
 pub(crate) fn check_pure_crates() -> Result<()> {
     let mut command = cargo("check")?;
     command.args([
         "--package",
         "tidegate-flow",
+        "--package",
+        "tidegate-record",
         "--package",
         "tidegate-rules",
         "--package",
@@ -30,7 +32,7 @@ pub(crate) fn check_pure_crates() -> Result<()> {
         "--locked",
     ]);
     command.arg("--target-dir").arg(run::target().join("wasm-check"));
-    run::step("flow, rules and chat without a system", &mut command)
+    run::step("flow, record, rules and chat without a system", &mut command)
 }
 
 /// Cargo with a subcommand for the wasm target.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tidegate::{Limit, SessionId, TranscriptStore, transcript};
+use tidegate::{Limit, SessionId, TranscriptStore, record};
 
 use crate::ask;
 use crate::exit::{Exit, Failure};
@@ -97,17 +97,14 @@ fn value(limit: Option<Limit>, text: &str) -> Result<f64, Failure> {
 }
 
 /// The request for a higher limit that nobody has decided about, and whether the session is open.
-fn open_request(
-    store: &TranscriptStore,
-    id: &SessionId,
-) -> Result<(transcript::LimitEscalationRequested, bool), Failure> {
+fn open_request(store: &TranscriptStore, id: &SessionId) -> Result<(record::LimitEscalationRequested, bool), Failure> {
     let mut open = None;
-    for entry in store.read(id)?.records::<transcript::Record>() {
+    for entry in store.read(id)?.records::<record::Record>() {
         match entry?.record.body {
-            transcript::Body::LimitEscalationRequested(request) => open = Some(request),
+            record::Body::LimitEscalationRequested(request) => open = Some(request),
             // It has continued without an answer.
-            transcript::Body::StepStart(_) => open = None,
-            transcript::Body::LimitEscalationResolved(resolved)
+            record::Body::StepStart(_) => open = None,
+            record::Body::LimitEscalationResolved(resolved)
                 if resolved.decision != "timed_out" || resolved.limit_code == Limit::Spawns.code() =>
             {
                 open = None;

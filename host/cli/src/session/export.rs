@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use report::Report;
-use tidegate::{SessionId, TranscriptStore, transcript};
+use tidegate::{SessionId, TranscriptStore, record};
 
 use super::{as_json, store};
 use crate::args::{Common, ExplainArgs, ExportFormat};
@@ -88,7 +88,7 @@ pub(crate) fn explain(common: &Common, args: &ExplainArgs) -> Result<Exit, Failu
 /// The report of a session.
 fn read(store: &TranscriptStore, id: &SessionId) -> Result<Report, Failure> {
     let mut failed = None;
-    let records = store.read(id)?.records::<transcript::Record>();
+    let records = store.read(id)?.records::<record::Record>();
     let mut report = Report::of(records.map_while(|entry| match entry {
         Ok(entry) => Some(entry.record),
         Err(error) => {
@@ -109,7 +109,7 @@ fn lines(store: &TranscriptStore, id: &SessionId) -> Result<String, Failure> {
     header.parent = None;
     let line = |value: &serde_json::Value| format!("{}\n", clean::json(&value.to_string()));
     let mut text = line(&serde_json::to_value(&header).map_err(Failure::late)?);
-    for entry in reader.records::<transcript::Record>() {
+    for entry in reader.records::<record::Record>() {
         text.push_str(&line(&as_json(&entry?.record)?));
     }
     Ok(text)

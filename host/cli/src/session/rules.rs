@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use serde_json::json;
-use tidegate::{RuleRecord, SessionId, TranscriptStore, transcript};
+use tidegate::{RuleRecord, SessionId, TranscriptStore, record};
 
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
@@ -16,9 +16,9 @@ const SHORT: usize = 60;
 
 /// Prints them, in the order in which they were injected last.
 pub(super) fn show(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, Failure> {
-    let records = store.read(id)?.records::<transcript::Record>();
+    let records = store.read(id)?.records::<record::Record>();
     let records = records.map(|entry| Ok(entry?.record)).collect::<Result<Vec<_>, Failure>>()?;
-    let (kept, problems) = transcript::kept_rules(&records);
+    let (kept, problems) = record::kept_rules(&records);
     problems.iter().for_each(|problem| say::note(format_args!("warning: {}", flat(problem))));
     let mut out = screen::out();
     let last: BTreeMap<&str, usize> =

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::Value;
-use tidegate::transcript::{Body, CognitionOut, Record, ToolCallResult, ToolConfirmationResolved};
+use tidegate::record::{Body, CognitionOut, Record, ToolCallResult, ToolConfirmationResolved};
 
 use crate::print::shorten;
 use crate::screen::clean::flat;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use flow::{Image, Message, Part, Prompt, Role, ToolSpec};
+use record::Record;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use turn::transcript::{Rebuild, Record};
+use turn::rebuild::Rebuild;
 
 use super::{call, message, prompt, result, text, thinking};
 

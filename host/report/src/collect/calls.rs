@@ -1,8 +1,6 @@
 //! Tool calls: the question, the decision, the start, progress and the result of a call become one entry.
 
-use turn::transcript::{
-    ToolCallProgress, ToolCallResult, ToolCallStart, ToolConfirmationRequested, ToolConfirmationResolved,
-};
+use record::{ToolCallProgress, ToolCallResult, ToolCallStart, ToolConfirmationRequested, ToolConfirmationResolved};
 
 use super::{Collector, Place};
 use crate::report::{ToolCall, What};

@@ -1,6 +1,6 @@
 //! Events that are one sentence in a report.
 
-use turn::transcript::{Body, LimitEscalationResolved};
+use record::{Body, LimitEscalationResolved};
 
 use crate::report::What;
 

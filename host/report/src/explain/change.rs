@@ -1,7 +1,7 @@
 //! The types of an explanation, and who can have made a change.
 
+use record::{Author, Evidence};
 use serde::Serialize;
-use turn::transcript::{Author, Evidence};
 
 use crate::diff::{Chunk, diff};
 use crate::report::{Log, What};

@@ -1,6 +1,6 @@
 //! Changes of the input: what the user wrote against what joined the conversation.
 
-use turn::transcript::Author;
+use record::Author;
 
 use super::{By, Change, ChangeKind, Explained};
 use crate::report::{Sent, What};

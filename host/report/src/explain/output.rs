@@ -1,6 +1,6 @@
 //! Changes of answers and of results of tools.
 
-use turn::transcript::{Author, CognitionOut};
+use record::{Author, CognitionOut};
 
 use super::{By, Change, ChangeKind, Explained};
 use crate::figures::of;

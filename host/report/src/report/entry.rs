@@ -1,7 +1,5 @@
 //! What happened at a position of a session.
 
-use turn::transcript as record;
-
 /// What happened at one position, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

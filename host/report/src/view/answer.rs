@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use turn::transcript::Author;
+use record::Author;
 
 use super::{Block, Kind, View};
 use crate::diff::diff;

@@ -1,6 +1,6 @@
 //! What a report says about extensions: their texts, and what they did not do.
 
-use turn::transcript::{ExtensionBreaker, ExtensionCallback, ExtensionPrompt, ExtensionTool, ExtensionWithheld};
+use record::{ExtensionBreaker, ExtensionCallback, ExtensionPrompt, ExtensionTool, ExtensionWithheld};
 
 use super::{Block, Kind, View};
 use crate::figures::of;

@@ -1,6 +1,6 @@
 //! What a report says about requests to the model that failed, and about what the model reads.
 
-use turn::transcript::{
+use record::{
     Author, ContextCompactionEnd, ContextCompactionStart, CustomMessage, ErrorClassified, MessagePayload,
     RetryScheduled, RetrySucceeded,
 };

@@ -1,6 +1,6 @@
 //! What a report says about rules: matches, held output, reminders.
 
-use turn::transcript::{RuleFired, RuleHeld, RuleHoldReleased, TtsrInjection};
+use record::{RuleFired, RuleHeld, RuleHoldReleased, TtsrInjection};
 
 use super::{Block, Kind, View};
 use crate::figures::{of, took_ms};

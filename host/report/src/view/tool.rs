@@ -1,6 +1,6 @@
 //! What a report says about a tool call: arguments, the decision of a person, the result.
 
-use turn::transcript::ToolConfirmationResolved;
+use record::ToolConfirmationResolved;
 
 use super::{Block, Kind, View};
 use crate::figures::took_ms;

@@ -7,9 +7,9 @@ pub(crate) mod page;
 use std::path::{Path, PathBuf};
 
 use flow::Event;
+use record::Record;
 use serde_json::json;
 use tidegate_report::Report;
-use turn::transcript::Record;
 
 /// When the sessions began, in milliseconds since 1970.
 const BEGAN: u64 = 1_795_420_271_000;
@@ -47,7 +47,7 @@ pub(crate) fn recorded(name: &str, events: &[Event]) {
     let header = json!({"format": "tidegate-transcript", "version": 1, "thread_id": name, "created_ms": BEGAN});
     let mut text = format!("{header}\n");
     for (seq, event) in events.iter().enumerate() {
-        let mut record = turn::transcript::record(event, name);
+        let mut record = record::json(event, name);
         record["seq"] = json!(seq);
         record["event"] = json!(event.seq);
         record["ts"] = json!(BEGAN + event.at_ms);

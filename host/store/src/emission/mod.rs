@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use flow::ports::Durability;
 use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
-use turn::transcript::Body;
+use record::Body;
 
 use self::counted::Counted;
 pub use self::declared::{DeclaredTypes, OwnType};

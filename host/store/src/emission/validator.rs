@@ -6,8 +6,8 @@ use std::fmt;
 
 use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use flow::EventCatalogue;
+use record::Body;
 use serde_json::{Value, json};
-use turn::transcript::Body;
 
 /// The type of the record that takes the place of one with an invalid payload.
 const VIOLATION: &str = "schema_violation";

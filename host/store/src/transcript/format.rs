@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use flow::{CallId, Event, SessionId};
+use record::Body;
 use serde::{Deserialize, Serialize};
-use turn::transcript::Body;
 
 use super::error::{TranscriptError, invalid};
 
 const FORMAT: &str = "tidegate-transcript";
 const VERSION: u64 = 1;
 
-/// A record as JSON: the fields of [`turn::transcript::record`], and `event` and `dropped`.
+/// A record as JSON: the fields of [`record::json`], and `event` and `dropped`.
 pub type JsonRecord = serde_json::Value;
 
 /// The first line of a transcript. Unknown keys are ignored.
@@ -147,7 +147,7 @@ pub(super) fn write_line(
     replacement: impl FnOnce(&Body) -> Option<Body>,
     out: &mut Vec<u8>,
 ) -> bool {
-    let mut record = turn::transcript::Record::of(event, thread_id);
+    let mut record = record::Record::of(event, thread_id);
     (record.seq, record.event, record.dropped) = (seq, Some(event.seq), dropped);
     if let Some(body) = replacement(&record.body) {
         record.body = body;

@@ -2,7 +2,7 @@
 
 use flow::ports::Durability;
 use flow::{Event, EventKind};
-use turn::transcript::Body;
+use record::Body;
 
 /// Decides which events are critical, and what is recorded of the others. One policy serves all threads.
 pub trait EventPolicy: Send + Sync {

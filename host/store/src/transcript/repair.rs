@@ -1,11 +1,13 @@
 //! Repairs a transcript with damaged lines: every valid record is kept.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flow::SessionId;
 use flow::ports::JournalError;
+use record::Record;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -42,6 +44,9 @@ pub struct DroppedLine {
     pub reason: String,
 }
 
+/// Whether a record can be used, and why not.
+type Usable<'a> = &'a dyn Fn(&Record) -> Result<(), String>;
+
 /// Where the number of a record is in its line.
 #[derive(Deserialize)]
 struct SeqSpan<'a> {
@@ -54,9 +59,15 @@ impl TranscriptStore {
     /// as `transcript.damaged-1.jsonl`, or with the next free number. Forks of the session keep what they share with it, as far as it is
     /// left.
     ///
+    /// `usable` says whether a record can be used; one that cannot is removed as well, so that the session can be rebuilt.
+    ///
     /// # Errors
     /// The session does not exist, is open, was written by a newer program, or its files cannot be read or written.
-    pub fn repair(&self, id: &SessionId) -> Result<Repair, TranscriptError> {
+    pub fn repair<E: Display>(
+        &self,
+        id: &SessionId,
+        usable: impl Fn(&Record) -> Result<(), E>,
+    ) -> Result<Repair, TranscriptError> {
         let folder = self.folder(id);
         let path = folder.join(file::TRANSCRIPT);
         if !path.is_file() {
@@ -67,8 +78,9 @@ impl TranscriptStore {
         let mut repair = Repair { new_header: header.is_none(), ..Repair::default() };
         header.as_ref().map_or(Ok(()), |header| file::check_thread(&path, header, id.as_str()))?;
         let header = header.unwrap_or_else(|| TranscriptHeader::new(id, self.clock.now_ms(), None));
+        let usable = |record: &Record| usable(record).map_err(|error| error.to_string());
         // Nothing is written where nothing is wrong.
-        copy_valid(&path, &header, &mut repair, &mut io::sink())?;
+        copy_valid(&path, &header, &usable, &mut repair, &mut io::sink())?;
         if repair.dropped.is_empty() && repair.renumbered == 0 && !repair.new_header {
             return Ok(repair);
         }
@@ -77,7 +89,7 @@ impl TranscriptStore {
         let mut again = Repair { new_header: repair.new_header, ..Repair::default() };
         file::replace(&folder, |file| {
             file.write_all(&line)?;
-            copy_valid(&path, &header, &mut again, file).map_err(io::Error::other)
+            copy_valid(&path, &header, &usable, &mut again, file).map_err(io::Error::other)
         })?;
         repair.copy = Some(copy);
         Ok(repair)
@@ -99,6 +111,7 @@ fn read_header(path: &Path) -> Result<Option<TranscriptHeader>, TranscriptError>
 fn copy_valid(
     path: &Path,
     header: &TranscriptHeader,
+    usable: Usable<'_>,
     repair: &mut Repair,
     out: &mut impl Write,
 ) -> Result<(), JournalError> {
@@ -110,7 +123,8 @@ fn copy_valid(
         if is_header {
             continue;
         }
-        let numbered = if line.is_complete { renumber(line.bytes, next_seq) } else { Err("it has no end".to_owned()) };
+        let numbered =
+            if line.is_complete { renumber(line.bytes, next_seq, usable) } else { Err("it has no end".to_owned()) };
         match numbered {
             Ok((start, end, changed)) => {
                 let digits = next_seq.to_string();
@@ -134,11 +148,11 @@ fn copy_valid(
 
 /// Finds the number of a valid record in its line, as a range of bytes, and whether `seq` is another one. Nothing else of the line is
 /// changed: numbers of tools may have more digits than a `f64`.
-fn renumber(line: &[u8], seq: u64) -> Result<(usize, usize, bool), String> {
+fn renumber(line: &[u8], seq: u64, usable: Usable<'_>) -> Result<(usize, usize, bool), String> {
     let found = head(line)?.seq;
     // What `head` does not look at can keep a session from being rebuilt as well.
-    let record = turn::transcript::Record::read(line).map_err(|error| error.to_string())?;
-    turn::transcript::Rebuild::check(&record).map_err(|error| error.to_string())?;
+    let record = Record::read(line).map_err(|error| error.to_string())?;
+    usable(&record)?;
     let span: SeqSpan<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let digits = span.seq.get();
     let start = digits.as_ptr() as usize - line.as_ptr() as usize;

@@ -12,7 +12,7 @@ use super::format::TranscriptHeader;
 #[allow(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
 enum TranscriptLine {
     Header(TranscriptHeader),
-    Record(turn::transcript::Record),
+    Record(record::Record),
 }
 
 /// Returns the schema as JSON text, with a line end. The root is a line of a transcript; `definitions` has the header, the record, which is

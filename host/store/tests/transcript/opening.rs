@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use turn::rebuild::Rebuild;
 
 use flow::ports::{Journal as _, JournalError};
 use tidegate_store::{RecordAll, TranscriptError};
@@ -78,7 +79,7 @@ async fn case_12_a_second_writer_is_refused_with_the_name_of_the_first_and_can_r
     assert_eq!(refused, JournalError::Locked { by: "first process".to_owned() }.into());
     assert_eq!(other.read(&id("a")).unwrap().records::<tidegate_store::JsonRecord>().count(), 5);
     assert_eq!(other.list().unwrap().sessions[0].owner.as_deref(), Some("first process"));
-    for refused in [error(other.repair(&id("a"))), error(other.remove(&id("a")))] {
+    for refused in [error(other.repair(&id("a"), Rebuild::check)), error(other.remove(&id("a")))] {
         assert!(matches!(refused, TranscriptError::Journal(JournalError::Locked { .. })), "{refused}");
     }
     opened.journal.close().await.unwrap();
@@ -189,7 +190,11 @@ async fn a_folder_under_the_name_of_another_session_is_refused() {
     let place = Place::new();
     place.add_turns("a", 1..=1).await;
     fs::rename(place.store.folder(&id("a")), place.store.folder(&id("b"))).unwrap();
-    let refused = [error(place.try_open("b")), error(place.store.read(&id("b"))), error(place.store.repair(&id("b")))];
+    let refused = [
+        error(place.try_open("b")),
+        error(place.store.read(&id("b"))),
+        error(place.store.repair(&id("b"), Rebuild::check)),
+    ];
     for found in refused.into_iter().chain(place.store.list().unwrap().problems) {
         assert!(found.to_string().contains(r#"it belongs to the session "a", and its folder to "b""#), "{found}");
     }

@@ -1,6 +1,7 @@
 //! Repairs of damaged transcripts.
 
 use std::fs;
+use turn::rebuild::Rebuild;
 
 use flow::ports::Journal as _;
 use tidegate_store::TranscriptError;
@@ -22,7 +23,7 @@ async fn a_repair_keeps_every_valid_record_and_a_copy_of_the_damaged_file() {
     place.write_lines("a", &lines);
     let damaged = fs::read(place.path("a")).unwrap();
 
-    let repair = place.store.repair(&id("a")).unwrap();
+    let repair = place.store.repair(&id("a"), Rebuild::check).unwrap();
     assert_eq!((repair.kept, repair.renumbered, repair.new_header), (8, 6, false));
     let dropped: Vec<_> = repair.dropped.iter().map(|line| (line.line, line.bytes)).collect();
     assert_eq!(dropped, [(4, 2), (7, 19)]);
@@ -40,7 +41,7 @@ async fn a_repair_keeps_every_valid_record_and_a_copy_of_the_damaged_file() {
     place.add_turns("a", 3..=3).await;
 
     // Nothing is wrong any more, and nothing is changed.
-    let (before, again) = (fs::read(place.path("a")).unwrap(), place.store.repair(&id("a")).unwrap());
+    let (before, again) = (fs::read(place.path("a")).unwrap(), place.store.repair(&id("a"), Rebuild::check).unwrap());
     assert_eq!((again.kept, again.copy, again.dropped.len()), (13, None, 0));
     assert_eq!(fs::read(place.path("a")).unwrap(), before);
 }
@@ -53,7 +54,7 @@ async fn a_damaged_header_is_written_again_and_a_cut_line_is_dropped() {
     for header in ["", "{\n", "{\"format\":\"tidegate-transcript\",\"version\":1}\n"] {
         let lines = &whole[whole.find('\n').unwrap() + 1..whole.len() - 5];
         fs::write(place.path("a"), format!("{header}{lines}")).unwrap();
-        let repair = place.store.repair(&id("a")).unwrap();
+        let repair = place.store.repair(&id("a"), Rebuild::check).unwrap();
         assert!(repair.new_header);
         // The first line is that of the header, whatever is there.
         assert_eq!((repair.kept, repair.dropped.len()), (4, 1 + usize::from(!header.is_empty())));
@@ -74,7 +75,7 @@ async fn a_fork_keeps_what_is_left_of_its_repaired_parent() {
     let mut lines = place.lines("a");
     lines[2] = "damaged".to_owned();
     place.write_lines("a", &lines);
-    place.store.repair(&id("a")).unwrap();
+    place.store.repair(&id("a"), Rebuild::check).unwrap();
     let events: Vec<u64> = place.records("b").iter().map(|record| record["event"].as_u64().unwrap()).collect();
     assert_eq!(events, [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
     assert_eq!(place.open("b").records, 15, "its own records keep their numbers");
@@ -87,7 +88,10 @@ async fn a_newer_format_is_not_damage() {
     let mut lines = place.lines("a");
     lines[0] = lines[0].replace(r#""version":1"#, r#""version":2"#);
     place.write_lines("a", &lines);
-    assert!(matches!(error(place.store.repair(&id("a"))), TranscriptError::Version { found: 2, known: 1, .. }));
+    assert!(matches!(
+        error(place.store.repair(&id("a"), Rebuild::check)),
+        TranscriptError::Version { found: 2, known: 1, .. }
+    ));
     assert_eq!(place.lines("a"), lines);
-    assert!(matches!(error(place.store.repair(&id("b"))), TranscriptError::Missing { .. }));
+    assert!(matches!(error(place.store.repair(&id("b"), Rebuild::check)), TranscriptError::Missing { .. }));
 }

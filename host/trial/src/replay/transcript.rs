@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use flow::{CallId, Delta, Evidence, RuleMatch, StreamKind};
+use record::{Body, CognitionOut, Injected, Record, RuleFired, ToolCallStart};
 use serde::Deserialize as _;
-use turn::transcript::{Body, CognitionOut, Injected, Record, RuleFired, ToolCallStart};
 
 use super::BadLine;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
@@ -35,7 +35,7 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
             }
         };
         if lines.number == 1 && record.get("format").is_some() {
-            let known = turn::transcript::VERSION;
+            let known = record::VERSION;
             if record["version"].as_u64().is_none_or(|version| version > u64::from(known)) {
                 let message = format!("has the format version {}, and this program knows {known}", record["version"]);
                 return Err(lines.wrong(message));

@@ -12,7 +12,6 @@ use rules::ContextMode;
 
 use super::{Stopped, Surface};
 use crate::events::Hub;
-use crate::transcript;
 use flow::ports::EventSink;
 
 /// What was received of one attempt so far.
@@ -342,7 +341,7 @@ impl Answer {
     }
 
     /// An answer as its record lists it. The error is the field that does not match the others.
-    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: &[transcript::Block]) -> Result<Self, &'static str> {
+    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: &[record::Block]) -> Result<Self, &'static str> {
         let mut answer = Self { text, ..Self::default() };
         let mut thinking = thinking;
         for (id, block) in (0..).zip(blocks) {

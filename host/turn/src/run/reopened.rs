@@ -5,8 +5,8 @@ use flow::{CallId, ToolCall};
 use super::{Phase, Stop, Turn};
 use crate::attempt::Noted;
 use crate::found;
+use crate::rebuild::OpenCalls;
 use crate::tools::{CallResult, edit_note, refused};
-use crate::transcript::OpenCalls;
 
 /// The result of a call that was running when its process ended.
 const UNKNOWN: &str =

@@ -6,7 +6,7 @@ use flow::{ErrorClass, EventKind, Limit, Message, Part, Spend, SuspendReason, Tu
 use serde_json::{Map, Value};
 
 use crate::context::Gauge;
-use crate::transcript::Resumed;
+use crate::rebuild::Resumed;
 use flow::ports::KeptRules;
 
 /// Bytes of the first input that `thread_started` has; `input_received` has all of it.

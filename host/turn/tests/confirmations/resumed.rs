@@ -7,8 +7,9 @@ use rules::RuleSet;
 use tidegate_kit::{rule_set, say};
 
 use crate::turn::CancellationToken;
-use crate::turn::transcript::{Rebuild, Record};
+use crate::turn::rebuild::Rebuild;
 use crate::world::{Place, Setup, World, asked, decided, place, rebuilt, until, write, writes};
+use record::Record;
 
 /// The events of a turn with three questions, of which the second is denied and the first approved, up to a kind of event.
 async fn interrupted(is_last: impl Fn(&EventKind) -> bool) -> (Vec<Event>, Arc<World>) {

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use flow::ports::{AnsweredElsewhere, BoxFuture, Confirm, Journal, PreparedCall, Progress, Question, Tools};
 use flow::{Answer, Event, EventKind, Message, Permission, Preview, QuestionId, ToolCall, ToolOutput, ToolSpec};
+use record::Record;
 use rules::RuleSet;
 use serde_json::{Value, json};
 use tidegate_kit::{AtOnce, Plugin, Script, ScriptedModel, drain, rule_set};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::rebuild::{Rebuild, Resumed};
 use turn::{AnswerError, CancellationToken, QuestionSettings, Questions, Session, SessionParts, TurnReport};
 
 /// Files and links, and what was written.

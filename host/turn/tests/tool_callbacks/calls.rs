@@ -6,7 +6,7 @@ use flow::{AskedCall, CallAnswer, Callback, EventKind, TurnStatus};
 use serde_json::{Value, json};
 use tidegate_kit::{Plugin, RANDOM, Scene, calls, reports, rule_set, say};
 
-use crate::{plugin, records, result, scene, started, turn};
+use crate::{plugin, records, result, scene, started};
 
 const ARGUMENTS: &str = r#"{"path": "a"}"#;
 
@@ -229,7 +229,7 @@ async fn what_was_shown_of_a_call_can_be_kept() {
     let mut scene = Scene::new(script, vec![one], rule_set(&[("mild", rule)], |_| {}));
     let (_, events) = scene.turn("go").await;
     assert_eq!(started(&events), [r#"{"path":"after"}"#]);
-    let all: String = events.iter().map(|event| turn::transcript::record(event, "test").to_string()).collect();
+    let all: String = events.iter().map(|event| record::json(event, "test").to_string()).collect();
     assert!(!all.contains("harsh"), "{all}");
     let block = &records(&events, "cognition_out")[0]["blocks"][0];
     assert_eq!((&block["arguments"], &block["changed"]), (&json!(r#"{"path":"after"}"#), &json!(true)));

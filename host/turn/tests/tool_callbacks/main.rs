@@ -6,7 +6,6 @@ mod results;
 
 use flow::{Callback, Event, EventKind};
 use tidegate_kit::{Plugin, Scene, Script, rule_set};
-use tidegate_turn as turn;
 
 /// An extension of this id with one callback, of this priority.
 fn plugin(id: &'static str, callback: Callback, priority: u8) -> Plugin {
@@ -34,5 +33,5 @@ fn started(events: &[Event]) -> Vec<String> {
 /// The events of a name, as their records.
 fn records(events: &[Event], name: &str) -> Vec<serde_json::Value> {
     let records = events.iter().filter(|event| event.kind.name() == name);
-    records.map(|event| turn::transcript::record(event, "test")["payload"].clone()).collect()
+    records.map(|event| record::json(event, "test")["payload"].clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! Payloads and the schemas of the default catalogue.
 
+use record::Body;
 use serde_json::{Map, Value, json};
-use turn::transcript::Body;
 
 use super::policy;
 use crate::emission::{OnViolation, Validator};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use flow::ports::Durability;
 use flow::{Event, EventKind, Message, TurnStatus};
+use record::Record;
 use tidegate_kit::{ScriptedModel, assert_valid, calls, drain, rule_set, text};
-use turn::transcript::{Rebuild, Record};
+use turn::rebuild::Rebuild;
 use turn::{CancellationToken, Session};
 
 use super::{Disk, RecordAll, journal};

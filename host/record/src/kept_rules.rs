@@ -1,9 +1,9 @@
 //! The rule records of a transcript: enough to resume the rules of a session.
 
+use flow::ports::KeptRules;
 use flow::{Action, CallId, Evidence, RuleRecord, StreamKind};
 
 use super::{Body, Injected, Record};
-use flow::ports::KeptRules;
 
 /// Reads the rule records of a session's transcript: all of them, oldest first; where the session was resumed before, those of
 /// the runs one after the other.
@@ -11,7 +11,7 @@ use flow::ports::KeptRules;
 /// Invalid records are skipped, each with a message in the second list.
 ///
 /// ```
-/// use tidegate_turn::transcript::{Record, kept_rules};
+/// use tidegate_record::{Record, kept_rules};
 /// let line = |kind: &str, payload: &str| {
 ///     let place = r#""seq": 0, "ts": 0, "thread_id": "t", "turn": 1, "step": 1, "attempt": 1"#;
 ///     Record::read(format!(r#"{{{place}, "type": "{kind}", "payload": {payload}}}"#).as_bytes())
@@ -28,12 +28,12 @@ use flow::ports::KeptRules;
 /// ```
 pub fn kept_rules<'a>(records: impl IntoIterator<Item = &'a Record>) -> (KeptRules, Vec<String>) {
     let (mut kept, mut problems) = (KeptRules::default(), Vec::new());
-    records.into_iter().for_each(|record| take(record, &mut kept, &mut problems));
+    records.into_iter().for_each(|record| keep_rules(record, &mut kept, &mut problems));
     (kept, problems)
 }
 
-/// Takes one record.
-pub(super) fn take(record: &Record, kept: &mut KeptRules, problems: &mut Vec<String>) {
+/// As [`kept_rules`], for one record after the other.
+pub fn keep_rules(record: &Record, kept: &mut KeptRules, problems: &mut Vec<String>) {
     match &record.body {
         Body::TurnFinish(_) => kept.completed_turns += 1,
         Body::TtsrInjection(injection) => {

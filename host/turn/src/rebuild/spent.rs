@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use flow::{Limit, Spend, SuspendReason};
 
-use super::{Body, Record, Resumed};
+use record::{Body, Record, Tokens};
+
+use super::Resumed;
 use crate::budget::Spent;
 
 /// Counts over the records of a thread.
@@ -98,7 +100,7 @@ impl Spending {
     }
 
     /// `charged`: what counts for the limits by then, in which everything before is contained. Without it, it is what was counted.
-    fn add(&mut self, tokens: &super::Tokens, cost: Option<f64>, charged: Option<&super::Charged>) {
+    fn add(&mut self, tokens: &Tokens, cost: Option<f64>, charged: Option<&record::Charged>) {
         self.spend = self.spend.plus(cost.map(Spend::of_dollars).unwrap_or_default());
         self.is_unpriced |= cost.is_none();
         if let Some(charged) = charged {

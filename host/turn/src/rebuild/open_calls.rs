@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use flow::{CallId, Confirmation, Message, QuestionId, ToolResult};
 
-use super::payload::Block;
-use super::{Body, Record, Resumed};
+use record::{Block, Body, Record};
+
+use super::Resumed;
 
 /// The calls of an accepted answer that had no result when their process ended.
 #[derive(Clone, Debug, PartialEq)]

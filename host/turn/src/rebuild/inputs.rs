@@ -1,11 +1,12 @@
-//! Records of messages and inputs, and what waits and what became of the rest, rebuilt from them.
+//! What waits, and what became of other inputs, by the records of a thread.
 
 use std::sync::Arc;
 
-use flow::{InputId, InputWay, Message, Origin, Part, Receipt, Role, RunPosition, Withdrawal};
+use flow::{InputId, InputWay, Message, Origin, Receipt, Role, RunPosition, Withdrawal};
 
-use super::message::role;
-use super::{Author, Body, InputEdited, InputQueued, InputWithdrawn, MessagePayload, PartRecord, Record, Resumed};
+use record::{Author, Body, InputEdited, InputQueued, InputWithdrawn, MessagePayload, PartRecord, Record, role};
+
+use super::Resumed;
 use crate::inputs::{WaitingInput, with_text};
 
 /// The inputs that were delivered last, together, until a record shows that the turn has gone on with them. Extensions can have made more or
@@ -118,8 +119,7 @@ fn wait(queued: &InputQueued, resumed: &mut Resumed) -> Result<(), &'static str>
         InputWay::Prompt => InputWay::Queue,
         way => way,
     };
-    let InputQueued { id, way: _, text, role, hidden, author, parts } = queued.clone();
-    let input = input(&queued.id, way, &MessagePayload { text, role, hidden, author, parts, id: Some(id) })?;
+    let input = input(&queued.id, way, &queued.message())?;
     let id = known(&queued.id, resumed);
     // It was returned before, and is handed over again.
     resumed.receipts.retain(|(known, _)| *known != id);
@@ -144,29 +144,4 @@ fn known(id: &str, resumed: &mut Resumed) -> InputId {
     let number = id.strip_prefix("input-").and_then(|number| number.parse().ok());
     resumed.made_inputs = resumed.made_inputs.max(number.unwrap_or(0));
     InputId::new(id)
-}
-
-/// The payload of a message that somebody has written.
-pub(super) fn message_payload(message: &Message) -> MessagePayload {
-    let texts: Vec<&str> = message
-        .parts
-        .iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
-        .collect();
-    let plain = message.parts.len() == 1 && texts.len() == 1;
-    MessagePayload {
-        text: texts.join(if message.role == Role::System { "\n\n" } else { "" }),
-        role: message.role.as_str().to_owned(),
-        hidden: message.hidden,
-        author: (message.origin != Origin::User).then(|| Author::of(&message.origin)),
-        parts: (!plain).then(|| message.parts.iter().map(PartRecord::of).collect()),
-        id: None,
-    }
-}
-
-/// The payload of an input that waits.
-pub(super) fn queued(id: &InputId, way: InputWay, message: &Message) -> InputQueued {
-    let MessagePayload { text, role, hidden, author, parts, id: _ } = message_payload(message);
-    let (id, way) = (id.as_str().to_owned(), way.as_str().to_owned());
-    InputQueued { id, way, text, role, hidden, author, parts }
 }

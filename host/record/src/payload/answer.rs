@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Absent;
-use crate::transcript::message::Author;
+use crate::message::Author;
 
 payloads! {
     /// The payload of `cognition_out`.

@@ -119,7 +119,11 @@ impl Author {
         }
     }
 
-    pub(super) fn origin(&self) -> Result<Origin, &'static str> {
+    /// The origin of a message. The error is the key that is wrong.
+    ///
+    /// # Errors
+    /// An id of the record is not valid.
+    pub fn origin(&self) -> Result<Origin, &'static str> {
         let plugin = |id: &String| id.parse::<PluginId>().map_err(|_| "author");
         Ok(match self {
             Self::User => Origin::User,
@@ -157,7 +161,10 @@ impl PartRecord {
     }
 
     /// The part of a record. The error is the key that is wrong.
-    pub(super) fn part(&self) -> Result<Part, &'static str> {
+    ///
+    /// # Errors
+    /// An image of the record is none.
+    pub fn part(&self) -> Result<Part, &'static str> {
         Ok(match self.clone() {
             Self::Text { text } => Part::Text(text),
             Self::Image { media_type, data } => Part::Image(Image::new(&media_type, data).map_err(|_| "parts")?),
@@ -172,7 +179,10 @@ impl PartRecord {
     }
 }
 
-/// The role of a word.
-pub(super) fn role(word: &str) -> Result<Role, &'static str> {
+/// The role of a word. The error is the key that is wrong.
+///
+/// # Errors
+/// No role is known by the word.
+pub fn role(word: &str) -> Result<Role, &'static str> {
     [Role::System, Role::User, Role::Assistant, Role::Tool].into_iter().find(|role| role.as_str() == word).ok_or("role")
 }

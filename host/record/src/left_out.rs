@@ -33,7 +33,7 @@ impl payload::LeftOut {
     ///
     /// # Errors
     /// The record does not say it, or is of a later version.
-    pub(super) fn left_out(&self) -> Result<LeftOut, &'static str> {
+    pub fn left_out(&self) -> Result<LeftOut, &'static str> {
         let number = |number: Option<u64>| number.ok_or("left_out");
         let Self { message, bytes, .. } = *self;
         Ok(match self.kind.as_str() {

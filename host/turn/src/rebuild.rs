@@ -3,23 +3,31 @@
 //! The conversation is rebuilt by the same steps that made it: a message joins it with its record, an answer together with the results
 //! of its calls. Tests compare both after every turn.
 
+mod inputs;
+mod open_calls;
+mod spent;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use flow::ports::KeptRules;
 use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
-use super::inputs::{self, Delivering};
-use super::message::{MessageRecord, role};
-use super::open_calls::{Calling, OpenCalls, Questions};
-use super::spent::Spending;
-use super::{Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, Record, Tokens, kept_rules};
+use record::{
+    Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, MessageRecord, PartRecord, Record,
+    Tokens, keep_rules, role,
+};
+
+use self::inputs::Delivering;
+pub use self::open_calls::OpenCalls;
+use self::open_calls::{Calling, Questions};
+use self::spent::Spending;
 use crate::attempt::{Answer, Cut};
 use crate::budget::Spent;
 use crate::context::leave_out;
 use crate::history::{paired, settled};
 use crate::inputs::WaitingInput;
 use crate::run::compact::summary_message;
-use flow::ports::KeptRules;
 
 /// What follows an answer that the end of its process interrupted.
 const PROCESS_ENDED: &str = "the process ended";
@@ -133,7 +141,7 @@ impl Rebuild {
         if let Some(calling) = &mut self.calling {
             calling.take(record);
         }
-        kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
+        keep_rules(record, &mut self.resumed.rules, &mut self.resumed.problems);
         if matches!(record.body, Body::InputReceived(_) | Body::SteeringMessage(_)) {
             self.settle();
         }
@@ -210,7 +218,7 @@ impl Rebuild {
             self.resumed.context_tokens = None;
         }
         if let Some(left_out) = &end.left_out {
-            let parts = left_out.iter().map(super::LeftOut::left_out).collect::<Result<Vec<_>, _>>()?;
+            let parts = left_out.iter().map(record::LeftOut::left_out).collect::<Result<Vec<_>, _>>()?;
             let (history, turns) = (&self.resumed.history, &self.resumed.history_turns);
             let mut kept: Vec<(Arc<Message>, u32)> = history.iter().cloned().zip(turns.iter().copied()).collect();
             leave_out(&mut kept, &parts, &0)?;
@@ -295,16 +303,16 @@ impl Rebuild {
         let parts = payload.parts.iter().flatten();
         if role == Role::System {
             let texts: Vec<String> = parts
-                .filter_map(|part| if let super::PartRecord::Text { text } = part { Some(text.clone()) } else { None })
+                .filter_map(|part| if let PartRecord::Text { text } = part { Some(text.clone()) } else { None })
                 .collect();
             self.resumed.system = if payload.parts.is_none() { vec![payload.text.clone()] } else { texts };
             return Ok(());
         }
-        let origin = payload.author.as_ref().map_or(Ok(Origin::User), super::Author::origin)?;
+        let origin = payload.author.as_ref().map_or(Ok(Origin::User), record::Author::origin)?;
         let mut message = Message::text(role, origin, payload.text.clone());
         message.hidden = payload.hidden;
         if payload.parts.is_some() {
-            message.parts = parts.map(super::PartRecord::part).collect::<Result<_, _>>()?;
+            message.parts = parts.map(PartRecord::part).collect::<Result<_, _>>()?;
         }
         if role == Role::Assistant {
             self.streamed.clear();
