@@ -69,6 +69,16 @@ pub fn ensure_otel() -> Result<PathBuf> {
     ensure("otel", "requirements-otel.txt", "bin/oteltap", "oteltap (pip)", &install)
 }
 
+/// Installs the generator of the book where it is missing and returns the program.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_book() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-book.txt", &[]);
+    let program = "bin/zensical";
+    Ok(ensure("book", "requirements-book.txt", program, "the generator of the book (pip)", &install)?.join(program))
+}
+
 /// Installs proxies and an authority for certificates where they are missing and gives their folder, a virtual environment with `bin`.
 ///
 /// # Errors

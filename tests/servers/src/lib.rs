@@ -24,8 +24,8 @@ mod tmux;
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
 pub use install::{
-    ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge, ensure_model,
-    ensure_node, ensure_otel, ensure_proxy, ensure_python, extism_library, tombi,
+    ensure_book, ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge,
+    ensure_model, ensure_node, ensure_otel, ensure_proxy, ensure_python, extism_library, tombi,
 };
 pub use judge::Judge;
 pub use llmock::Llmock;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{deps, guests, run, test, wasm};
+use crate::{book, deps, guests, run, test, wasm};
 
 pub(crate) fn ci() -> Result<()> {
     let folders = ["plugins", "tests/guests", "tests/benches"];
@@ -12,6 +12,7 @@ pub(crate) fn ci() -> Result<()> {
     format(&packages)?;
     clippy(&guests::packages("plugins")?)?;
     docs()?;
+    book::book()?;
     deps::check()?;
     wasm::check_pure_crates()?;
     test::test(&[])?;

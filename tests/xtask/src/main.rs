@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod book;
 mod ci;
 mod demo;
 mod deps;
@@ -25,7 +26,7 @@ cargo xtask COMMAND
   demo [--live]     an agent turn with plugins, a stream rule and tools, from a recording;
                     --live talks to a small real model instead (installed when missing, about 100 MB)
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
-  ci                what a change must pass: format, clippy, docs, dependencies, wasm check, then test
+  ci                what a change must pass: format, clippy, docs, book, dependencies, wasm check, then test
   bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, backlog,
                     start, front-ends, editors
   load [--release] [FLAG…]
@@ -37,6 +38,7 @@ cargo xtask COMMAND
   mutants [CRATE…] [-- ARGUMENT…]
                     changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
                     hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20
+  book              all pages as a site with a search, in target/book/site; a dead link is an error
   build-plugins     builds the plugins into components
 
 Each command installs what it needs, and names what it cannot install. Times of steps go to standard error.
@@ -50,6 +52,7 @@ enum Task {
     Test { filters: Vec<String> },
     Ci,
     Bench { filters: Vec<String> },
+    Book,
     BuildPlugins,
     Load { release: bool, flags: Vec<String> },
     Crash { kills: u32 },
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Test { filters } => test::test(&filters),
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
+        Task::Book => book::book(),
         Task::BuildPlugins => guests::build_plugins().map(drop),
         Task::Load { release, flags } => load::load(release, &flags),
         Task::Crash { kills } => load::crash(kills),
@@ -103,6 +107,7 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
         "test" => Ok(Task::Test { filters: rest.to_vec() }),
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
+        "book" => alone(Task::Book),
         "build-plugins" => alone(Task::BuildPlugins),
         "load" => match rest {
             [first, flags @ ..] if first == "--release" => Ok(Task::Load { release: true, flags: flags.to_vec() }),
