@@ -59,7 +59,7 @@ fn settings(contents: &str, pages: &BTreeSet<String>) -> String {
     let mut nav = String::from("  { \"Tidegate\" = \"README.md\" },\n");
     for group in contents.split("\n## ").skip(1) {
         let title = group.lines().next().unwrap_or_default();
-        write!(nav, "  {{ {title:?} = [\n").expect("writes to a string");
+        writeln!(nav, "  {{ {title:?} = [").expect("writes to a string");
         for (text, target) in links(group) {
             let target = resolved(CONTENTS, target);
             if pages.contains(&target) {
