@@ -47,7 +47,6 @@ mod list;
 mod log;
 mod message;
 mod question;
-pub mod records;
 mod session;
 mod steering;
 mod streaming;

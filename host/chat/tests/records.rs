@@ -8,20 +8,14 @@ mod support;
 use flow::{Event, EventKind};
 use proptest::prelude::*;
 use random::session;
-use record::json;
+use record::{Line, Record, RecordError, json};
 use support::{files, state};
 use tidegate_chat::ChatSession;
-use tidegate_chat::records::{Line, RecordError, read};
 
 /// The event as a front end in another process gets it.
 fn through_record(event: &Event) -> Option<Event> {
-    match read(&json(event, "thread").to_string()).unwrap() {
-        Line::Event { thread, event } => {
-            assert_eq!(thread, "thread");
-            Some(*event)
-        }
-        _ => None,
-    }
+    let record = Record::read(json(event, "thread").to_string().as_bytes()).unwrap();
+    record.event().unwrap()
 }
 
 proptest! {
@@ -45,8 +39,8 @@ fn the_types_that_have_an_event_are_those_of_the_guide() {
     let text = files("transcripts", ".jsonl")["every-type"].clone();
     let used: Vec<String> = text
         .lines()
-        .filter_map(|line| match read(line).unwrap() {
-            Line::Event { event, .. } => Some(event.kind.name().to_owned()),
+        .filter_map(|line| match Line::read(line.as_bytes()).unwrap() {
+            Line::Record(record) => record.event().unwrap().map(|event| event.kind.name().to_owned()),
             _ => None,
         })
         .collect();
@@ -68,28 +62,30 @@ fn the_types_that_have_an_event_are_those_of_the_guide() {
 
 #[test]
 fn what_is_not_a_record_is_an_error_that_says_where() {
+    let read = |line: &str| Line::read(line.as_bytes());
     assert_eq!(read(r#"{"format":"tidegate-transcript","version":1}"#).unwrap(), Line::Header);
-    assert!(matches!(read("{"), Err(RecordError::Line(_))));
+    assert!(matches!(read("{"), Err(RecordError::Json(_))));
     assert!(matches!(read(r#"{"seq":1}"#), Err(RecordError::Line(_))));
     let line = |kind: &str, payload: &str| {
-        let line = format!(r#"{{"seq":7,"turn":1,"step":1,"attempt":1,"type":"{kind}","payload":{payload}}}"#);
-        read(&line).map_err(|error| error.to_string())
+        let place = r#""seq":7,"ts":0,"thread_id":"t","turn":1,"step":1,"attempt":1"#;
+        let record = Record::read(format!(r#"{{{place},"type":"{kind}","payload":{payload}}}"#).as_bytes());
+        record.and_then(|record| record.event()).map_err(|error| error.to_string())
     };
-    assert_eq!(line("a_later_type", "{}"), Ok(Line::Other));
+    assert_eq!(line("a_later_type", "{}"), Ok(None));
     for (kind, payload, problem) in [
         ("input_received", "{}", "missing field `text`"),
-        ("input_received", r#"{"text":"a","role":"nobody"}"#, "`nobody` is no role"),
-        ("cognition_out", r#"{"text":"a","author":{"extension":"a b"}}"#, "`a b`: a plugin id"),
-        ("cognition_out", r#"{"text":"a","retained":"start"}"#, "`retained_bytes` is missing"),
-        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"tool","complete":true}]}"#, "`call_id` is missing"),
-        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"smell","complete":true}]}"#, "`smell` is no stream"),
+        ("input_received", r#"{"text":"a","role":"nobody","hidden":false}"#, "`role`"),
+        ("cognition_out", r#"{"text":"a","author":{"extension":"a b"}}"#, "`author`"),
+        ("cognition_out", r#"{"text":"a","retained":"start"}"#, "`retained_bytes`"),
+        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"tool","complete":true}]}"#, "`call_id`"),
+        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"smell","complete":true}]}"#, "`stream`"),
     ] {
         let error = line(kind, payload).unwrap_err();
-        assert!(error.starts_with(&format!("record 7: the payload of `{kind}`")), "{error}");
+        assert!(error.contains(&format!("the payload of `{kind}` is not valid: ")), "{error}");
         assert!(error.contains(problem), "{error}");
     }
     // A status of a later version ends the turn all the same.
-    let Ok(Line::Event { event, .. }) = line("turn_finish", r#"{"status":"paused"}"#) else { panic!("an event") };
+    let event = line("turn_finish", r#"{"status":"paused"}"#).unwrap().unwrap();
     let mut chat = ChatSession::default();
     let _changed = chat.process(&event);
     assert_eq!(&*chat.snapshot().error.unwrap().message, "the turn ended as `paused`");

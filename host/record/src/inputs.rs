@@ -2,7 +2,7 @@
 
 use flow::{InputId, InputWay, Message, Origin, Part, Role};
 
-use super::{Author, InputQueued, MessagePayload, PartRecord};
+use super::{Author, InputQueued, MessagePayload, PartRecord, role};
 
 /// The payload of a message that somebody has written.
 pub(crate) fn message_payload(message: &Message) -> MessagePayload {
@@ -34,5 +34,21 @@ impl InputQueued {
     pub fn message(&self) -> MessagePayload {
         let Self { id, way: _, text, role, hidden, author, parts } = self.clone();
         MessagePayload { text, role, hidden, author, parts, id: Some(id) }
+    }
+}
+
+impl MessagePayload {
+    /// The message. The error is the key that is wrong.
+    ///
+    /// # Errors
+    /// As [`MessageRecord::message`](super::MessageRecord::message).
+    pub fn message(&self) -> Result<Message, &'static str> {
+        let mut message = Message::text(role(&self.role)?, Origin::User, self.text.clone());
+        message.origin = self.author.as_ref().map_or(Ok(Origin::User), Author::origin)?;
+        message.hidden = self.hidden;
+        if let Some(parts) = &self.parts {
+            message.parts = parts.iter().map(PartRecord::part).collect::<Result<_, _>>()?;
+        }
+        Ok(message)
     }
 }

@@ -6,6 +6,7 @@
 
 mod body;
 mod convert;
+mod event;
 mod inputs;
 mod kept_rules;
 mod left_out;
@@ -16,7 +17,7 @@ mod values;
 
 pub use self::body::Body;
 pub use self::kept_rules::{keep_rules, kept_rules};
-pub use self::line::{Record, RecordError, json, status};
+pub use self::line::{Line, Record, RecordError, json, status};
 pub use self::message::{Author, MessageRecord, PartRecord, role};
 pub use self::payload::*;
 

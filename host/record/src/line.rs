@@ -37,7 +37,7 @@ pub struct Record {
 
 /// A line as it is on disk, before its payload is looked at.
 #[derive(Deserialize)]
-struct Line {
+struct Fields {
     seq: u64,
     #[serde(default)]
     event: Option<u64>,
@@ -71,6 +71,48 @@ pub enum RecordError {
         /// What is wrong with it.
         error: serde_json::Error,
     },
+    /// A value of the payload is none that this version knows.
+    #[error("record {seq}: the payload of `{kind}` is not valid: `{key}`")]
+    Value {
+        /// The number of the record.
+        seq: u64,
+        /// The type of the record.
+        kind: String,
+        /// The key of the value.
+        key: &'static str,
+    },
+}
+
+/// A line of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Line {
+    /// The first one, which says what the file is.
+    Header,
+    /// Any other one.
+    Record(Box<Record>),
+}
+
+impl Line {
+    /// Reads a line of a transcript or of `--output stream-json`.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub fn read(line: &[u8]) -> Result<Self, RecordError> {
+        Self::of(serde_json::from_slice(line).map_err(RecordError::Json)?)
+    }
+
+    /// As [`Line::read`], of a line that is JSON already.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub fn of(line: Value) -> Result<Self, RecordError> {
+        if line.get("format").is_some() && line.get("type").is_none() {
+            return Ok(Self::Header);
+        }
+        let fields = Fields::deserialize(line).map_err(RecordError::Line)?;
+        Ok(Self::Record(Box::new(Record::of_fields(fields)?)))
+    }
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -110,14 +152,14 @@ impl Record {
     /// # Errors
     /// The line is not JSON, not a record, or the payload is not that of its type.
     pub fn read(line: &[u8]) -> Result<Self, RecordError> {
-        Self::of_line(serde_json::from_slice(line).map_err(|error| match error.classify() {
+        Self::of_fields(serde_json::from_slice(line).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => RecordError::Line(error),
             _ => RecordError::Json(error),
         })?)
     }
 
-    fn of_line(line: Line) -> Result<Self, RecordError> {
-        let Line { seq, event, dropped, ts, thread_id, turn, step, attempt, r#type, payload } = line;
+    fn of_fields(fields: Fields) -> Result<Self, RecordError> {
+        let Fields { seq, event, dropped, ts, thread_id, turn, step, attempt, r#type, payload } = fields;
         let body = Body::read(r#type, payload)?;
         Ok(Self { seq, event, dropped, ts, thread_id, turn, step, attempt, body })
     }
@@ -125,7 +167,7 @@ impl Record {
 
 impl<'de> Deserialize<'de> for Record {
     fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
-        Self::of_line(Line::deserialize(line)?).map_err(D::Error::custom)
+        Self::of_fields(Fields::deserialize(line)?).map_err(D::Error::custom)
     }
 }
 

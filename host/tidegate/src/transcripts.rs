@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chat::records::Line;
 use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
 use flow::ports::{Clock, JournalError};
 use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
-use record::Record;
-use serde::Deserialize as _;
+use record::{Body, Record, RecordError};
 use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
 use turn::rebuild::{Rebuild, RebuildError, Resumed};
@@ -112,22 +110,14 @@ fn rebuild(
     mut chat: Option<ChatSession>,
 ) -> Result<(Resumed, Option<SavedChat>), TranscriptError> {
     let mut rebuild = Rebuild::default();
-    let Some(chat) = &mut chat else {
-        for entry in store.read(id)?.records::<Record>() {
-            let entry = entry?;
-            take(&mut rebuild, &entry.record, id).map_err(|error| invalid(&entry, error))?;
+    for entry in store.read(id)?.records::<Record>() {
+        let entry = entry?;
+        take(&mut rebuild, &entry.record, id).map_err(|error| invalid(&entry, error))?;
+        if let Some(chat) = &mut chat {
+            show(chat, &entry.record, id).map_err(|error| invalid(&entry, error))?;
         }
-        return Ok((rebuild.finish(), None));
-    };
-    // The chat reads records with code of its own, from the same JSON.
-    for entry in store.read(id)?.records::<serde_json::Value>() {
-        let mut entry = entry?;
-        let record = Record::deserialize(&entry.record).map_err(|error| invalid(&entry, error))?;
-        take(&mut rebuild, &record, id).map_err(|error| invalid(&entry, error))?;
-        let line =
-            chat::records::read_value(std::mem::take(&mut entry.record)).map_err(|error| invalid(&entry, error))?;
-        show(chat, line, id);
     }
+    let Some(mut chat) = chat else { return Ok((rebuild.finish(), None)) };
     if chat.snapshot().steering.is_executing() {
         // What a process left open is closed, as by the event that the next turn begins with.
         let (by, next) = (String::new(), chat.next_seq());
@@ -145,16 +135,13 @@ fn take(rebuild: &mut Rebuild, record: &Record, id: &SessionId) -> Result<(), Re
     Ok(())
 }
 
-fn show(chat: &mut ChatSession, line: Line, id: &SessionId) {
-    let Line::Event { event, thread } = line else { return };
-    let is_of_input = matches!(
-        event.kind,
-        EventKind::InputQueued { .. } | EventKind::InputEdited { .. } | EventKind::InputWithdrawn { .. }
-    );
+fn show(chat: &mut ChatSession, record: &Record, id: &SessionId) -> Result<(), RecordError> {
+    let is_of_input = matches!(record.body, Body::InputQueued(_) | Body::InputEdited(_) | Body::InputWithdrawn(_));
     // What waits in the session that a fork was made from is none of the fork's.
-    if thread == id.as_str() || !is_of_input {
-        let _changed = chat.process(&event);
+    if record.thread_id == id.as_str() || !is_of_input {
+        let _changed = record.event()?.map(|event| chat.process(&event));
     }
+    Ok(())
 }
 
 fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError {

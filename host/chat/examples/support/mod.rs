@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use flow::Event;
-use tidegate_chat::records::{self, Line};
+use record::Line;
 
 /// A recorded session: two turns, with stopped answers, tool calls and a question.
 pub(crate) const RECORDED: &str = include_str!("../../../../tests/corpus/transcripts/interrupts.jsonl");
@@ -15,8 +15,8 @@ pub(crate) const RECORDED: &str = include_str!("../../../../tests/corpus/transcr
 pub(crate) fn events(recorded: &str) -> Result<Vec<Event>, Box<dyn Error>> {
     let mut events = Vec::new();
     for line in recorded.lines() {
-        if let Line::Event { event, .. } = records::read(line)? {
-            events.push(*event);
+        if let Line::Record(record) = Line::read(line.as_bytes())? {
+            events.extend(record.event()?);
         }
     }
     Ok(events)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flow::{Event, EventKind, RunPosition};
+use record::Line;
 use serde_json::{Map, Value, json};
-use tidegate_chat::records::{self, Line};
 use tidegate_chat::{
     Answer, Attachment, Author, Block, BlockKind, Changed, ChatMessage, ChatOptions, ChatSession, ChatState,
     ChildThread, Command, FlushMode, LogOptions, OutgoingId, Policy, QuestionId, Receipt, RenderMode, SavedChat,
@@ -51,10 +51,12 @@ impl Case {
         let mut case = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
             let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}:{number}: {error}"));
-            let event = |value: Value| match records::read_value(value) {
-                Ok(Line::Event { event, .. }) => Some(*event),
-                Ok(_) => None,
-                Err(error) => panic!("{name}:{number}: {error}"),
+            let event = |value: Value| {
+                let event = Line::of(value).and_then(|line| match line {
+                    Line::Record(record) => record.event(),
+                    _ => Ok(None),
+                });
+                event.unwrap_or_else(|error| panic!("{name}:{number}: {error}"))
             };
             let input = if value.get("case").is_some() {
                 case.options = value["options"].clone();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use flow::{InputId, InputWay, Message, Origin, Receipt, Role, RunPosition, Withdrawal};
+use flow::{InputId, InputWay, Receipt, Role, RunPosition, Withdrawal};
 
-use record::{Author, Body, InputEdited, InputQueued, InputWithdrawn, MessagePayload, PartRecord, Record, role};
+use record::{Body, InputEdited, InputQueued, InputWithdrawn, MessagePayload, Record};
 
 use super::Resumed;
 use crate::inputs::{WaitingInput, with_text};
@@ -105,12 +105,7 @@ pub(super) fn take(record: &Record, resumed: &mut Resumed, delivering: &mut Deli
 
 /// An input as its record has it.
 fn input(id: &str, way: InputWay, from: &MessagePayload) -> Result<WaitingInput, &'static str> {
-    let mut message = Message::text(role(&from.role)?, Origin::User, from.text.clone());
-    message.origin = from.author.as_ref().map_or(Ok(Origin::User), Author::origin)?;
-    message.hidden = from.hidden;
-    if let Some(parts) = &from.parts {
-        message.parts = parts.iter().map(PartRecord::part).collect::<Result<_, _>>()?;
-    }
+    let message = from.message()?;
     Ok(WaitingInput { id: InputId::new(id), way, message: Arc::new(message), is_taken: false })
 }
 
