@@ -4,15 +4,14 @@ use flow::{Action, EventKind, RuleMatch};
 use rules::Judgement;
 
 use crate::attempt::Effect;
-use crate::events::Hub;
 use crate::metrics::Metrics;
 use flow::ports::EventSink;
 
 /// Emits the events about matches of one byte.
-pub(crate) fn emit_matches(hub: &Hub, matches: &[RuleMatch], judgement: &Judgement) {
+pub(crate) fn emit_matches(events: &dyn EventSink, matches: &[RuleMatch], judgement: &Judgement) {
     let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
     for (found, ((action, first), again)) in matches.iter().zip(decisions) {
-        hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
+        events.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
     }
     for rule in &judgement.over_budget {
         let what =
@@ -20,7 +19,7 @@ pub(crate) fn emit_matches(hub: &Hub, matches: &[RuleMatch], judgement: &Judgeme
         let message = format!(
             "the rule `{rule}` has used up its budget of this turn (`max_interrupts_per_turn`, or its own `max_interrupts`): this match {what}"
         );
-        hub.emit(EventKind::Notice { message });
+        events.emit(EventKind::Notice { message });
     }
 }
 
@@ -32,11 +31,11 @@ pub(crate) fn count_matches(metrics: &mut Metrics, matches: &[RuleMatch], judgem
 }
 
 /// Emits the events about what rules have found in a whole call, of which nothing is shown and nothing is held back.
-pub(crate) fn emit(hub: &Hub, effects: &[Effect]) {
+pub(crate) fn emit(events: &dyn EventSink, effects: &[Effect]) {
     for effect in effects {
         match effect {
-            Effect::Fired { matches, judgement } => emit_matches(hub, matches, judgement),
-            Effect::Report(event) => hub.emit(EventKind::clone(event)),
+            Effect::Fired { matches, judgement } => emit_matches(events, matches, judgement),
+            Effect::Report(event) => events.emit(EventKind::clone(event)),
             Effect::ShowText(_) | Effect::ShowThinking(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
         }
     }

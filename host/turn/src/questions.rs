@@ -147,7 +147,7 @@ impl Questions {
                 let (checks, call) = self.find(id, |open| (Arc::clone(&open.checks), open.question.call.clone()))?;
                 let mut found = Vec::new();
                 let edit = checks.edit(&call, arguments, &mut found).map_err(|error| {
-                    found::emit(&self.0.hub, &found);
+                    found::emit(&*self.0.hub, &found);
                     AnswerError::Edit { id: id.clone(), error }
                 })?;
                 (Confirmation::Edited { arguments: edit.call.arguments.clone() }, Some(edit))

@@ -477,7 +477,7 @@ impl<'a> Turn<'a> {
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {
             let kept = self.beginning.shown().len() as u64;
-            attempt.answer.emit_partial(&self.session.hub, &message, kept, Retained::Nothing);
+            self.emit_cut(&attempt.answer, &message, kept, (Retained::Nothing, false));
         }
         attempt.noted.roll_back(&mut self.session.rules);
         self.discard_attempt();

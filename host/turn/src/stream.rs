@@ -220,7 +220,8 @@ impl Driver<'_> {
                 }
                 Effect::Restarted(void) => {
                     let kept = self.beginning.shown().len() as u64;
-                    void.emit_partial(self.hub, "the provider restarted its answer", kept, Retained::Nothing);
+                    let cut = void.cut_events("the provider restarted its answer", kept, (Retained::Nothing, false));
+                    cut.for_each(|event| self.hub.emit(event));
                     self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
                     self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {

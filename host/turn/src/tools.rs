@@ -337,7 +337,7 @@ impl Batch {
     async fn edited(&mut self, mut edit: Edit) -> Result<ToolOutput, Refusal> {
         let tools = Arc::clone(&self.tools);
         let (permission, always) = (edit.permission.clone(), edit.always.clone());
-        found::emit(&self.hub, &edit.found);
+        found::emit(&*self.hub, &edit.found);
         let checked = check(&self.caller, &edit.call, true).await.map_err(Refusal::failed)?;
         if let Some(refusal) = checked.refusal {
             return Err(refusal);
@@ -345,7 +345,7 @@ impl Batch {
         if !checked.by.is_empty() {
             let mut found = Vec::new();
             let notes = self.checks.notes(&checked.call, &mut found);
-            found::emit(&self.hub, &found);
+            found::emit(&*self.hub, &found);
             edit.found.append(&mut found);
             if !notes.refusals.is_empty() {
                 return Err(Refusal::blocked(self.checks.reminder(&notes.refusals)));

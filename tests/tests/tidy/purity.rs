@@ -1,11 +1,15 @@
-//! `flow`, `record`, `rules` and `chat` do no I/O and know no clock. (That they compile for a target without either is another check; this one
+//! `flow`, `record`, `rules`, `chat` and the attempt core of `turn` do no I/O and know no clock; the core emits nothing either. (That they compile for a target without either is another check; this one
 //! names the line.)
 
 use crate::imports::{is_within, paths};
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-const PURE: [&str; 4] = ["host/flow/src/", "host/record/src/", "rules/src/", "host/chat/src/"];
+const PURE: [&str; 5] = ["host/flow/src/", "host/record/src/", "rules/src/", "host/chat/src/", CORE];
+
+/// The attempt core returns effects and events; what emits them is around it.
+const CORE: &str = "host/turn/src/attempt/";
+const EMITTERS: [&str; 2] = ["crate::events", "flow::ports"];
 
 /// Names of [`FORBIDDEN`] that are values in a file: the time of the last change of a file, which somebody else reads.
 const VALUES: [(&str, &str); 1] = [("host/flow/src/ports/files.rs", "std::time::SystemTime")];
@@ -36,6 +40,9 @@ fn purity(files: &[File]) -> (usize, Vec<String>) {
         let bad = |path: &String| !is_value(path) && FORBIDDEN.iter().any(|root| is_within(path, root));
         let bad = paths(&file.path, &file.text).into_iter().filter(bad);
         findings.extend(bad.map(|path| format!("{} names {path}, and it must do no I/O", file.path)));
+        let emits = |path: &String| EMITTERS.iter().any(|root| is_within(path, root));
+        let emits = paths(&file.path, &file.text).into_iter().filter(|path| file.path.starts_with(CORE) && emits(path));
+        findings.extend(emits.map(|path| format!("{} names {path}, and the attempt core emits nothing", file.path)));
     }
     (read, findings)
 }
@@ -53,6 +60,9 @@ fn io_is_found() {
     }
     let clock = "use std::time::SystemTime; fn f() { SystemTime::now(); }";
     bites(&purity(&[File::sample(VALUES[0].0, clock)]).1, "names SystemTime::now");
+    let emitter = "use flow::ports::EventSink;";
+    bites(&purity(&[File::sample("host/turn/src/attempt/a.rs", emitter)]).1, "the attempt core emits nothing");
+    assert_eq!(purity(&[File::sample("host/chat/src/a.rs", emitter)]), (1, Vec::new()));
     assert_eq!(purity(&[File::sample("host/tools/src/a.rs", "use std::fs;")]), (0, Vec::new()));
     assert_eq!(purity(&[File::sample("rules/src/a.rs", "use std::time::Duration;")]), (1, Vec::new()));
 }

@@ -11,8 +11,6 @@ use flow::{
 use rules::ContextMode;
 
 use super::{Stopped, Surface};
-use crate::events::Hub;
-use flow::ports::EventSink;
 
 /// What was received of one attempt so far.
 #[derive(Clone, Debug, Default)]
@@ -380,19 +378,18 @@ impl Answer {
         (!same).then(|| self.shown.clone())
     }
 
-    /// Emits the record of an answer that did not complete. `kept_bytes` of what was shown are kept.
-    pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64, retained: Retained) {
-        self.emit_cut(hub, error, kept_bytes, (retained, false));
-    }
-
-    /// The same; the reasoning can be retained as well.
-    pub(crate) fn emit_cut(&self, hub: &Hub, error: &str, kept_bytes: u64, (retained, reasoning): (Retained, bool)) {
-        self.emit_reasoning(hub, true, reasoning);
+    /// The events of an answer that did not complete. `kept_bytes` of what was shown are kept; `reasoning`: it is retained as well.
+    pub(crate) fn cut_events(
+        &self,
+        error: &str,
+        kept_bytes: u64,
+        (retained, reasoning): (Retained, bool),
+    ) -> impl Iterator<Item = EventKind> + use<> {
         let mut kept = Cow::Borrowed(self);
         if self.keeping.answer {
             kept.to_mut().keep_shown();
         }
-        hub.emit(EventKind::CognitionOut {
+        let out = EventKind::CognitionOut {
             text: kept.text.clone(),
             keep: self.keep(),
             model: self.model.clone(),
@@ -403,7 +400,8 @@ impl Answer {
             blocks: kept.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
-        });
+        };
+        self.reasoning_event(true, reasoning).into_iter().chain([out])
     }
 
     /// Its blocks, for the transcript, after the prefix of an earlier attempt. Empty blocks of prose are omitted: some
@@ -433,13 +431,11 @@ impl Answer {
         prefix.into_iter().chain(self.blocks.iter().filter(counts).map(list)).collect()
     }
 
-    /// Emits the reasoning, if there was some.
-    pub(crate) fn emit_reasoning(&self, hub: &Hub, interrupted: bool, retained: bool) {
+    /// The event of the reasoning, if there was some.
+    pub(crate) fn reasoning_event(&self, interrupted: bool, retained: bool) -> Option<EventKind> {
         let text = self.thinking();
-        if !text.is_empty() {
-            let keep = if self.keeping.thinking { KeptText::Shown } else { KeptText::Original };
-            hub.emit(EventKind::CognitionReasoning { text, keep, interrupted, retained });
-        }
+        let keep = if self.keeping.thinking { KeptText::Shown } else { KeptText::Original };
+        (!text.is_empty()).then_some(EventKind::CognitionReasoning { text, keep, interrupted, retained })
     }
 }
 

@@ -23,7 +23,8 @@ impl Turn<'_> {
         let is_empty = self.attempt.answer.message(&self.attempt.answer.text).is_none();
         let (processed, text) = self.complete(segments, live).await?;
         let message = self.attempt.answer.message(&text);
-        self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
+        let reasoning = self.attempt.answer.reasoning_event(false, message.is_some());
+        reasoning.into_iter().for_each(|event| self.session.hub.emit(event));
         let author = Origin::Model;
         self.emit_accepted(author, processed, message.is_some());
         self.accept_attempt();

@@ -122,7 +122,7 @@ impl Turn<'_> {
         if !checked.by.is_empty() {
             let mut found = Vec::new();
             notes.absorb(checks.notes(&checked.call, &mut found));
-            found::emit(&self.session.hub, &found);
+            found::emit(&*self.session.hub, &found);
             self.count_found(&found);
         }
         notes

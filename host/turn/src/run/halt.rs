@@ -60,7 +60,7 @@ impl Turn<'_> {
         let with_reasoning = !self.session.parts.model.signs_reasoning();
         let message = answer.marked(why, with_reasoning);
         let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
-        answer.emit_cut(&self.session.hub, why, 0, (retained, with_reasoning && message.is_some()));
+        self.emit_cut(&answer, why, 0, (retained, with_reasoning && message.is_some()));
         message.into_iter().for_each(|message| self.session.history.push_partial(message));
         true
     }

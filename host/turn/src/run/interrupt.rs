@@ -231,10 +231,15 @@ impl Turn<'_> {
         }
     }
 
+    /// Emits the events of an answer that did not complete, as [`Answer::cut_events`].
+    pub(super) fn emit_cut(&self, answer: &Answer, error: &str, kept_bytes: u64, retained: (Retained, bool)) {
+        answer.cut_events(error, kept_bytes, retained).for_each(|event| self.session.hub.emit(event));
+    }
+
     /// Emits the record of a stopped answer, once. `kept_bytes` of what was shown are kept.
     pub(super) fn emit_stopped(&mut self, kept_bytes: u64, retained: Retained) {
         if let Phase::Stopped { answer, why } = std::mem::take(&mut self.phase) {
-            answer.emit_partial(&self.session.hub, &why, kept_bytes, retained);
+            self.emit_cut(&answer, &why, kept_bytes, (retained, false));
         }
     }
 

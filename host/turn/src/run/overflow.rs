@@ -156,7 +156,7 @@ impl Turn<'_> {
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {
             let kept = self.beginning.shown().len() as u64;
-            attempt.answer.emit_partial(&self.session.hub, &error.message, kept, Retained::Nothing);
+            self.emit_cut(&attempt.answer, &error.message, kept, (Retained::Nothing, false));
         }
         attempt.noted.roll_back(&mut self.session.rules);
         self.discard_attempt();

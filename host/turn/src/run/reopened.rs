@@ -90,7 +90,7 @@ impl Turn<'_> {
             let mut effects = Vec::new();
             let keeping = self.session.caller.chains.keeping;
             let noted = Noted::of_call(&mut self.session.rules, keeping, call, &mut effects);
-            found::emit(&self.session.hub, &effects);
+            found::emit(&*self.session.hub, &effects);
             self.count_found(&effects);
             self.attempt.noted.absorb(noted);
         }
