@@ -1,8 +1,9 @@
 //! A rule file that is being put together and tried.
 
 use flow::{Diagnostic, DiagnosticCode as Code};
+use rules::engine::Pattern;
 
-use crate::hide::{self, Marked};
+use crate::hide::{self, Hiding, NoPart};
 use crate::set::{Detector, Part};
 use crate::{Feature, LeftOut, files, filters, language, sample, trial};
 
@@ -16,9 +17,16 @@ const PROBE: &str = "imported";
 pub(crate) struct Conditions {
     pub(crate) list: Vec<String>,
     /// Why all of a match is hidden although the scanner names a part.
-    pub(crate) no_part: Option<&'static str>,
+    pub(crate) no_part: Option<NoPart>,
     /// Whether they exclude what the allow lists exclude.
     pub(crate) excludes: bool,
+}
+
+impl Conditions {
+    /// Why the dialect refuses one of them.
+    pub(crate) fn refused(&self) -> Option<NoPart> {
+        self.list.iter().find_map(|one| Pattern::new(one).err()).map(|error| NoPart::Refused(error.message))
+    }
 }
 
 /// A rule file that is being put together.
@@ -90,12 +98,12 @@ impl<'d> Draft<'d> {
             return Conditions { list: vec!["(?s).".to_owned()], no_part: None, excludes: false };
         }
         let part = if hides { self.detector.part } else { Part::Match };
-        let marked = self.detector.expressions.iter().map(|one| hide::mark(&one.text, part, excluded));
-        let marked: Vec<Marked> = marked.collect();
+        let all = self.detector.expressions.iter().map(|one| hide::hiding(&one.text, part, excluded));
+        let all: Vec<Hiding> = all.collect();
         Conditions {
-            no_part: marked.iter().find_map(|one| one.no_part),
-            excludes: marked.iter().all(|one| one.excludes),
-            list: marked.into_iter().map(|one| one.condition).collect(),
+            no_part: all.iter().find_map(|one| one.no_part.clone()),
+            excludes: all.iter().all(|one| one.excludes),
+            list: all.into_iter().map(|one| one.condition).collect(),
         }
     }
 
@@ -104,8 +112,8 @@ impl<'d> Draft<'d> {
     }
 
     /// The text with examples that were tried.
-    pub(crate) fn tried(&mut self, marked: &Conditions) -> Result<String, Box<Diagnostic>> {
-        let conditions = &marked.list;
+    pub(crate) fn tried(&mut self, written: &Conditions) -> Result<String, Box<Diagnostic>> {
+        let Conditions { list: conditions, excludes, .. } = written;
         // What the dialect refuses, such as a count that is too large, is refused before texts are made for it.
         if let Some(fault) = trial::fault(PROBE, &self.text(conditions, &[], None)) {
             return Err(fault);
@@ -116,10 +124,10 @@ impl<'d> Draft<'d> {
             let message = "no text was found on which it fires";
             return Err(Box::new(Diagnostic::warning(Code::RuleExampleFailed, message)));
         };
-        if !marked.excludes {
+        if !excludes {
             self.compare(conditions)?;
         }
-        let text = self.text(conditions, &fires, self.quiet(marked, &fires).as_deref());
+        let text = self.text(conditions, &fires, self.quiet(written, &fires).as_deref());
         match trial::fault(PROBE, &text) {
             None => Ok(text),
             Some(fault) => Err(fault),
@@ -174,10 +182,10 @@ impl<'d> Draft<'d> {
     }
 
     /// A text on which the rule does not fire: one that is excluded, or the first half of an example.
-    fn quiet(&self, marked: &Conditions, fires: &[String]) -> Option<String> {
-        let samples = if marked.excludes { self.samples(marked.list.first()?) } else { Vec::new() };
+    fn quiet(&self, conditions: &Conditions, fires: &[String]) -> Option<String> {
+        let samples = if conditions.excludes { self.samples(conditions.list.first()?) } else { Vec::new() };
         let half = |text: &String| text[..text.floor_char_boundary(text.len() / 2)].trim_end().to_owned();
         let mut all = samples.into_iter().take(1).chain(fires.iter().map(half)).filter(|text| !text.is_empty());
-        all.find(|text| trial::fault(PROBE, &self.text(&marked.list, &[], Some(text))).is_none())
+        all.find(|text| trial::fault(PROBE, &self.text(&conditions.list, &[], Some(text))).is_none())
     }
 }

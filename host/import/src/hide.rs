@@ -1,5 +1,6 @@
 //! The group `hide`: where in an expression the secret is.
 
+use std::fmt;
 use std::ops::Range;
 
 use regex_syntax::ast::parse::Parser;
@@ -8,14 +9,38 @@ use regex_syntax::ast::{Ast, GroupKind};
 use crate::set::Part;
 use crate::{excluded, language};
 
-/// A condition for an expression, and what it hides.
+/// A condition for an expression, with the group `hide` around its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Marked {
+pub(crate) struct Hiding {
     pub(crate) condition: String,
     /// Why all of a match is hidden although the scanner names a part.
-    pub(crate) no_part: Option<&'static str>,
+    pub(crate) no_part: Option<NoPart>,
     /// Whether it excludes what the allow lists exclude.
     pub(crate) excludes: bool,
+}
+
+/// Why a condition has no group `hide` although the scanner names a part of its match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoPart {
+    /// The groups of the expression cannot be found.
+    Unreadable,
+    /// The expression has no group with this number.
+    Missing,
+    /// The group is repeated.
+    Repeated,
+    /// The dialect refuses the condition with the group, for this reason.
+    Refused(String),
+}
+
+impl fmt::Display for NoPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "its groups cannot be found",
+            Self::Missing => "it has no such group",
+            Self::Repeated => "its group is repeated",
+            Self::Refused(why) => why,
+        })
+    }
 }
 
 /// A group that captures: its number, its text, and what is around it.
@@ -33,12 +58,12 @@ struct Capture {
 
 /// Puts the group `hide` around the part that is secret, and look-around for the `excluded` expressions, as far as there is one. The dialect
 /// decides whether every match has the group.
-pub(crate) fn mark(text: &str, part: Part, excluded: &[String]) -> Marked {
-    let without = |no_part| Marked { condition: text.to_owned(), no_part, excludes: false };
+pub(crate) fn hiding(text: &str, part: Part, excluded: &[String]) -> Hiding {
+    let without = |no_part| Hiding { condition: text.to_owned(), no_part, excludes: false };
     if part == Part::Match {
         return without(None);
     }
-    let Ok(ast) = Parser::new().parse(text) else { return without(Some("its groups cannot be found")) };
+    let Ok(ast) = Parser::new().parse(text) else { return without(Some(NoPart::Unreadable)) };
     let captures = captures(&ast, text);
     let wanted: Vec<&Capture> = match (part, captures.first()) {
         (_, None) => return without(None),
@@ -48,13 +73,13 @@ pub(crate) fn mark(text: &str, part: Part, excluded: &[String]) -> Marked {
         _ => captures.iter().filter(|one| !one.inner).collect(),
     };
     if wanted.is_empty() {
-        return without(Some("it has no such group"));
+        return without(Some(NoPart::Missing));
     }
     if wanted.iter().any(|one| one.repeated) {
-        return without(Some("its group is repeated"));
+        return without(Some(NoPart::Repeated));
     }
     let (condition, excludes) = with_hide(text, &wanted, &captures, excluded);
-    Marked { condition, no_part: None, excludes }
+    Hiding { condition, no_part: None, excludes }
 }
 
 /// The condition, and whether it excludes what is excluded. Where nothing precedes the only group but assertions, all of the match is the
@@ -123,10 +148,10 @@ fn captures(ast: &Ast, text: &str) -> Vec<Capture> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, mark};
+    use super::{Part, hiding};
 
     #[test]
-    fn the_secret_is_marked_in_every_match() {
+    fn the_secret_is_hidden_in_every_match() {
         for (text, part, condition, is_without) in [
             ("key=([a-z]{4})", Part::FirstGroup, "key=(?P<hide>[a-z]{4})", false),
             ("(?i)key(=|:)(?P<v>[a-z]{4})", Part::Group(2), "(?i)key(=|:)(?P<hide>[a-z]{4})", false),
@@ -140,8 +165,8 @@ mod tests {
             ("x(?:a=(b{4}))?c", Part::FirstGroup, "x(?:a=(b{4}))?c", true),
             ("x(a)", Part::Group(2), "x(a)", true),
         ] {
-            let marked = mark(text, part, &[]);
-            assert_eq!((marked.condition.as_str(), marked.no_part.is_some()), (condition, is_without), "{text}");
+            let hiding = hiding(text, part, &[]);
+            assert_eq!((hiding.condition.as_str(), hiding.no_part.is_some()), (condition, is_without), "{text}");
         }
     }
 }

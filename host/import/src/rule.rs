@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flow::{Diagnostic, DiagnosticCode as Code, SourceFile};
 
 use crate::draft::{Conditions, Draft};
+use crate::hide::NoPart;
 use crate::names::Names;
 use crate::set::{AllowList, Detector, Format};
 use crate::{Feature, LeftOut, filters, trial};
@@ -70,21 +71,23 @@ pub(crate) fn write(
     names: &mut Names,
 ) -> Result<RuleText, Box<Diagnostic>> {
     let allowed = filters::allowed(detector, context.allowed);
-    let mut fault: Option<Box<Diagnostic>> = None;
+    let (mut fault, mut refused): (Option<Box<Diagnostic>>, Option<NoPart>) = (None, None);
     for attempt in ATTEMPTS.into_iter().filter(|one| !one.excludes || !allowed.excluded.is_empty()) {
         let mut draft = Draft::new(detector, context.origin(detector), allowed.left_out(attempt.excludes))?;
         let conditions = draft.conditions(if attempt.excludes { &allowed.excluded } else { &[] }, attempt.hides);
         if attempt.excludes && !conditions.excludes {
             continue;
         }
-        let refused = fault.as_ref().filter(|_| !attempt.hides).map(|fault| reason(&fault.message));
-        if let Some(why) = conditions.no_part.or(refused) {
-            draft.left_out.push(LeftOut::new(Feature::SecretPart, why));
+        if let Some(why) = conditions.no_part.clone().or(refused.take_if(|_| !attempt.hides)) {
+            draft.left_out.push(LeftOut::new(Feature::SecretPart, why.to_string()));
         }
         match draft.tried(&conditions) {
             Ok(text) => return Ok(done(draft, text, &conditions, names)),
             Err(why) if trial::is_of_example(&why) && !attempt.excludes => return Err(refusal(detector, &why)),
-            Err(why) => fault = Some(refusal(detector, &why)),
+            Err(why) => {
+                refused = Some(conditions.refused().unwrap_or_else(|| NoPart::Refused(why.message.clone())));
+                fault = Some(refusal(detector, &why));
+            }
         }
     }
     Err(fault.unwrap_or_else(|| Box::new(Diagnostic::warning(Code::RuleNoCondition, "it has no condition"))))
@@ -109,11 +112,6 @@ fn refusal(detector: &Detector, fault: &Diagnostic) -> Box<Diagnostic> {
     let mut why = Diagnostic::warning(fault.code, fault.message.clone()).at(place.clone(), "");
     why.help = fault.help.clone();
     Box::new(why)
-}
-
-/// A message about a condition without the condition, which is in the file.
-fn reason(message: &str) -> &str {
-    message.rsplit("` is not valid: ").next().unwrap_or(message)
 }
 
 impl Context<'_> {
