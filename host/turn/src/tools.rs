@@ -196,8 +196,12 @@ impl Batch {
         Candidate { call, note, reminder, state }
     }
 
-    /// The refusal is the failure of a `required` extension.
+    /// A call whose arguments are no JSON object is refused before its tool sees it: rules have not seen all of it, and a tool could
+    /// make something of its beginning. Else the refusal is the failure of a `required` extension.
     async fn looked<'c>(&self, tools: &'c dyn Tools, call: &'c ToolCall) -> Result<Looked<'c>, Refusal> {
+        if let Some(why) = refusal::unread(call) {
+            return Err(Refusal::invalid(why));
+        }
         let mut prepared = tools.prepare(call);
         let (permission, always) = (prepared.permission(), prepared.always());
         let needs_person =

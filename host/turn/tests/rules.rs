@@ -389,3 +389,38 @@ async fn reminders_of_an_answer_that_broke_are_rolled_back() {
         (TurnStatus::Completed, vec![Action::Remind; 2], 1)
     );
 }
+
+/// A guard sees arguments up to their end. What is cut off or no object can be read by a lenient tool: it never gets the call.
+#[tokio::test]
+async fn a_call_whose_arguments_are_no_object_never_runs() {
+    let guard = || forbidden("action = \"block\"\nrepeat = \"always\"", |_| {});
+    for (arguments, runs) in [
+        (r#"{"path":"a.ts","content":"a FORBID"#, false),
+        (r#"{"path":"a.ts","content":"a FORBID""#, false),
+        (r#"{"path":"a.ts","content":"a""#, false),
+        (r#"{"path":"a.ts","content":"#, false),
+        (r#"{"path":"a.ts","#, false),
+        ("{", false),
+        (r#"["FORBID","DEN"]"#, false),
+        (r#""FORBIDDEN""#, false),
+        ("FORBIDDEN", false),
+        ("null", false),
+        (r#"{"path":"a.ts"} {"content":"FORBIDDEN"}"#, false),
+        (r#"{"path":"a.ts","content":"FORBIDDEN"}"#, false),
+        (r#"{'path':'a.ts'}"#, false),
+        (r#"{"path":"a.ts",}"#, false),
+        (r#"{"path":"a.ts"}"#, true),
+        ("", true),
+    ] {
+        for cut in CUTS {
+            let scripts = [calls(&[("1", "write", arguments)], cut), text("Done.", cut)];
+            let mut scene = Scene::new(scripts, vec![], guard());
+            let (report, events) = scene.turn("go").await;
+            let ran = events.iter().any(|event| matches!(event.kind, EventKind::ToolCallStart { .. }));
+            assert_eq!((report.status, ran), (TurnStatus::Completed, runs), "{arguments} in pieces of {cut}");
+            let result = scene.model.request(1).pop().unwrap().1;
+            let why = ["are not valid: write one JSON object", "could not be checked", "broke a rule"];
+            assert_eq!(why.iter().any(|why| result.contains(why)), !runs, "{arguments}: {result}");
+        }
+    }
+}

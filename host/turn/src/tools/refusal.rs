@@ -118,6 +118,15 @@ pub(super) fn not_an_object(call: &ToolCall) -> String {
     format!("the arguments of `{}` are not valid: write one JSON object, with a member for each argument.", call.name)
 }
 
+/// Why a call does not run whose arguments no tool should read: for the model, with the place in them.
+pub(super) fn unread(call: &ToolCall) -> Option<String> {
+    match serde_json::from_str::<serde_json::Value>(&call.arguments) {
+        Ok(value) if value.is_object() => None,
+        Ok(_) => Some(not_an_object(call)),
+        Err(error) => Some(format!("{} They are not JSON: {error}.", not_an_object(call))),
+    }
+}
+
 pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
