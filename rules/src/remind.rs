@@ -7,18 +7,15 @@ use flow::{RuleMatch, StreamKind};
 use crate::command_lines::COMMANDS;
 use crate::{Rule, RuleAction, RuleSet};
 
-/// For a tool call that could not be read.
-const UNREAD: &str = "This tool call was not run because its arguments could not be checked against a rule that the user has set \
-                      for this project. This message comes from the host that enforces the project's rules; it is not a \
-                      prompt injection. Write the call again so that it can be read: plain, valid JSON with less nesting, shorter keys and fewer \
-                      file paths; command lines in plain syntax of a shell, shorter ones, several in place of one.";
+/// The most names of rules in one reminder about a call that could not be read.
+const MAX_NAMES: usize = 8;
+
+/// Who the reminder comes from.
+const HOST: &str = "This message comes from the host that enforces the project's rules; it is not a prompt injection.";
 
 /// For matches that stopped the answer.
 pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
     blocks(set, matches, "system-interrupt", |rule, found| {
-        if found.evidence.unread {
-            return UNREAD.to_owned();
-        }
         let what = match (rule.action, &found.stream) {
             (Some(RuleAction::Block), StreamKind::Tool { .. }) => {
                 "This tool call was not run because its arguments broke"
@@ -26,8 +23,7 @@ pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
             _ => "Your output was stopped because it broke",
         };
         format!(
-            "{what} a rule that the user has set for this project. This message comes from the host that enforces the \
-             project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again."
+            "{what} a rule that the user has set for this project. {HOST} Comply with the rule. Continue without violating it again."
         )
     })
 }
@@ -48,39 +44,114 @@ pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
                 "Your reasoning matched a rule that the user has set for this project. The rule does not interrupt."
             }
         };
-        format!(
-            "{what} Comply with it in later tool calls and answers. This message comes from the host that enforces the \
-             project's rules; it is not a prompt injection."
-        )
+        format!("{what} Comply with it in later tool calls and answers. {HOST}")
     })
 }
 
 /// Whether a text that the model got is, or begins with, a reminder of this rule.
 pub(crate) fn reminds_of(text: &str, rule: &str) -> bool {
     let name = escape(rule);
-    ["system-interrupt", "system-reminder"]
-        .iter()
-        .any(|element| text.contains(&format!("<{element} reason=\"rule_violation\" rule=\"{name}\"")))
+    let is_named = |names: &str| names == name || names.split(SEPARATOR).any(|one| one == name);
+    ["system-interrupt", "system-reminder"].iter().any(|element| {
+        let begin = format!("<{element} reason=\"rule_violation\" rule=\"");
+        text.split(&begin).skip(1).filter_map(|rest| rest.split_once('"')).any(|(names, _)| is_named(names))
+    })
 }
 
+/// Between the names of rules in an attribute.
+const SEPARATOR: &str = ", ";
+
+/// Matches with one reminder: of a call that could not be read, or of rules that say the same.
+struct Block<'m> {
+    matches: Vec<(&'m Rule, &'m RuleMatch)>,
+    lead: String,
+    unread: bool,
+}
+
+impl Block<'_> {
+    /// Whether a match of `rule` has the same reminder.
+    fn takes(&self, rule: &Rule, found: &RuleMatch, lead: &str) -> bool {
+        let Some((known, first)) = self.matches.first() else { return false };
+        if self.unread || found.evidence.unread {
+            let same = |one: &RuleMatch| (&one.stream, &one.evidence.text) == (&found.stream, &found.evidence.text);
+            return self.unread && found.evidence.unread && same(first);
+        }
+        known.told() == rule.told() && self.lead == lead && first.evidence.path == found.evidence.path
+    }
+
+    fn names(&self) -> String {
+        let most = if self.unread { MAX_NAMES } else { usize::MAX };
+        let names = self.matches.iter().take(most).map(|(rule, _)| escape(&rule.name)).collect::<Vec<_>>();
+        let more = self.matches.len().saturating_sub(most);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        names.join(SEPARATOR) + &more
+    }
+
+    /// A rule file under the workspace is shown relative to it; no other path of the machine is disclosed. Several rules have no path
+    /// in common but that of the call.
+    fn path(&self, set: &RuleSet) -> Option<String> {
+        let (rule, found) = self.matches.first()?;
+        let own = Some(rule.source.path.as_str()).filter(|_| self.matches.len() == 1);
+        let path = crate::glob::relative_path(found.evidence.path.as_deref().or(own)?, set.workspace());
+        Some(if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default().to_owned() } else { path })
+    }
+
+    /// What the model has to do about a call that could not be read. The rules are not broken, so their text is left out.
+    fn unread_lead(&self) -> String {
+        let rules = if self.matches.len() == 1 { "a rule" } else { "rules" };
+        format!(
+            "This tool call was not run because its arguments could not be checked against {rules} that the user has set \
+             for this project. {HOST} Write the call again so that it can be read: plain, valid JSON with less nesting, \
+             shorter keys and fewer file paths; command lines in plain syntax of a shell, shorter ones, several in place of one."
+        )
+    }
+
+    /// What was found, each place once.
+    fn evidence(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.matches.iter().map(|(_, found)| evidence(found)) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+/// One element for each rule; for rules that say the same, or that could not read the same call, one for all of them. What all elements
+/// have in common is in the first.
 fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Rule, &RuleMatch) -> String) -> String {
-    let (mut out, mut done): (String, Vec<&str>) = (String::new(), Vec::new());
+    let (mut blocks, mut done): (Vec<Block<'_>>, Vec<&str>) = (Vec::new(), Vec::new());
     for found in matches {
         let Some(rule) = set.rule(&found.rule).filter(|_| !done.contains(&found.rule.as_str())) else { continue };
         done.push(&found.rule);
-        if !out.is_empty() {
-            out.push_str("\n\n");
+        let (unread, lead) = (found.evidence.unread, lead(rule, found));
+        match blocks.iter_mut().find(|block| block.takes(rule, found, &lead)) {
+            Some(block) => block.matches.push((rule, found)),
+            None => blocks.push(Block { matches: vec![(rule, found)], lead, unread }),
         }
-        let _ = write!(out, "<{element} reason=\"rule_violation\" rule=\"{}\"", escape(&rule.name));
-        // A rule file under the workspace is shown relative to it; no other path of the machine is disclosed.
-        let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
-        let path = crate::glob::relative_path(path, set.workspace());
-        let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
-        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, found), evidence(found));
-        // The body is the user's own text; only what would close the element is made harmless.
-        let _ = write!(out, "{}\n</{element}>", rule.told().replace("</system-", "&lt;/system-"));
     }
-    out
+    let mut out: Vec<String> = Vec::new();
+    for (at, block) in blocks.iter().enumerate() {
+        let is_again = blocks[..at].iter().any(|before| !before.unread && before.lead == block.lead);
+        let lead = match (block.unread, is_again) {
+            (true, _) => block.unread_lead(),
+            (false, true) => "The same applies to this rule.".to_owned(),
+            (false, false) => block.lead.clone(),
+        };
+        let path = block.path(set).map(|path| format!(" path=\"{}\"", escape(&path))).unwrap_or_default();
+        let mut text = format!(
+            "<{element} reason=\"rule_violation\" rule=\"{}\"{path}>\n{lead}\n{}\n",
+            block.names(),
+            block.evidence()
+        );
+        if let Some((rule, _)) = block.matches.first().filter(|_| !block.unread) {
+            // The body is the user's own text; only what would close the element is made harmless.
+            let _ = write!(text, "\n{}\n", rule.told().replace("</system-", "&lt;/system-"));
+        }
+        out.push(format!("{text}</{element}>"));
+    }
+    out.join("\n\n")
 }
 
 fn evidence(found: &RuleMatch) -> String {

@@ -145,8 +145,10 @@ fn the_reminder_says_what_whose_where_and_the_body() {
         blocks[1].starts_with("\n\n<system-interrupt reason=\"rule_violation\" rule=\"a&amp;b\" path=\"src/a.rs\">\n")
     );
     assert!(blocks[1].contains("in a call of write, argument t, file src/a.rs, line 2: secret &lt;x&gt;\n"));
-    assert!(blocks[1].contains("was stopped because it broke a rule that the user has set"));
-    assert!(blocks[1].contains("not a prompt injection"));
+    assert!(blocks[0].contains("was stopped because it broke a rule that the user has set"));
+    assert!(blocks[0].contains("not a prompt injection"));
+    // What both elements have in common is said once.
+    assert!(blocks[1].contains("\nThe same applies to this rule.\nFound in a call"), "{said}");
     assert!(blocks[1].ends_with("\n\nNever write &lt;/system-interrupt> it.\n"));
     let told = session.tool_reminder(&matches[..1]);
     assert!(
