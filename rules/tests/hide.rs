@@ -61,9 +61,11 @@ const CASES: &[(&str, &str, [u64; 2], u64, u64)] = &[
     ("a*(?P<hide>a{3})b", "aaaaaaab", [0, 8], 4, 3),
     ("[a-z]*(?P<hide>[a-z]{2,})!", "abcd!", [0, 5], 0, 4),
     ("(?P<hide>key=[0-9]{2})", "a key=12", [2, 8], 2, 5),
-    // Repeated, it begins with its first turn.
-    ("k(?P<hide>[0-9]){3}", "k123", [0, 4], 1, 2),
-    ("k=(?P<hide>[0-9]{3})?;", "k=123;", [0, 6], 2, 3),
+    // The repetition is in the group.
+    ("k(?P<hide>[0-9]{3})", "k123", [0, 4], 1, 2),
+    ("k=(?P<hide>(?:[0-9]{3})?);", "k=123;", [0, 6], 2, 3),
+    ("k(?P<hide>[0-9]){1}2", "k12", [0, 3], 1, 1),
+    ("(?:k(?P<hide>[0-9])){1,1}?2", "k12", [0, 3], 1, 1),
     // One in each alternative.
     ("id: (?P<hide>[0-9]{3})|name: (?P<hide>[a-z]{3})", "name: abc", [0, 9], 6, 2),
     ("(?:id|name): (?P<hide>[0-9]{3}|[a-z]{3})", "name: abc", [0, 9], 6, 2),
@@ -96,15 +98,23 @@ fn what_is_held_back_begins_with_the_group() {
 fn a_group_that_cannot_say_where_it_begins_is_an_error_with_its_place() {
     let looks = "the group `hide` is in a look-around, which is no part of the match";
     let lacks = "a match can lack the group `hide`";
-    let repeated = "the group `hide` is repeated with what is around it";
+    let repeated = "the group `hide` is in a repetition";
     for (condition, message, place) in [
         ("a(?P<hide>b)|c", lacks, "(?P<hide>"),
         // A branch of the other alternative can never match, the other one can.
         (r"k(?P<hide>[a-z]{3})|(?:x|[^\s\S])yz", lacks, "(?P<hide>"),
-        ("(?:a(?P<hide>b))?c", lacks, "(?P<hide>"),
+        ("(?:a(?P<hide>b))?c", repeated, "?"),
+        ("k(?P<hide>[0-9]){3}", repeated, "{3}"),
+        ("k(?P<hide>[0-9]){0,1}?z", repeated, "{0,1}?"),
+        ("k(?P<hide>[0-9])?z", repeated, "?"),
+        ("k(?P<hide>[0-9])+", repeated, "+"),
+        ("k(?:(?:x(?P<hide>[0-9]))){1,2}", repeated, "{1,2}"),
+        ("k(?:(?!x)(?P<hide>[0-9]))?", repeated, "?"),
+        ("k(?P<hide>[0-9]){1}{2}", repeated, "{2}"),
+        ("(?:k(?P<hide>[0-9])){0}z", repeated, "{0}"),
         ("(?:x|a(?<hide>b))c", lacks, "(?<hide>"),
-        ("(?:a(?P<hide>b)){2}", repeated, "(?P<hide>"),
-        ("(?:a(?P<hide>b))*c", repeated, "(?P<hide>"),
+        ("(?:a(?P<hide>b)){2}", repeated, "{2}"),
+        ("(?:a(?P<hide>b))*c", repeated, "*"),
         ("a(?P<hide>b)c(?<hide>d)", "there are two groups `hide` in one match", "(?<hide>"),
         ("(?P<hide>b(?<hide>d))", "there are two groups `hide` in one match", "(?<hide>"),
         ("key(?=(?P<hide>x))", looks, "(?P<hide>"),

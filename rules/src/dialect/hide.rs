@@ -22,7 +22,6 @@ pub(super) fn mark() -> Hir {
 /// What is wrong with the marks of an expression.
 enum Wrong {
     Missing,
-    Repeated,
     Twice,
 }
 
@@ -38,9 +37,6 @@ pub(super) fn check(hir: &Hir, places: &[Range<usize>]) -> Result<(), PatternErr
             "a match can lack the group `hide`",
             "put the group around all alternatives, `(?P<hide>…|…)`, or one into each; and an optional part into the group",
         ),
-        Err(Wrong::Repeated) => {
-            ("the group `hide` is repeated with what is around it", "put the repetition into the group")
-        }
         Err(Wrong::Twice) => (
             "there are two groups `hide` in one match",
             "keep the first: what follows it in the match is hidden as well",
@@ -54,14 +50,19 @@ pub(super) fn in_look_around(place: Range<usize>) -> PatternError {
     PatternError::new(place, "the group `hide` is in a look-around, which is no part of the match", help)
 }
 
+/// The error about what repeats the group, or a group around it: a match could have it several times, or not at all.
+pub(super) fn repeated(place: Range<usize>) -> PatternError {
+    let help = "put the repetition into the group: `(?P<hide>(?:…){2})`, `(?P<hide>(?:…)?)`";
+    PatternError::new(place, "the group `hide` is in a repetition", help)
+}
+
 /// Whether each match of the expression passes a mark; `false` if none does.
 fn passes(hir: &Hir) -> Result<bool, Wrong> {
     match hir.kind() {
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => Ok(false),
         HirKind::Capture(_) => Ok(true),
         HirKind::Repetition(repetition) => match passes(&repetition.sub)? {
-            true if repetition.max == Some(1) => Err(Wrong::Missing),
-            true => Err(Wrong::Repeated),
+            true => Err(Wrong::Missing),
             false => Ok(false),
         },
         HirKind::Concat(parts) => parts.iter().try_fold(false, |any, part| match (any, passes(part)?) {

@@ -190,8 +190,9 @@ impl Reader<'_> {
                     out.push(Vec::new());
                 }
                 (_, Some(seq)) => {
+                    let hides = self.hides.len();
                     self.item(seq)?;
-                    self.repetitions(from, seq)?;
+                    self.repetitions(from, hides, seq)?;
                 }
             }
         }
@@ -232,8 +233,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What repeats the item before it.
-    fn repetitions(&mut self, from: usize, seq: &mut Vec<Item>) -> Result<(), PatternError> {
+    /// What repeats the item before it, which begins at `from` and before which there were `hides` groups `hide`.
+    fn repetitions(&mut self, from: usize, hides: usize, seq: &mut Vec<Item>) -> Result<(), PatternError> {
         loop {
             let mark = self.at;
             self.at += match self.peek() {
@@ -249,7 +250,11 @@ impl Reader<'_> {
                 let help = "remove the last `+`: a condition only asks whether there is a match";
                 return self.refuse(mark, "possessive repetition is not supported", help);
             }
+            let is_once = matches!(&self.source[mark..self.at], "{1}" | "{1,1}");
             self.at += usize::from(self.peek() == Some('?'));
+            if self.hides.len() > hides && !is_once {
+                return Err(super::hide::repeated(mark..self.at));
+            }
             match seq.last_mut() {
                 Some(Item::Group { optional, .. }) if self.source[mark..].starts_with('?') => *optional = true,
                 Some(Item::Group { .. } | Item::Look { .. }) => {
