@@ -8,6 +8,7 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, RuleOrigin, Severity, S
 use serde::Deserialize;
 use toml::de::DeTable;
 
+use crate::duplicate::{AGAIN, Duplicate, FIRST};
 use crate::front_matter;
 use crate::hosts::{self, Attached};
 use crate::keys::{self, Takes};
@@ -98,6 +99,10 @@ impl File<'_> {
             Ok(table) => table.into_inner(),
             Err(error) => {
                 let span = error.span().map(place);
+                if let Some(found) = Duplicate::of(text, &error) {
+                    self.set_twice(&found, span, found.first.clone().map(place));
+                    return None;
+                }
                 let at = span.as_ref().map_or(front.start, |span| span.start);
                 let line = front_matter::line_at(&file.text, at);
                 match front_matter::no_toml(&file.text[line.clone()]) {
@@ -111,7 +116,7 @@ impl File<'_> {
                 return None;
             }
         };
-        let mut given: Vec<&str> = Vec::new();
+        let mut given: Vec<(&str, Range<usize>)> = Vec::new();
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_unstable_by_key(|(key, _)| key.span().start);
         for (key, value) in entries {
@@ -121,11 +126,17 @@ impl File<'_> {
                 self.error(Code::RuleUnknownKey, format!("unknown key `{name}`"), help, Some(span));
                 continue;
             };
-            if given.contains(&info.name) {
+            if let Some((_, first)) = given.iter().find(|(known, _)| *known == info.name) {
                 let message = format!("`{name}` sets `{}`, which is set already", info.name);
-                self.error(Code::RuleDuplicateKey, message, Some("keep one of the two".into()), Some(span));
+                let (help, first) = (Some("keep one of the two".to_owned()), first.clone());
+                self.labelled(
+                    Diagnostic::error(Code::RuleDuplicateKey, message),
+                    help,
+                    (span.clone(), AGAIN),
+                    (first, FIRST),
+                );
             }
-            given.push(info.name);
+            given.push((info.name, span));
             for wrong in values::check_toml(name, info.takes, value) {
                 self.error(Code::RuleInvalidValue, wrong.message, wrong.help, wrong.span.map(place));
             }
@@ -189,7 +200,9 @@ impl File<'_> {
             {
                 let before = keys.remove(before);
                 let message = format!("`{}` is set twice; this value is ignored", before.name);
-                self.warn(Code::RuleDuplicateKey, message, None, before.span);
+                let warning = Diagnostic::warning(Code::RuleDuplicateKey, message);
+                let used = (key.span.clone(), "this one is used");
+                self.labelled(warning, Some("keep one of the two".into()), (before.span, ""), used);
                 table.remove(&before.name);
             }
             match values::from_yaml(name, info.takes, &value) {
@@ -312,6 +325,33 @@ impl File<'_> {
             let help = format!("for a class of characters write `'[{text}]'`, in quotes");
             let message = "brackets without quotes are a list".to_owned();
             self.warn(Code::RuleUnquotedClass, message, Some(help), span.clone());
+        }
+    }
+
+    /// Reports a key of TOML that is set twice.
+    fn set_twice(&mut self, found: &Duplicate, again: Option<Range<usize>>, first: Option<Range<usize>>) {
+        let is_list = keys::find(found.key.trim_matches(['"', '\''])).is_some_and(|info| info.takes == Takes::List);
+        let list = format!("; several values are a list: `{} = ['…', '…']`", found.key);
+        let help = format!("{}{}", found.help(), if is_list { &list } else { "" });
+        let error = Diagnostic::error(Code::RuleDuplicateKey, found.message());
+        match first {
+            Some(first) => self.labelled(error, Some(help), (again.unwrap_or(0..0), AGAIN), (first, FIRST)),
+            None => self.report(error, Some(help), again),
+        }
+    }
+
+    /// Reports something about two places.
+    fn labelled(
+        &mut self,
+        diagnostic: Diagnostic,
+        help: Option<String>,
+        one: (Range<usize>, &str),
+        other: (Range<usize>, &str),
+    ) {
+        self.report(diagnostic, help, Some(one.0));
+        if let Some(mut last) = self.found.pop() {
+            last.labels.iter_mut().for_each(|label| one.1.clone_into(&mut label.text));
+            self.found.push(last.at(Location::new(self.file, other.0), other.1));
         }
     }
 

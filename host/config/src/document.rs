@@ -107,7 +107,9 @@ impl<'a> Document<'a> {
             return Ok(root);
         }
         let shown = mask::masked(source, &root, false);
-        Err(Diagnostics(errors.iter().map(|error| syntax(Code::ConfigSyntax, &shown, error)).collect()))
+        let report =
+            |error| duplicate(source, &shown, error).unwrap_or_else(|| syntax(Code::ConfigSyntax, &shown, error));
+        Err(Diagnostics(errors.iter().map(report).collect()))
     }
 
     /// Decodes a tree of `source` as `T`, whose schema is given. The tree need not have been written as TOML.
@@ -242,6 +244,17 @@ fn enter<'t, 'a>(at: &'t DeValue<'a>, step: &Step) -> Option<Entered<'t, 'a>> {
         (DeValue::Array(array), Step::Index(index)) => Some((None, array.get(*index)?)),
         _ => None,
     }
+}
+
+/// A key that is set twice, with both places.
+fn duplicate(source: &Arc<SourceFile>, shown: &Arc<SourceFile>, error: &toml::de::Error) -> Option<Diagnostic> {
+    let found = rules::Duplicate::of(&source.text, error)?;
+    let again = Diagnostic::error(Code::ConfigSyntax, found.message()).help(found.help());
+    let again = again.at(Location::new(shown, error.span()?), rules::AGAIN);
+    Some(match found.first {
+        Some(first) => again.at(Location::new(shown, first), rules::FIRST),
+        None => again,
+    })
 }
 
 /// An error of the TOML reader or of serde, with its place.

@@ -118,11 +118,11 @@ impl<'a> Reader<'a> {
                 Event::Scalar(..) => return Err(self.refuse(place, "a merge key", "write the keys out")),
                 _ => return Err(self.refuse(place, "a key that is not a scalar", "write `key: value`")),
             };
-            if table.contains_key(key.get_ref().as_ref()) {
-                let message = format!("the key `{}` occurs twice", key.get_ref().escape_debug());
-                let place = Location::new(self.source, place);
-                let found = Diagnostic::error(Code::ConfigSyntax, message).at(place, "");
-                return Err(found.help("write each key once").into());
+            if let Some((first, _)) = table.get_key_value(key.get_ref().as_ref()) {
+                let message = format!("`{}` is set twice", key.get_ref().escape_debug());
+                let at = |place| Location::new(self.source, place);
+                let found = Diagnostic::error(Code::ConfigSyntax, message).at(at(place), rules::AGAIN);
+                return Err(found.at(at(first.span()), rules::FIRST).help("keep one of the two").into());
             }
             let (event, place) = self.next()?;
             let value = self.node(event, place, depth + 1)?;
