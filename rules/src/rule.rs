@@ -154,6 +154,11 @@ impl Rule {
         self.places.location(self.places.find(keys, value, 0..value.len()))
     }
 
+    /// The location of the fence of one of its examples, or of the rule as a whole.
+    pub fn location_of_example(&self, example: &Example) -> Option<Location> {
+        self.places.location(self.places.fence(example))
+    }
+
     /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret, and without a condition that is
     /// written as that text.
     pub(crate) fn told_evidence(&self, mut evidence: Evidence) -> Evidence {

@@ -99,7 +99,7 @@ fn the_doctor_has_a_line_for_each_kind_and_not_for_each_rule() {
     let about_rules: Vec<&str> = said.lines().filter(|line| line.contains("rule")).collect();
     assert!(about_rules.len() < 12, "{said}");
     for part in [
-        "60 of this kind (`tidegate rules check` prints all), the first: rule `r0`: unknown key `unknown` is ignored",
+        "60 of this kind (`tidegate rules check --verbose` prints all), the first: rule `r0`: unknown key `unknown` is ignored",
         "60 without a problem; `tidegate rules list` lists them",
         "60 of this kind (`tidegate rules list` lists all), the first: rule r100: ",
     ] {
@@ -154,4 +154,91 @@ fn a_misspelt_folder_of_rules_is_reported_with_its_right_name() {
     let said = out(&place.run(&["doctor"]));
     assert_eq!(lines(&said, "is not read; it has an effect as").len(), 2, "{said}");
     assert!(said.contains(".tidegate/rules/NAME.md`"), "{said}");
+}
+
+#[test]
+fn test_names_arguments_that_the_tool_lacks() {
+    let place = Place::with(&[("no-rm", "+++\ncondition = 'rm'\nscope = 'tool'\n+++\nNo.\n")]);
+    let test = |more: &[&str]| place.run(&[&["rules", "test", "no-rm"][..], more].concat());
+    for (call, wrong) in [
+        (&["--tool", "shell", "--arg", "comand=rm x"][..], "`shell` has no argument `comand`; did you mean `command`?"),
+        (
+            &["--tool", "write_file", "--arg", "path=a", "--arg", "content=rm", "--arg", "zz=1"],
+            "has no argument `zz`; its",
+        ),
+        (
+            &["--tool", "bash", "--json-args", r#"{"command":"rm","x":1,"y":[{"z":2}]}"#],
+            "has no arguments `x`, `y[].z`;",
+        ),
+    ] {
+        let output = test(call);
+        assert!(err(&output).contains(wrong), "{}", err(&output));
+        assert_eq!(code(&output), 0, "it is tested anyway");
+    }
+    for call in [
+        &["--tool", "shell", "--arg", "command=rm x"][..],
+        &["--tool", "of-another-host", "--arg", "zz=rm"],
+        &["--text", "rm"],
+    ] {
+        assert!(!err(&test(call)).contains("has no argument"), "{call:?}");
+    }
+    let json = place.json(&["rules", "test", "no-rm", "--json", "--tool", "shell", "--arg", "comand=rm"]);
+    assert_eq!(json["unknown_arguments"], serde_json::json!(["comand"]));
+}
+
+#[test]
+fn check_names_examples_of_calls_that_there_are_not() {
+    let rule = |front: &str, fence: &str| {
+        format!("+++\ncondition = 'rm'\n{front}\n+++\nNo.\n\n## Does not fire\n```{fence}\nls\n```\n")
+    };
+    for (front, fence, wrong) in [
+        ("scope = 'tool'", "tool:shell comand", Some("`shell` has no argument `comand`; did you mean `command`?")),
+        ("scope = 'tool'", "tool:shel command", Some("there is no tool `shel` here; did you mean `shell`?")),
+        ("scope = 'tool'", "tool:bash command", None),
+        // Those that the rule names are of another host.
+        ("scope = 'tool:theirs'", "tool:theirs text", None),
+        ("scope = 'tool:edit'\nfield = ['new_text', 'new_string']", "tool:edit path=a new_string", None),
+    ] {
+        let place = Place::with(&[("no-rm", &rule(front, fence))]);
+        let said = out(&place.run(&["rules", "check"]));
+        assert_eq!(said.contains("is of no call in this host"), wrong.is_some(), "{fence}: {said}");
+        assert!(said.contains(wrong.unwrap_or_default()), "{fence}: {said}");
+    }
+}
+
+#[test]
+fn check_prints_one_of_many_warnings_of_a_kind() {
+    let names: Vec<String> = (0..20).map(|number| format!("secret-{number:02}")).collect();
+    let rule = "+++\ncondition = 'key-[0-9]+[a-z]+'\nsecret = true\n+++\nNo.\n";
+    let wrong = "+++\ncondition = '('\n+++\nNo.\n";
+    let mut rules: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), rule)).collect();
+    rules.extend((0..5).map(|number| (["e0", "e1", "e2", "e3", "e4"][number], wrong)));
+    let place = Place::with(&rules);
+    let said = out(&place.run(&["rules", "check"]));
+    assert_eq!(lines(&said, "warning[rule-unbounded-match]").len(), 1, "{said}");
+    let more = &lines(&said, "19 more `rule-unbounded-match` warnings in ")[..];
+    assert!(more.len() == 1 && more[0].ends_with("secret-03.md and 16 more; `--verbose` prints them"), "{said}");
+    assert!(said.contains("\nsecret-00, secret-01, secret-02 and 17 more: stops the answer at every match"), "{said}");
+    // Errors are all there.
+    assert_eq!(lines(&said, "error[").len(), 5, "{said}");
+    assert!(said.contains("5 errors, 20 warnings"), "{said}");
+    let all = out(&place.run(&["rules", "check", "--verbose"]));
+    assert_eq!(lines(&all, "warning[rule-unbounded-match]").len(), 20);
+    assert!(all.contains("secret-19: ") || all.contains(", secret-19: "), "{all}");
+    let json = place.json(&["rules", "check", "--json"]);
+    assert_eq!(json["findings"].as_array().unwrap().len(), 25);
+}
+
+#[test]
+fn words_for_streams_that_are_no_scopes_are_explained() {
+    for (scope, help) in [
+        ("reasoning", "the model's reasoning is the scope `thinking`"),
+        ("assistant", "the text of an answer is the scope `text`"),
+        ("all", "all streams are `[\"text\", \"thinking\", \"tool\"]`"),
+        ("shel", "did you mean `shell`?"),
+    ] {
+        let place = Place::with(&[("no-x", &format!("+++\ncondition = 'x'\nscope = '{scope}'\n+++\nNo.\n"))]);
+        let said = out(&place.run(&["rules", "check"]));
+        assert!(said.contains(help), "{scope}: {said}");
+    }
 }

@@ -21,7 +21,7 @@ use support::{Place, err, out};
 const SECRET: &str = "CANARY-q7w8e9r0t1y2";
 const MARK: &str = "CANARY-";
 
-const GUARD: &str = "+++\ncondition = 'CANARY-[a-z0-9]{12}'\nscope = [\"text\", \"thinking\", \"tool\"]\nsecret = true\n\
+const GUARD: &str = "+++\ncondition = 'CANARY-[a-z0-9]{12}'\nsecret = true\n\
                      action = \"block\"\n+++\nDo not write keys.\n";
 
 /// Matches a part of the secret before the guard does, and one that contains all of it.

@@ -44,7 +44,7 @@ fn all_of(first: &Diagnostic, count: usize, shown: usize) -> Diagnostic {
     let place = first.location().map(|at| format!(" ({}:{})", at.file.shown(), at.line())).unwrap_or_default();
     let more = if shown > 0 { " more" } else { "" };
     let message = format!(
-        "{}{more} of this kind (`tidegate rules check` prints all), the first: {}{place}",
+        "{}{more} of this kind (`tidegate rules check --verbose` prints all), the first: {}{place}",
         count - shown,
         first.headline()
     );
@@ -65,11 +65,11 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "warning[rule-unknown-key]: 200 of this kind (`tidegate rules check` prints all), the first: unknown key `k0`",
+                "warning[rule-unknown-key]: 200 of this kind (`tidegate rules check --verbose` prints all), the first: unknown key `k0`",
                 "error[rule-syntax]: error 0",
                 "error[rule-syntax]: error 1",
                 "error[rule-syntax]: error 2",
-                "error[rule-syntax]: 2 more of this kind (`tidegate rules check` prints all), the first: error 3",
+                "error[rule-syntax]: 2 more of this kind (`tidegate rules check --verbose` prints all), the first: error 3",
                 "warning[config-unknown-rule]: other",
                 "warning[config-unknown-rule]: other",
             ]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, list_rule_files, operator_file, rule_sources};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
-use rules::{Bucket, RepeatMode, Rule, RuleLayer, RuleSet, Scope};
+use rules::{Bucket, Example, RepeatMode, Rule, RuleLayer, RuleSet, Scope};
 
 use super::explain::holds_text;
-use super::{Catalogue, RuleEntry, RuleStatus, changed};
+use super::{Catalogue, Input, RuleEntry, RuleStatus, changed};
 
 /// What came of checking.
 #[derive(Clone, Debug, Default)]
@@ -311,10 +311,30 @@ impl Checks<'_> {
             if example.trouble().is_some() {
                 continue;
             }
+            self.example_of_nothing(rule, example);
             let one = changed(rule, |one| one.examples = vec![example.clone()]);
             let failed = rules::check_examples(&one).into_iter().filter(|found| found.code == Code::RuleExampleFailed);
             let help = format!("`tidegate rules test {} …` shows why", rule.source.path);
             self.out.findings.extend(failed.map(|failed| failed.help(help.as_str())));
+        }
+    }
+
+    /// An example with a call that no session has: its tool or an argument of it is not known. Those that the rule itself names are of
+    /// other hosts.
+    fn example_of_nothing(&mut self, rule: &Rule, example: &Example) {
+        let input = Input::of_example(example);
+        let Input::Call { tool, .. } = &input else { return };
+        let is_named = |scope: &Scope| matches!(scope, Scope::Tool { name: Some(_), .. }) && scope.takes_tool(tool);
+        let tool = self.catalogue.unknown_tool(tool).filter(|_| !rule.scopes.iter().any(is_named));
+        let argument = self.catalogue.unknown_arguments(&input).and_then(|mut wrong| {
+            wrong.unknown.retain(|name| !rule.fields.contains(name));
+            (!wrong.unknown.is_empty()).then_some(wrong)
+        });
+        let why = tool.map(|tool| tool.to_string()).or_else(|| argument.map(|argument| argument.to_string()));
+        if let Some(why) = why {
+            let message = format!("the example `{}` is of no call in this host: {why}", example.stream);
+            let warning = Diagnostic::warning(Code::RuleInvalidExample, message);
+            self.report(rule, rule.location_of_example(example), warning.help("write the call as the tool takes it"));
         }
     }
 

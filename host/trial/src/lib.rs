@@ -11,6 +11,7 @@
 //! | what would rules have done in these sessions? | [`replay()`] |
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod catalogue;
 mod check;
 mod explain;
@@ -23,6 +24,7 @@ mod tools;
 
 use rules::Rule;
 
+pub use arguments::UnknownArguments;
 pub use catalogue::{Catalogue, NotFound, RuleEntry, RuleStatus, Subject};
 pub use check::{Checked, Unreadable, check};
 pub use explain::{ExampleResult, Explained, Explanation, Part, ScopeReach, Value, explain};

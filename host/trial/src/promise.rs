@@ -96,7 +96,8 @@ mod tests {
     fn rule(keys: &str) -> Rule {
         let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
         let (rule, findings) = parse_rule_file("r", &source, &format!("+++\ncondition = 'x'\n{keys}\n+++\nDo not.\n"));
-        assert!(findings.is_empty(), "{findings:?}");
+        // On which streams a secret is watched for is not what is promised here.
+        assert!(findings.iter().all(|one| one.code == flow::DiagnosticCode::RuleSecretShown), "{findings:?}");
         rule.unwrap()
     }
 
@@ -161,7 +162,7 @@ mod tests {
             (
                 "secret = true",
                 &never,
-                "in tool calls blocks the call of every match; in text stops the answer at every match; after 3 interrupts of \
+                "in tool calls blocks the call of every match; in text and thinking stops the answer at every match; after 3 interrupts of \
                  a turn a match ends the turn",
             ),
             ("secret = true\nscope = 'text'", &none, "ends the turn at a match: 0 interrupts of a turn are allowed"),

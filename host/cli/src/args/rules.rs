@@ -102,6 +102,9 @@ pub(crate) struct RulesCheck {
     /// Treat warnings as errors
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+    /// Print every warning, also where there are many of one kind
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) verbose: bool,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidegate::DiagnosticCode;
 use trial::{Catalogue, Checked, check};
 
-use super::{count, json as shapes};
+use super::{count, json as shapes, kinds};
 use crate::args::RulesCheck;
 use crate::exit::{Exit, Failure};
 use crate::{say, screen, style};
@@ -47,7 +47,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Fail
     if args.json {
         screen::json(&as_json(&checked))?;
     } else {
-        text(&mut out, &checked)?;
+        text(&mut out, &checked, args.verbose)?;
     }
     let (errors, warnings) = checked.counts();
     Ok(match (checked.unreadable.is_empty(), errors > 0 || (args.deny_warnings && warnings > 0)) {
@@ -69,9 +69,13 @@ fn read_input() -> Result<String, Failure> {
     }
 }
 
-fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
-    for finding in &checked.findings {
+fn text(out: &mut impl Write, checked: &Checked, verbose: bool) -> Result<(), Failure> {
+    let shown = kinds::shown(&checked.findings, if verbose { usize::MAX } else { MAX_WARNINGS });
+    for finding in shown.findings {
         writeln!(out, "{}\n", say::diagnostic(finding))?;
+    }
+    for line in &shown.more {
+        writeln!(out, "{line}\n")?;
     }
     for one in &checked.unreadable {
         say::note(format_args!(
@@ -81,8 +85,9 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
             one.cause
         ));
     }
-    for (rule, promise) in &checked.guards {
-        writeln!(out, "{rule}: {promise}")?;
+    for (promise, rules) in promises(&checked.guards) {
+        let most = if verbose { usize::MAX } else { MAX_NAMES };
+        writeln!(out, "{}: {promise}", kinds::listed(rules, most))?;
     }
     if !checked.unfolded.is_empty() {
         writeln!(out, "{}", unfolded(&checked.unfolded))?;
@@ -102,12 +107,10 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
 
 /// Which rules a look-alike passes, in one line.
 fn unfolded(rules: &[String]) -> String {
-    let named = rules.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let more = rules.len().saturating_sub(MAX_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = kinds::listed(rules.iter().map(|name| format!("`{name}`")), MAX_NAMES);
     let who = if rules.len() == 1 { "rule stops what it finds" } else { "rules stop what they find" };
     format!(
-        "{} {who} without `fold` ({named}{more}): a word with a zero-width space or a full-width letter in it passes. \
+        "{} {who} without `fold` ({named}): a word with a zero-width space or a full-width letter in it passes. \
          `fold = [\"invisible\", \"width\", \"compose\"]` closes that, with `\"case\"` where letter case does not matter",
         rules.len()
     )
@@ -115,6 +118,21 @@ fn unfolded(rules: &[String]) -> String {
 
 /// So many rules are named.
 const MAX_NAMES: usize = 3;
+
+/// So many warnings of one kind are printed; of more, the first one.
+const MAX_WARNINGS: usize = 3;
+
+/// The rules by what they promise, in the order in which they were found.
+fn promises(guards: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
+    let mut out: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (rule, promise) in guards {
+        match out.iter_mut().find(|(known, _)| known == promise) {
+            Some((_, rules)) => rules.push(rule),
+            None => out.push((promise, vec![rule])),
+        }
+    }
+    out
+}
 
 fn as_json(checked: &Checked) -> Value {
     let (errors, warnings) = checked.counts();

@@ -5,6 +5,7 @@ mod check;
 mod explain;
 mod import;
 mod json;
+mod kinds;
 mod list;
 mod replay;
 mod rule_files;

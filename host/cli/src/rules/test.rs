@@ -23,9 +23,9 @@ const LINE: usize = 400;
 ///
 /// JSON is one object; `match` is the match, also that of a rule which its state alone keeps from firing, and `why`
 /// is the reason that keeps it from firing; `unknown_tool` is set if this host does not offer the tool that `--tool`
-/// names. With `--file` there is a trial for each tool that writes:
+/// names, and `unknown_arguments` are those that its tool does not take. With `--file` there is a trial for each tool that writes:
 /// ```json
-/// {"rule": "ts-as-any", "fired": true, "unknown_tool": null, "trials": [{"stream": "tool:edit_file", "fired": true, "action": "remind",
+/// {"rule": "ts-as-any", "fired": true, "unknown_tool": null, "unknown_arguments": [], "trials": [{"stream": "tool:edit_file", "fired": true, "action": "remind",
 ///   "match": {"stream": "tool", "tool": "edit_file", "field": "new_text", "path": "src/main.ts",
 ///     "pattern": "\\bas any\\b", "text": "as any", "start": 7, "end": 13, "line": 1},
 ///   "held": {"most_bytes": 0, "at_byte": 0, "when_fired_bytes": 0, "released_bytes": 0},
@@ -37,6 +37,7 @@ pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> 
     let subject = find(catalogue, &args.rule)?;
     let inputs = inputs(workspace, args)?;
     let unknown = args.tool.as_deref().and_then(|tool| catalogue.unknown_tool(tool)).map(|unknown| unknown.to_string());
+    let wrong = inputs.iter().find_map(|input| catalogue.unknown_arguments(input));
     let trials: Vec<(Input, Probe)> =
         inputs.into_iter().map(|input| (input.clone(), probe(catalogue, &subject, &args.agent, &input))).collect();
     let fired = trials.iter().any(|(_, probe)| probe.fired.is_some());
@@ -44,11 +45,15 @@ pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> 
     if args.json {
         let trials: Vec<Value> = trials.iter().map(|(input, probe)| as_json(input, probe)).collect();
         screen::json(&json!({
-            "rule": subject.entry.rule.name, "fired": fired, "unknown_tool": unknown, "trials": trials,
+            "rule": subject.entry.rule.name, "fired": fired, "unknown_tool": unknown,
+            "unknown_arguments": wrong.map(|wrong| wrong.unknown).unwrap_or_default(), "trials": trials,
         }))?;
     } else {
         if let Some(unknown) = &unknown {
             say::note(format_args!("{unknown} The rule is tested with such a call anyway."));
+        }
+        if let Some(wrong) = &wrong {
+            say::note(format_args!("{wrong} The rule is tested with such a call anyway."));
         }
         trials.iter().try_for_each(|(input, probe)| text(&mut out, &subject, input, probe, args))?;
     }
