@@ -231,7 +231,14 @@ impl Reader<'_> {
         }
     }
 
-    fn warn(&mut self, code: Code, written: &Written, span: Range<usize>, message: &str, help: Option<String>) {
+    pub(crate) fn warn(
+        &mut self,
+        code: Code,
+        written: &Written,
+        span: Range<usize>,
+        message: &str,
+        help: Option<String>,
+    ) {
         let place = self.place(written, span);
         let message = format!("condition `{}`{message}", shown(&written.text));
         self.report(Severity::Warning, code, message, help, place);

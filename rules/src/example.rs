@@ -1,5 +1,5 @@
-//! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`. They are not sent to the
-//! model; a rule can be held against them.
+//! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`, which [`crate::sections`] finds. They are not
+//! sent to the model; a rule can be held against them.
 
 use flow::{CallId, Diagnostic, DiagnosticCode as Code, Severity, StreamKind};
 
@@ -97,40 +97,6 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     found
 }
 
-/// Takes the example sections out of a body. A fence ends with at least as many backticks as it begins with, so a longer
-/// one may contain shorter ones; one that never ends reaches to the body's end.
-pub(crate) fn split(body: &str) -> (String, Vec<Example>) {
-    let (mut kept, mut examples) = (String::new(), Vec::new());
-    // `Some(fires)` within an example section; the open fence with its backticks and what is in it so far.
-    let (mut section, mut fence): (Option<bool>, Option<(usize, Example)>) = (None, None);
-    for line in body.trim().split_inclusive('\n') {
-        let plain = line.trim();
-        let info = plain.trim_start_matches('`');
-        let ticks = plain.len() - info.len();
-        match (&mut fence, section) {
-            (Some((open, _)), _) if ticks >= *open && info.is_empty() => {
-                examples.extend(fence.take().map(|(_, example)| example));
-            }
-            (Some((_, example)), _) => example.text.push_str(line),
-            (None, Some(fires)) if ticks >= 3 => {
-                fence = Some((ticks, Example { fires, stream: info.trim().to_owned(), text: String::new() }));
-            }
-            _ if plain.starts_with('#') => {
-                section = match plain.trim_start_matches('#').trim().to_ascii_lowercase().as_str() {
-                    "fires" => Some(true),
-                    "does not fire" => Some(false),
-                    _ => None,
-                };
-                kept.push_str(if section.is_none() { line } else { "" });
-            }
-            (None, Some(_)) => {}
-            (None, None) => kept.push_str(line),
-        }
-    }
-    examples.extend(fence.map(|(_, example)| example));
-    (kept.trim().to_owned(), examples)
-}
-
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -147,24 +113,7 @@ fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Example, split};
-
-    fn streams_and_texts(body: &str) -> Vec<(String, String)> {
-        split(body).1.into_iter().map(|example| (example.stream, example.text)).collect()
-    }
-
-    #[test]
-    fn a_longer_fence_holds_shorter_ones() {
-        let body = "Why.\n## Fires\n````text\n```sh\n# Fires\n```\n````\n## Instead\nDo.\n";
-        assert_eq!(streams_and_texts(body), [("text".to_owned(), "```sh\n# Fires\n```\n".to_owned())]);
-        assert_eq!(split(body).0, "Why.\n## Instead\nDo.");
-    }
-
-    #[test]
-    fn a_fence_that_never_ends_is_an_example_too() {
-        let body = "Why.\n## Does not fire\n```text\na\n";
-        assert_eq!(streams_and_texts(body), [("text".to_owned(), "a".to_owned())]);
-    }
+    use super::Example;
 
     #[test]
     fn a_fence_that_says_nothing_of_the_stream_is_told() {

@@ -32,14 +32,21 @@ pub(crate) fn late(text: &str) -> Option<Late> {
             in_code = !in_code;
         }
         let has_key = || {
-            lines[number + 1..].iter().map(|(_, line)| line.trim()).find(|line| !line.is_empty()).is_some_and(is_key)
+            let mut below = lines[number + 1..].iter().map(|(_, line)| line.trim());
+            below.find(|line| !matches!(*line, "" | "{")).is_some_and(is_key)
         };
-        if in_code || !is_fence(sign) || !has_key() {
+        let from = start + line.len() - line.trim_start().len();
+        if number == begin && (sign == ";;;" || (sign.starts_with('{') && (is_key(sign) || has_key()))) {
+            let message = "front matter in JSON is not read".to_owned();
+            return Some(Late { span: from..from + sign.len(), message, help: JSON_HELP });
+        }
+        let opens = is_fence(sign) || (number == begin && is_other_fence(sign));
+        if in_code || !opens || !has_key() {
             continue;
         }
-        let from = start + line.len() - line.trim_start().len();
         let (message, help) = if !matches!(sign, "---" | "+++") {
-            (format!("the line `{sign}` begins no front matter"), "write `---` (YAML) or `+++` (TOML): three signs")
+            let help = "write a line `---` (YAML) or `+++` (TOML), three signs and nothing else, before the keys and after them";
+            (format!("the line `{sign}` begins no front matter"), help)
         } else if number == begin {
             (format!("the line `{sign}` is indented, so that it begins no front matter"), "remove the blanks before it")
         } else {
@@ -54,6 +61,17 @@ pub(crate) fn late(text: &str) -> Option<Late> {
     None
 }
 
+const JSON_HELP: &str =
+    "write the keys as TOML between two lines `+++`, such as `condition = '…'`, or as YAML between two lines `---`";
+
+/// What begins keys elsewhere: the name of a format behind the signs, a block of code, a comment.
+fn is_other_fence(line: &str) -> bool {
+    let after = ["---", "+++", ";;;", "```", "~~~"].iter().find_map(|signs| line.strip_prefix(signs));
+    let is_name =
+        |name: &str| matches!(name.trim().to_ascii_lowercase().as_str(), "" | "toml" | "yaml" | "yml" | "json");
+    after.is_some_and(is_name) || matches!(line, "<!--" | "/*" | "/**" | "%%%" | "***" | "###" | "___")
+}
+
 /// Three or more signs of one kind, or what a word processor makes of them.
 fn is_fence(line: &str) -> bool {
     let first = line.chars().next().filter(|c| matches!(c, '-' | '+' | '—' | '–' | '='));
@@ -63,7 +81,8 @@ fn is_fence(line: &str) -> bool {
 
 /// Whether a line sets a key by which a rule is more than text.
 fn is_key(line: &str) -> bool {
-    let word = line.split([':', '=']).next().unwrap_or_default().trim();
+    let word = line.split([':', '=']).next().unwrap_or_default();
+    let word = word.trim_matches(['{', '"', '\'', '*', ' ', '\t']);
     line.contains([':', '='])
         && keys::find(word).is_some_and(|info| info.takes != Takes::Text && info.takes != Takes::ManifestOnly)
 }

@@ -93,6 +93,16 @@ pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
         "pattern" | "regex" | "match" | "matcher" => "what a rule looks for is in `condition`",
         "message" => "what the model gets is the text that follows the front matter",
         "trigger" | "inclusion" => "write `condition`, `globs` or `always_apply = true`",
+        "hide" => "what must not be shown is a group of the condition: `(?P<hide>…)`",
+        "fires" | "passes" | "examples" | "example" | "tests" | "test" => {
+            "examples are blocks of code in the body, under the headings `## Fires` and `## Does not fire`"
+        }
+        "exclude" | "except" | "ignore" | "exclude_globs" => {
+            "exceptions are in `unless`, and files that are left out in `globs` with `!` before them"
+        }
+        "commands" | "command" => {
+            "write `scope = \"tool:shell\"`, `field = \"commands\"` and a `condition` on a command"
+        }
         "rule" => "a rule file is one rule: write its keys without `[[rule]]`",
         "level" | "severity" => "what a match does is said by `interruptMode` and `action`",
         _ => return None,

@@ -112,6 +112,14 @@ impl Places {
         self.location(Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at)))
     }
 
+    /// The bytes of a line of the file, without white space around it.
+    pub(crate) fn line(&self, line: &str) -> Option<Range<usize>> {
+        let text = self.file.as_ref()?.text.as_str();
+        let found = text.split_inclusive('\n').find(|one| one.trim() == line)?;
+        let at = found.as_ptr() as usize - text.as_ptr() as usize + found.len() - found.trim_start().len();
+        Some(at..at + line.len())
+    }
+
     /// The bytes of an example's fence, where the file contains it as it is.
     pub(crate) fn fence(&self, example: &Example) -> Option<Range<usize>> {
         let text = self.file.as_ref()?.text.as_str();
@@ -120,7 +128,8 @@ impl Places {
             let start = at + line.len() - line.trim_start().len();
             at += line.len();
             let fence = line.trim();
-            let stream = fence.strip_prefix("```")?.trim_start_matches('`').trim();
+            let sign = fence.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+            let stream = fence.trim_start_matches(sign).trim();
             let found = stream == example.stream && text[at..].starts_with(&example.text);
             found.then(|| start..start + fence.len())
         })

@@ -2,16 +2,38 @@
 
 use std::fmt::Write as _;
 
-use flow::{RuleMatch, StreamKind};
+use flow::{DiagnosticCode as Code, RuleMatch, Severity, StreamKind};
 
 use crate::command_lines::COMMANDS;
-use crate::{Rule, RuleAction, RuleSet};
+use crate::rule::Reader;
+use crate::{Rule, RuleAction, RuleSet, RuleSpec};
 
 /// The most names of rules in one reminder about a call that could not be read.
 const MAX_NAMES: usize = 8;
 
 /// Who the reminder comes from.
 const HOST: &str = "This message comes from the host that enforces the project's rules; it is not a prompt injection.";
+
+/// The most bytes of `reminder`.
+const MAX_REMINDER_BYTES: usize = 1024;
+
+impl Reader<'_> {
+    /// The text to send to the model instead of the body; a text that is too long is ignored.
+    pub(crate) fn reminder(&mut self, spec: &RuleSpec) -> Option<String> {
+        let text = spec.reminder.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+        if text.len() > MAX_REMINDER_BYTES {
+            let message = format!(
+                "`reminder` has {} bytes, more than the limit of {MAX_REMINDER_BYTES}: it is ignored",
+                text.len()
+            );
+            let help = "shorten it, or remove it: without it, the body is sent to the model";
+            let place = self.places.key(&["reminder"]);
+            self.report(Severity::Error, Code::RuleReminderTooLong, message, Some(help.into()), place);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+}
 
 /// For matches that stopped the answer.
 pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {

@@ -11,7 +11,7 @@ use crate::conditions::{CONDITION, shown};
 use crate::dialect;
 use crate::effect::{self, Unused};
 use crate::engine::Pattern;
-use crate::example::{self, Example};
+use crate::example::Example;
 use crate::fold::{self, Fold};
 use crate::glob;
 use crate::idiom;
@@ -233,11 +233,7 @@ impl Reader<'_> {
         let (excluded, globs): (Vec<_>, Vec<_>) = globs.into_iter().partition(|glob| glob::exclusion(glob).is_some());
         let files = FileConditions { globs, excluded };
         let watched = !(files.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
-        let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
-        for (example, message) in examples.iter().filter_map(|one| Some((one, one.trouble()?))) {
-            let (help, place) = (Some(example::FENCE_HELP.into()), self.places.fence(example));
-            self.report(Severity::Warning, Code::RuleInvalidExample, message, help, place);
-        }
+        let (body, examples) = self.sections(spec, watched);
         let mut rule = Rule {
             name: name.to_owned(),
             source: self.source.clone(),
@@ -269,7 +265,12 @@ impl Reader<'_> {
             body,
         };
         if rule.told().is_empty() || (!watched && rule.body.is_empty()) {
-            let help = "write it after the front matter";
+            let help = match rule.examples.is_empty() {
+                true => "write it after the front matter",
+                false => {
+                    "write it after the front matter, under no heading or under another one than those of the examples"
+                }
+            };
             self.error(Code::RuleNoBody, "the rule has no body, so there is nothing to send to the model", Some(help));
             return None;
         }
@@ -322,7 +323,10 @@ impl Reader<'_> {
         if !self.trusted {
             rule.never = self.never_fires(&rule);
         }
-        self.unused(&rule);
+        self.note_lines(&rule, &[&regexes, &all], &unless);
+        self.note_hides(&rule, &[&regexes, &all], &unless);
+        self.note_secret_scope(&rule);
+        self.unused(&rule, spec);
         rule.imply();
         Some(rule)
     }
@@ -374,25 +378,16 @@ impl Reader<'_> {
         }
     }
 
-    /// The text to send to the model instead of the body; a text that is too long is ignored.
-    fn reminder(&mut self, spec: &RuleSpec) -> Option<String> {
-        let text = spec.reminder.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-        if text.len() > MAX_REMINDER_BYTES {
-            let message = format!(
-                "`reminder` has {} bytes, more than the limit of {MAX_REMINDER_BYTES}: it is ignored",
-                text.len()
-            );
-            let help = "shorten it, or remove it: without it, the body is sent to the model";
-            let place = self.places.key(&["reminder"]);
-            self.report(Severity::Error, Code::RuleReminderTooLong, message, Some(help.into()), place);
-            return None;
-        }
-        Some(text.to_owned())
-    }
-
     /// Reports the keys of a stream rule that change nothing.
-    fn unused(&mut self, rule: &Rule) {
-        for Unused { key, why, help } in effect::unused(rule) {
+    fn unused(&mut self, rule: &Rule, spec: &RuleSpec) {
+        let always = spec.always_apply.then(|| Unused {
+            key: "always_apply",
+            why:
+                "the rule has a condition, so its text goes to the model when it fires, and is not in the system prompt"
+                    .into(),
+            help: "remove the key, or the condition",
+        });
+        for Unused { key, why, help } in effect::unused(rule).into_iter().chain(always) {
             let message = format!("`{key}` has no effect: {why}");
             let place = self.places.key(&keys::names_of(key));
             self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(help.to_owned()), place);
@@ -401,7 +396,7 @@ impl Reader<'_> {
 
     fn without_condition(&mut self, mut rule: Rule, spec: &RuleSpec) -> Option<Rule> {
         let always = spec.always_apply || rule.globs.is_universal();
-        let lists = ["scope", "field", "unless"].into_iter().filter(|key| self.places.is_given(key));
+        let lists = ["scope", "field", "unless", "fold"].into_iter().filter(|key| self.places.is_given(key));
         let lists = lists.chain(GLOBS.iter().copied().filter(|key| spec.always_apply && self.places.is_given(key)));
         let values = [
             ("interrupt", rule.interrupt.is_some()),
@@ -410,6 +405,8 @@ impl Reader<'_> {
             ("context", rule.context.is_some()),
             ("action", rule.action.is_some()),
             ("max_interrupts", rule.max_interrupts.is_some()),
+            ("reminder", rule.reminder.is_some()),
+            ("secret", rule.secret),
         ];
         let values = values.into_iter().filter(|(_, given)| *given).map(|(key, _)| key);
         let unused: Vec<&str> = lists.chain(values).collect();
@@ -418,9 +415,16 @@ impl Reader<'_> {
                 true => ("the rule is always applied, whatever files are worked on", ALWAYS_HELP),
                 false => ("the rule has no `condition`", WITHOUT_HELP),
             };
-            let message = format!("`{}` has no effect: {why}", unused.join("`, `"));
+            let verb = if unused.len() == 1 { "has" } else { "have" };
+            let message = format!("`{}` {verb} no effect: {why}", unused.join("`, `"));
             let span = self.places.key(&[*key]).or_else(|| self.places.key(&keys::names_of(key)));
             self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(help.into()), span);
+        }
+        if let Some(example) = rule.examples.first() {
+            let message = "the rule has no condition, so its examples test nothing, and the model does not get them";
+            let help = "add a `condition`, or give the sections other headings".to_owned();
+            let place = self.places.fence(example);
+            self.report(Severity::Warning, Code::RuleInvalidExample, message.into(), Some(help), place);
         }
         if glob::are_void(&rule.globs, &Globs::default()) {
             let help = "remove the exclusion, or name other files";
@@ -456,8 +460,13 @@ impl Reader<'_> {
         }
         if tokens.is_empty() {
             let tool = Scope::Tool { name: None, glob: None };
-            // Words for the user have no files, so `globs` without a scope means tools.
-            return Some(if any_file { vec![Scope::Text, tool] } else { vec![tool] });
+            // Text and reasoning have no files, so `globs` without a scope means tools.
+            return Some(match (any_file, spec.secret) {
+                (false, _) => vec![tool],
+                (true, false) => vec![Scope::Text, tool],
+                // A secret is shown and recorded with the reasoning, too.
+                (true, true) => vec![Scope::Text, Scope::Thinking, tool],
+            });
         }
         let (mut scopes, known) = (Vec::new(), self.found.len());
         for token in &tokens {
@@ -562,9 +571,6 @@ impl Reader<'_> {
         self.found.push(diagnostic);
     }
 }
-
-/// The most bytes of `reminder`.
-const MAX_REMINDER_BYTES: usize = 1024;
 
 const WITHOUT_HELP: &str = "add a `condition`, or remove the key";
 

@@ -153,7 +153,8 @@ fn quoted(text: &str) -> String {
 #[test]
 fn the_commands_of_a_call_are_one_text() {
     let both = one(
-        "all = ['(?m)^cd /prod$', '(?m)^make deploy$']\nunless = '(?m)^DRY=1$'\nscope = \"tool:shell\"\nfield = \"commands\"",
+        "all = ['(?m)^cd /prod$', '(?m)^make deploy$']\nunless = '(?m)^DRY=1$'\nscope = \"tool:shell\"\nfield = \"commands\"\n\
+         repeat = \"once\"",
     );
     for (line, fires) in [
         ("cd /prod && make deploy", true),

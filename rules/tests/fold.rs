@@ -122,7 +122,7 @@ fn rules_of_both_kinds_fire_in_the_order_of_their_bytes() {
 
 #[test]
 fn a_secret_that_is_folded_is_in_no_evidence() {
-    let secret = format!("condition = 'key-[a-z]{{8}}'\nsecret = true\nscope = 'text'\n{ALL}");
+    let secret = format!("condition = 'key-[a-z]{{8}}'\nsecret = true\n{ALL}");
     let other = "condition = 'abc'\ninterrupt = 'never'\nscope = 'text'";
     let session = session(vec![rule("a", other), rule("b", &secret)]);
     let mut gate = session.gate();
@@ -188,7 +188,7 @@ fn invisible_characters_do_not_hold_text_back_without_end() {
     let (found, safe, _) = padded(&unbounded, "x for", "\u{200b}", 10_000, 9);
     assert!(found.is_empty() && safe > 4096, "{safe}");
     // Of a secret nothing is shown.
-    let secret = format!("condition = 'for[a-z]{{6}}'\nscope = 'text'\nsecret = true\n{ALL}");
+    let secret = format!("condition = 'for[a-z]{{6}}'\nsecret = true\n{ALL}");
     let (found, safe, _) = padded(&secret, "x for", "\u{200b}", 10_000, 9);
     assert_eq!((found.len(), safe), (1, 2));
 }

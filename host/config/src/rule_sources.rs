@@ -380,5 +380,17 @@ pub fn missing_tool<'s>(scope: &'s Scope, offered: &[String]) -> Option<&'s str>
 /// What was probably meant by a scope that names no offered tool: a tool, or a stream.
 pub fn nearest_scope(name: &str, offered: &[String]) -> Option<String> {
     let known = offered.iter().map(String::as_str).chain(["text", "thinking", "tool"]);
+    match name.to_lowercase().as_str() {
+        "reasoning" | "thoughts" | "thought" | "think" | "cot" => {
+            return Some("the model's reasoning is the scope `thinking`".into());
+        }
+        "answer" | "output" | "assistant" | "response" | "message" | "prose" | "chat" => {
+            return Some("the text of an answer is the scope `text`".into());
+        }
+        "all" | "any" | "everything" => {
+            return Some("all streams are `[\"text\", \"thinking\", \"tool\"]`".into());
+        }
+        _ => {}
+    }
     flow::text::nearest(name, known).map(|near| format!("did you mean `{near}`?"))
 }

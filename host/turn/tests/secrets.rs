@@ -15,7 +15,7 @@ use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, rule_set, text, tool};
 const SECRET: &str = "CANARY-q7w8e9r0t1y2";
 
 /// Matches the secret.
-const GUARD: &str = "+++\ncondition = 'CANARY-[a-z0-9]{12}'\nscope = [\"text\", \"thinking\", \"tool\"]\nsecret = true\nACTION\n+++\nNo keys.";
+const GUARD: &str = "+++\ncondition = 'CANARY-[a-z0-9]{12}'\nsecret = true\nACTION\n+++\nNo keys.";
 /// Matches a part of it before, and all of it in the same byte.
 const NEIGHBOUR: &str = "+++\ncondition = ['CANARY-[a-z0-9]{4}', 'now CANARY-[a-z0-9]{12}']\nscope = [\"text\", \"thinking\", \"tool\"]\n\
                          interrupt = \"never\"\nrepeat = \"always\"\n+++\nA reminder.";

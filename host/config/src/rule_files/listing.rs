@@ -14,6 +14,9 @@ const MAX_RULE_FILES: usize = 4_096;
 /// Extensions of rule files.
 const EXTENSIONS: [&str; 2] = ["md", "mdc"];
 
+/// Extensions of data, which other hosts and scanners have rules in.
+const DATA: [&str; 4] = ["toml", "yaml", "yml", "json"];
+
 /// Extensions of files that may have been meant as rules.
 const NEAR: [&str; 6] = ["markdown", "mdown", "mkd", "mdx", "mdtxt", "txt"];
 
@@ -132,19 +135,34 @@ impl Walk<'_> {
     /// Files that look like rules but are not read. Reported once for each folder.
     fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
         let begins = |name: &&OsString| has_extension(name, &NEAR) && begins_as_rule(&folder.join(name));
+        let is_data = |name: &&OsString| has_extension(name, &DATA) && has_keys(&folder.join(name));
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
+        let them = if files.len() == 1 { "it" } else { "them" };
+        self.near_miss(named, &files, &format!("rename {them}: the name of a rule file ends in `.md` or `.mdc`"));
+        let write = "a rule file is Markdown, `NAME.md`: the keys between two lines `+++` (TOML) or `---` (YAML), and below them what the \
+                     model gets; a rule set of a secret scanner is read by `tidegate rules import`";
+        self.near_miss(named, &others.iter().filter(is_data).collect::<Vec<_>>(), write);
+    }
+
+    fn near_miss(&mut self, named: &Path, files: &[&OsString], help: &str) {
         if files.is_empty() {
             return;
         }
-        let (look, them) = if files.len() == 1 {
-            ("looks like a rule but is not read", "it")
-        } else {
-            ("look like rules but are not read", "them")
-        };
-        let message = format!("{} in `{}` {look}", list(&files), named.display());
-        let help = format!("rename {them}: the name of a rule file ends in `.md` or `.mdc`");
+        let look =
+            if files.len() == 1 { "looks like a rule but is not read" } else { "look like rules but are not read" };
+        let message = format!("{} in `{}` {look}", list(files), named.display());
         self.listing.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
     }
+}
+
+/// Whether a file of data has the keys of a rule, of several, or of the rules of a scanner.
+fn has_keys(path: &Path) -> bool {
+    let is_key = |line: &str| {
+        let word = line.split([':', '=']).next().unwrap_or_default();
+        let word = word.trim_matches([' ', '\t', '"', '\'', '{', '-']);
+        line.contains([':', '=']) && matches!(word, "condition" | "regex")
+    };
+    path.is_file() && text_of(path, path).is_ok_and(|text| text.lines().any(is_key))
 }
 
 fn begins_as_rule(path: &Path) -> bool {
