@@ -155,7 +155,7 @@ pub(crate) enum Command {
     /// Show what the workspace's tidegate.toml asks for, and trust it as it is now
     #[command(after_help = TRUST_HELP)]
     Trust(Trust),
-    /// Print settings that come with the program
+    /// Print the settings in force and where they come from
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
@@ -227,14 +227,20 @@ pub(crate) enum PluginCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the default of a file that can override it
+    /// Print the settings in force: those of tidegate.toml and the defaults of the others; or the default of another file
     Show {
-        /// Print the defaults of the program: the only ones so far
-        #[arg(long, required = true)]
+        /// Print where each comes from: file and line, or the program's default
+        #[arg(long)]
+        origin: bool,
+        /// Print a JSON array, with the origins
+        #[arg(long)]
+        json: bool,
+        /// Print the default of FILE instead, to begin a file of your own with
+        #[arg(long, conflicts_with_all = ["origin", "json"])]
         defaults: bool,
-        /// The file whose default is printed
-        #[arg(value_enum, default_value_t = DefaultFile::ThreadEvents)]
-        file: DefaultFile,
+        /// The file whose default is printed [default: thread-events]
+        #[arg(value_enum, requires = "defaults")]
+        file: Option<DefaultFile>,
     },
 }
 

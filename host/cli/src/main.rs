@@ -7,6 +7,7 @@ mod agents;
 mod args;
 mod ask;
 mod chat;
+mod config;
 mod doctor;
 mod ending;
 mod exit;
@@ -40,7 +41,7 @@ use clap::Parser;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{AgentsCommand, Args, Command, Common, ConfigCommand, DefaultFile, PluginCommand};
+use crate::args::{AgentsCommand, Args, Command, Common, PluginCommand};
 use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
@@ -129,17 +130,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
             Some(prompt) => explain::prompt(common, prompt, explain.json).await,
             None => session::explain(common, &explain),
         },
-        Command::Config { command: ConfigCommand::Show { defaults: _, file } } => {
-            let text = match file {
-                DefaultFile::ThreadEvents => tidegate::default_thread_events(),
-                DefaultFile::Errors => tidegate::default_errors(),
-                DefaultFile::ThreadLimits => tidegate::default_thread_limits(),
-            };
-            let mut out = screen::out();
-            std::io::Write::write_all(&mut out, text.as_bytes())?;
-            std::io::Write::flush(&mut out)?;
-            Ok(Exit::Completed)
-        }
+        Command::Config { command } => config::run(common, &command),
         Command::Trust(args) => trust::run(common, &args),
         Command::Agents { command: AgentsCommand::List { json } } => agents::list(common, json).await,
         Command::Session { command } => session::run(common, command).await,

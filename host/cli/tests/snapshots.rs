@@ -161,6 +161,7 @@ fn plugins_and_doctor() {
     check(&place, "explain-prompt", &["explain", "--prompt", "Which port?"]);
     check(&place, "doctor", &["doctor"]);
     check(&place, "doctor-json", &["doctor", "--json"]);
+    check(&place, "config-show", &["config", "show", "--origin"]);
 }
 
 #[test]

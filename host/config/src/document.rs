@@ -155,6 +155,11 @@ impl<'a> Document<'a> {
         self.walk(path, false)
     }
 
+    /// The place of a value of the tree.
+    pub(crate) fn place_of(&self, value: &Spanned<DeValue<'_>>) -> Location {
+        self.sources.location(value.span())
+    }
+
     /// The place of the key that `path` ends with, rather than of its value.
     pub(crate) fn key_place(&self, path: &[Step]) -> Location {
         self.walk(path, true)

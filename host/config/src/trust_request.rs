@@ -5,12 +5,11 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize as _;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use crate::digest::{Parts, file_digest};
 use crate::document::Document;
+use crate::leaves::{Leaf, collect, quoted};
 use crate::typed::OperatorFile;
 use crate::{
     Diagnostics, FoundFiles, Layer, LayerKind, MANIFEST_FILE, Manifest, Operator, PluginEntry, SourceFile, TrustedFiles,
@@ -147,39 +146,11 @@ fn trusted_files(entry: &PluginEntry) -> TrustedFiles {
     TrustedFiles { manifest, component: component.and_then(|path| file_digest(&path).ok()) }
 }
 
-/// A key without keys of its own.
-struct Leaf<'t> {
-    path: Vec<String>,
-    value: &'t Spanned<DeValue<'t>>,
-}
-
-/// The keys of a table. Of a list of tables, each entry stands for itself, named by its `path`.
-fn collect<'t>(table: &'t DeTable<'t>, path: &mut Vec<String>, into: &mut Vec<Leaf<'t>>) {
-    for (key, value) in table {
-        path.push(key.get_ref().to_string());
-        match value.get_ref() {
-            DeValue::Table(inner) => collect(inner, path, into),
-            DeValue::Array(items) if items.iter().any(|item| matches!(item.get_ref(), DeValue::Table(_))) => {
-                for item in items.iter() {
-                    let DeValue::Table(inner) = item.get_ref() else { continue };
-                    let name = inner.get("path").and_then(|path| path.get_ref().as_str());
-                    path.push(name.unwrap_or_default().to_owned());
-                    collect(inner, path, into);
-                    path.pop();
-                }
-            }
-            _ => into.push(Leaf { path: path.clone(), value }),
-        }
-        path.pop();
-    }
-}
-
 impl Leaf<'_> {
     fn key(&self) -> RequestedKey {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let meaning = MEANINGS.iter().find(|(pattern, _)| fits(pattern, &path)).map(|(_, meaning)| *meaning);
-        let name = path.iter().map(|key| quoted(key)).collect::<Vec<_>>().join(".");
-        RequestedKey { name, value: self.shown(), meaning }
+        RequestedKey { name: self.name(), value: self.shown(), meaning }
     }
 
     /// Whether a project decides it without being trusted.
@@ -197,20 +168,10 @@ impl Leaf<'_> {
         }
     }
 
+    /// A string as it is, whatever it contains; anything else as TOML.
     fn shown(&self) -> String {
-        if let Some(text) = self.value.get_ref().as_str() {
-            return text.to_owned();
-        }
-        let tree = toml::de::ValueDeserializer::from(self.value.clone());
-        // The schema has let pass what TOML can write.
-        toml::Value::deserialize(tree).map_or_else(|error| error.to_string(), |value| value.to_string())
+        self.value.get_ref().as_str().map_or_else(|| self.toml(), str::to_owned)
     }
-}
-
-/// A key as TOML has it.
-fn quoted(key: &str) -> String {
-    let is_bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if is_bare { key.to_owned() } else { toml::Value::from(key).to_string() }
 }
 
 fn fits(pattern: &[&str], path: &[&str]) -> bool {

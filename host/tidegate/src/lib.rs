@@ -116,9 +116,9 @@ pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, EventDecl, FoundFiles, JudgedSettings,
     Layer, LayerKind, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout,
     Operator, OperatorFiles, PermissionRule, PluginEntry, PluginLimits, Policy, Provider, RequestedKey, RuleFolders,
-    SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings,
-    TrustRequest, TrustedFiles, TurnSettings, by_kind as findings_by_kind, file_digest, render as render_diagnostic,
-    switch_plugin,
+    SettingDecl, SettingInForce, SettingOrigin, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance,
+    ToolSettings, TranscriptSettings, TrustRequest, TrustedFiles, TurnSettings, by_kind as findings_by_kind,
+    file_digest, render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
