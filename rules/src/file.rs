@@ -85,6 +85,7 @@ impl File<'_> {
             self.error(Code::RuleMisplacedKey, message, Some(help.into()), place);
             return None;
         }
+        self.note_second(&parts.body);
         spec.body = Some(text[parts.body].to_owned());
         let (rule, more) = Rule::from_places(self.name, self.source, &spec, &places, self.trusted);
         self.found.extend(more);
@@ -230,6 +231,19 @@ impl File<'_> {
                 self.error(Code::RuleInvalidValue, error.message().to_owned(), None, None);
                 None
             }
+        }
+    }
+
+    /// Warns of front matter in the body: a second rule, which would be a part of what the model gets.
+    fn note_second(&mut self, body: &Range<usize>) {
+        // A line before it, so that it is no beginning of a file.
+        let text = format!(".\n{}", &self.file.text[body.clone()]);
+        let Some(late) = front_matter::late(&text).filter(|_| !self.trusted) else { return };
+        if matches!(&text[late.span.clone()], "---" | "+++") {
+            let message = "a second front matter begins here, and is a part of what the model gets".to_owned();
+            let help = "a file is one rule: put the second one into a file of its own".to_owned();
+            let place = body.start + late.span.start - 2..body.start + late.span.end - 2;
+            self.warn(Code::RuleFrontMatter, message, Some(help), place);
         }
     }
 

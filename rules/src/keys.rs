@@ -90,7 +90,9 @@ pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
         "allowed-tools" | "allowed_tools" | "allowedTools" | "tools" | "event" => {
             "what a rule watches is in `scope`, such as `scope: \"tool:shell\"`"
         }
-        "pattern" | "regex" | "match" | "matcher" => "what a rule looks for is in `condition`",
+        "pattern" | "patterns" | "regex" | "match" | "matcher" | "when" | "if" => {
+            "what a rule looks for is in `condition`"
+        }
         "message" => "what the model gets is the text that follows the front matter",
         "trigger" | "inclusion" => "write `condition`, `globs` or `always_apply = true`",
         "hide" => "what must not be shown is a group of the condition: `(?P<hide>…)`",
@@ -104,7 +106,7 @@ pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
             "write `scope = \"tool:shell\"`, `field = \"commands\"` and a `condition` on a command"
         }
         "rule" => "a rule file is one rule: write its keys without `[[rule]]`",
-        "level" | "severity" => "what a match does is said by `interruptMode` and `action`",
+        "level" | "severity" | "then" | "on_match" => "what a match does is said by `interruptMode` and `action`",
         _ => return None,
     })
 }

@@ -70,7 +70,11 @@ impl Reader<'_> {
         let find = |sign, look| anchor(text, sign).filter(|_| has(pattern, look));
         let (begin, end) = (find('^', Look::Start), find('$', Look::End));
         let is_line = |at: usize| {
-            let (before, after) = (&text[..at], text[at + 1..].trim_start_matches(['(', '?', ':']));
+            let (before, after) = (&text[..at], &text[at + 1..]);
+            // With the flag `x` blanks are nothing.
+            let (before, after) =
+                if text.starts_with("(?x") { (before.trim_end(), after.trim_start()) } else { (before, after) };
+            let after = after.trim_start_matches(['(', '?', ':']);
             BLANKS.iter().any(|blanks| after.starts_with(blanks) || before.ends_with(blanks))
         };
         let wrong = match (seen, begin, end) {
