@@ -5,6 +5,7 @@ use shuck_ast::{Assignment, AssignmentValue, DeclOperand, VarRef, Word as Syntax
 use crate::listed;
 use crate::walk::Walk;
 use crate::word::Word;
+use crate::wrapper;
 
 impl Walk<'_> {
     pub(crate) fn operand(&mut self, operand: &DeclOperand) -> Word {
@@ -33,15 +34,38 @@ impl Walk<'_> {
         match &assignment.value {
             AssignmentValue::Scalar(word) => {
                 let value = self.value(word);
-                self.note(format!("{}={}", assignment.target.name.as_str(), listed::word(&value)));
+                let name = assignment.target.name.as_str();
+                self.assign(assignment, std::slice::from_ref(&value));
+                wrapper::variable(self, name, &value);
+                self.note(format!("{}={}", name, listed::word(&value)));
             }
             AssignmentValue::Compound(array) => {
                 let is_plain = |text: &str| text.ends_with(')') && !text.contains([';', '&', '|', '<', '>']);
                 if !self.slice(array.span).is_some_and(is_plain) {
                     self.undecided("it has an array that can be commands");
                 }
-                array.elements.iter().for_each(|element| drop(self.value(element.value())));
+                let words: Vec<Word> = array.elements.iter().map(|element| self.value(element.value())).collect();
+                self.assign(assignment, &words);
             }
+        }
+    }
+
+    /// Keeps what a variable is set to.
+    fn assign(&mut self, assignment: &Assignment, words: &[Word]) {
+        let name = assignment.target.name.as_str();
+        let values = &mut self.found.values;
+        // The value of a variable is not split into words.
+        let quoted: Vec<Word> = words.iter().map(Word::quoted).collect();
+        let ways = values.fill(&quoted);
+        let lists =
+            ways.into_iter().flatten().chain(quoted.iter().all(|word| values.follows(word)).then_some(quoted.clone()));
+        let lists: Vec<Option<Vec<String>>> = lists.map(|words| words.iter().map(Word::exact).collect()).collect();
+        let exact: Vec<Vec<String>> = lists.into_iter().flatten().collect();
+        if exact.is_empty() || !quoted.iter().all(|word| values.follows(word)) {
+            values.assign(name, None);
+        }
+        for list in exact {
+            if assignment.append { values.append(name, Some(list)) } else { values.assign(name, Some(list)) }
         }
     }
 
@@ -57,7 +81,7 @@ impl Walk<'_> {
         word
     }
 
-    fn reference(&mut self, reference: &VarRef) {
+    pub(crate) fn reference(&mut self, reference: &VarRef) {
         if let Some(subscript) = &reference.subscript {
             self.text(subscript.span());
             // A shell without arrays has words in it.

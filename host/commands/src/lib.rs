@@ -6,22 +6,32 @@
 #![forbid(unsafe_code)]
 
 mod assignment;
+mod documents;
 mod expansion;
 mod listed;
 mod options;
+mod output;
+mod parameter;
+mod path;
 mod pattern;
+mod piped;
 mod shell;
 mod simple;
+mod unnamed;
+mod values;
 mod walk;
 mod word;
 mod wrapper;
 
 use shuck_parser::ShellDialect;
 
+use documents::Source;
 pub use listed::{Listed, listed};
 use pattern::Piece;
 pub use pattern::{Match, Pattern};
 use simple::canonical;
+pub use unnamed::{NamePart, Unnamed};
+use values::Values;
 use walk::{Found, Simple};
 
 /// The longest line that is parsed.
@@ -42,7 +52,7 @@ impl Line {
     /// Reads a line.
     pub fn of(text: &str) -> Self {
         let undecided = |why: String| Found { undecided: Some(why), ..Found::default() };
-        let found = guarded(text, || read(text));
+        let found = guarded(text, read);
         Self { text: text.to_owned(), found: found.unwrap_or_else(undecided) }
     }
 
@@ -97,30 +107,49 @@ impl Line {
 }
 
 /// Reads a text where a parser that fails takes nothing else down, if it is not too long.
-fn guarded<T: Send>(text: &str, read: impl FnOnce() -> T + Send) -> Result<T, String> {
-    let braces = |word: &str| word.matches('{').count().saturating_mul(word.len());
-    if text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES {
+fn guarded<T: Send>(text: &str, read: impl FnOnce(&Source) -> T + Send) -> Result<T, String> {
+    let mut source = Source::whole(text);
+    if is_too_much(text) {
+        source = Source::without_documents(text);
+    }
+    if is_too_much(&source.text) {
         let most = MAX_BYTES >> 10;
         return Err(format!("it is longer than {most} KiB, or has too many braces to be looked at"));
     }
     let reader = std::thread::Builder::new().name("tidegate-command".to_owned()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
-        let reading = reader.spawn_scoped(scope, read).map_err(|error| error.to_string())?;
+        let reading = reader.spawn_scoped(scope, || read(&source)).map_err(|error| error.to_string())?;
         reading.join().map_err(|_| "the parser failed".to_owned())
     })
 }
 
-fn walked(text: &str, dialect: ShellDialect) -> Found {
-    let mut found = Found::default();
-    walk::script(text, dialect, 0, &mut found);
-    if found.words > walk::MAX_WORDS {
-        found.unread.push(text.to_owned());
+fn is_too_much(text: &str) -> bool {
+    let braces = |word: &str| word.matches('{').count().saturating_mul(word.len());
+    text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES
+}
+
+fn walked(source: &Source, dialect: ShellDialect) -> Found {
+    let walk = |values| {
+        let mut found = Found { values, cuts: source.cuts.clone(), ..Found::default() };
+        walk::script(&source.text, dialect, 0, &mut found);
+        found
+    };
+    let mut found = walk(Values::default());
+    if !found.values.is_empty() {
+        // A function or a loop can use what is assigned after it.
+        found = walk(found.values);
+    }
+    if !found.cuts.is_empty() {
+        found.not_read(&source.text, "where its here-documents begin cannot be told");
+    }
+    if let Some(most) = found.is_full {
+        found.not_read(&source.text, format!("its commands have more than {most} words"));
     }
     found
 }
 
-fn read(text: &str) -> Found {
-    let (mut found, other) = (walked(text, ShellDialect::Posix), walked(text, ShellDialect::Bash));
+fn read(source: &Source) -> Found {
+    let (mut found, other) = (walked(source, ShellDialect::Posix), walked(source, ShellDialect::Bash));
     found.undecided = found.undecided.or(other.undecided);
     found.beyond = found.beyond.or(other.beyond);
     // Most lines are the same to both.

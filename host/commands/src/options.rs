@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Operands before the command.
     operands: usize,
     /// `NAME=value` can be before the command.
-    assignments: bool,
+    pub(crate) assignments: bool,
     /// Any of its arguments can be where the command begins.
     anywhere: bool,
     /// Short options with which it runs nothing.

@@ -39,10 +39,21 @@ pub(crate) fn shell(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], 
         }
     }
     match arguments.get(at) {
-        Some(word) if takes_script => script(walk, word, name),
+        Some(word) if takes_script => {
+            let after = arguments.get(at + 1..).unwrap_or_default();
+            if let Some((zero, parameters)) = after.split_first() {
+                walk.found.values.assign("0", zero.exact().map(|text| vec![text]));
+                walk.found.values.parameters(parameters);
+            }
+            script(walk, word, name);
+        }
         // A script in a file is a program like any other.
         Some(word) if word.exact().is_some_and(|file| !is_input(&file)) => {}
-        _ => walk.undecided(format!("`{name}` takes commands from its input")),
+        other => {
+            walk.undecided(format!("`{name}` takes commands from its input"));
+            let texts = other.map(|word| walk.found.values.texts(word)).unwrap_or_default();
+            texts.iter().for_each(|text| script(walk, &Word::text(text), name));
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn canonical(words: &[Word]) -> Option<String> {
 }
 
 /// Where the arguments can begin for a pattern that does not name the options before the first word: `git -C DIR push` is a `git push`.
-fn without_options(arguments: &[Word]) -> Vec<usize> {
+pub(crate) fn without_options(arguments: &[Word]) -> Vec<usize> {
     let is_option = |at: usize| {
         arguments.get(at).is_some_and(|word: &Word| word.start().len() > 1 && word.start().starts_with(['-', '+']))
     };

@@ -5,20 +5,23 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use shuck_ast::{
-    BinaryCommand, BinaryOp, BuiltinCommand, Command, CompoundCommand, Redirect, RedirectKind, RedirectTarget,
-    SimpleCommand, Stmt, StmtSeq, StmtTerminator, Word as Syntax,
+    BinaryCommand, BinaryOp, BuiltinCommand, Command, CompoundCommand, Redirect, SimpleCommand, Stmt, StmtSeq,
+    StmtTerminator, Word as Syntax,
 };
 use shuck_parser::parser::Parser;
 use shuck_parser::{ShellDialect, parser::ParseStatus};
 
 use crate::listed;
-use crate::word::Word;
+use crate::values::{MAX_WAYS, Values};
+use crate::word::{Part, Word};
 use crate::wrapper;
 
 /// The deepest nesting of substitutions and of scripts that are arguments.
-const MAX_DEPTH: usize = 12;
+pub(crate) const MAX_DEPTH: usize = 12;
 /// The most words of all commands of a line, those included that commands run in turn.
-pub(crate) const MAX_WORDS: usize = 10_000;
+const MAX_WORDS: usize = 10_000;
+/// The same of the commands that it runs if its expansions are what the line says that they can be.
+pub(crate) const MAX_WAY_WORDS: usize = 50_000;
 
 /// What is known of a command line.
 #[derive(Debug, Default)]
@@ -27,16 +30,45 @@ pub(crate) struct Found {
     pub(crate) simple: Vec<Simple>,
     /// How many words they have.
     pub(crate) words: usize,
+    /// How many words those have that it runs if its expansions are what the line says that they can be.
+    pub(crate) way_words: usize,
+    /// The most of them, where there was no place for more.
+    pub(crate) is_full: Option<usize>,
     /// Where commands that others run were found, and whether they run for certain: what begins where one did is that one.
     pub(crate) seen: BTreeSet<((usize, usize), bool)>,
     /// Why it can run commands that are not among them.
     pub(crate) undecided: Option<String>,
+    /// Whether these can be spelt so that they are only found in its text.
+    pub(crate) is_odd: bool,
     /// What it does besides, which a permission to run commands does not cover.
     pub(crate) beyond: Option<&'static str>,
     /// What is listed next to the commands, each before the command of this index: assignments, and which command gets the output of which.
     pub(crate) notes: Vec<(usize, String)>,
-    /// Scripts that cannot be parsed, or are not walked through because of a limit.
-    pub(crate) unread: Vec<String>,
+    /// Scripts that cannot be parsed, or are not walked through because of a limit, each with the reason.
+    pub(crate) unread: Vec<(String, String)>,
+    /// What the line itself says of its expansions.
+    pub(crate) values: Values,
+    /// Texts that commands get as their input, each with the index of the command.
+    pub(crate) inputs: Vec<(usize, Option<String>)>,
+    /// How many of them were passed to commands.
+    pub(crate) reads: usize,
+    /// Where the text of here-documents was cut out, and no document was found yet.
+    pub(crate) cuts: BTreeSet<usize>,
+    /// Where it was, and one was found.
+    pub(crate) cut: BTreeSet<usize>,
+    /// The commands that are added now run only if a name is that of a program that runs others.
+    pub(crate) is_guess: bool,
+    /// They run only if an expansion is what the line says that it can be.
+    pub(crate) is_way: bool,
+}
+
+impl Found {
+    /// A script is not read, or not all of it.
+    pub(crate) fn not_read(&mut self, script: &str, why: impl Into<String>) {
+        let why = why.into();
+        undecided(self, why.as_str());
+        self.unread.push((script.to_owned(), why));
+    }
 }
 
 /// A simple command, after its assignments and without redirections.
@@ -49,6 +81,8 @@ pub(crate) struct Simple {
     pub(crate) is_certain: bool,
     /// Where another command runs it: the index of the first one, and how many words of that lead to its name, which is the last of them.
     pub(crate) within: Option<(usize, usize)>,
+    /// Whether it runs only if a name that is only known when it runs is that of a program that runs others.
+    pub(crate) is_guess: bool,
 }
 
 /// A walk through one script.
@@ -62,20 +96,16 @@ pub(crate) struct Walk<'a> {
 /// Walks through a script.
 pub(crate) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
     if depth > MAX_DEPTH {
-        found.unread.push(source.to_owned());
-        return undecided(found, format!("commands are nested deeper than {MAX_DEPTH}"));
+        return found.not_read(source, format!("commands are nested deeper than {MAX_DEPTH}"));
     }
     let is_broken = has_broken_word(source);
     if is_broken {
-        undecided(found, "a line ends in the middle of a word");
+        found.not_read(source, "a line ends in the middle of a word");
     }
     let parsed = Parser::with_dialect(source, dialect).parse();
     if parsed.status != ParseStatus::Clean {
         let why = parsed.diagnostics.first().map_or("its syntax", |one| one.message.as_str());
-        undecided(found, format!("it cannot be parsed: {why}"));
-    }
-    if is_broken || parsed.status != ParseStatus::Clean {
-        found.unread.push(source.to_owned());
+        found.not_read(source, format!("it cannot be parsed: {why}"));
     }
     Walk { source, found, dialect, depth }.sequence(&parsed.file.body);
 }
@@ -93,12 +123,23 @@ fn is_pipe(binary: &BinaryCommand) -> bool {
 }
 
 fn undecided(found: &mut Found, why: impl Into<String>) {
+    found.is_odd = true;
     found.undecided.get_or_insert_with(|| why.into());
 }
 
 impl Walk<'_> {
     pub(crate) fn undecided(&mut self, why: impl Into<String>) {
         undecided(self.found, why);
+    }
+
+    /// A command is named by what is only known when it runs.
+    pub(crate) fn is_unnamed(&mut self) {
+        self.found.undecided.get_or_insert_with(|| "the name of a command is only known when it runs".to_owned());
+    }
+
+    /// Something of this script cannot be known, so that it counts as not read.
+    pub(crate) fn unread(&mut self, why: impl Into<String>) {
+        self.found.not_read(self.source, why);
     }
 
     pub(crate) fn beyond(&mut self, what: &'static str) {
@@ -111,6 +152,11 @@ impl Walk<'_> {
         script(text, if is_own { ShellDialect::Bash } else { self.dialect }, self.depth + 1, self.found);
     }
 
+    /// Whether a text can be a script.
+    pub(crate) fn is_script(&self, text: &str) -> bool {
+        Parser::with_dialect(text, self.dialect).parse().status == ParseStatus::Clean
+    }
+
     fn sequence(&mut self, statements: &StmtSeq) {
         for statement in statements.iter() {
             self.statement(statement);
@@ -121,17 +167,21 @@ impl Walk<'_> {
         if matches!(statement.terminator, Some(StmtTerminator::Background(_))) {
             self.beyond("it starts a command in the background");
         }
+        let mut targets = Vec::new();
         for redirect in &statement.redirects {
-            self.redirect(redirect);
+            targets.push(self.redirect(redirect));
             if let Command::Simple(simple) = &statement.command {
                 self.split(redirect, simple);
             }
         }
-        match &statement.command {
-            Command::Simple(simple) => {
-                self.simple(simple);
-                self.input(&statement.redirects);
-            }
+        let first = self.found.simple.len();
+        self.command(&statement.command);
+        self.input(statement.redirects.iter().zip(&targets), first);
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
             Command::Builtin(builtin) => self.builtin(builtin),
             Command::Decl(declaration) => {
                 self.beyond("it sets a variable");
@@ -143,6 +193,7 @@ impl Walk<'_> {
             Command::Binary(binary) if is_pipe(binary) => {
                 let stages = self.pipeline(binary);
                 listed::note_pipes(self, &stages);
+                self.piped(&stages);
             }
             Command::Binary(BinaryCommand { left, right, .. }) => {
                 self.statement(left);
@@ -151,6 +202,7 @@ impl Walk<'_> {
             Command::Compound(compound) => self.compound(compound),
             Command::Function(function) => {
                 self.beyond("it defines a function");
+                function.static_names().for_each(|name| self.found.values.define(name.as_str()));
                 self.statement(&function.body);
             }
             Command::AnonymousFunction(function) => {
@@ -176,35 +228,10 @@ impl Walk<'_> {
         first..self.found.simple.len()
     }
 
-    /// Walks through the text that a shell gets as its input: it runs it.
-    fn input(&mut self, redirects: &[Redirect]) {
-        let is_shell = self.found.simple.last().is_some_and(|simple| {
-            let name = simple.words.first().and_then(|name| name.without_folder().exact());
-            let options = simple.words.get(1..).unwrap_or_default();
-            // The parser takes the number of `3<<A` for a word.
-            let is_number = |word: &Word| {
-                word.exact().is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
-            };
-            name.is_some_and(|name| wrapper::is_shell(&name))
-                && options.iter().all(|word| word.start().starts_with('-') || is_number(word))
-        });
-        for redirect in redirects.iter().filter(|_| is_shell) {
-            match &redirect.target {
-                RedirectTarget::Heredoc(document) => {
-                    if let Some(text) = self.slice(document.body.span) {
-                        script(text, self.dialect, self.depth + 1, self.found);
-                    }
-                }
-                RedirectTarget::Word(word) if redirect.kind == RedirectKind::HereString => {
-                    let text = self.word(word).as_script();
-                    script(&text, self.dialect, self.depth + 1, self.found);
-                }
-                RedirectTarget::Word(_) => {}
-            }
-        }
-    }
-
     pub(crate) fn note(&mut self, line: String) {
+        if self.found.is_guess {
+            return;
+        }
         self.found.notes.push((self.found.simple.len(), line));
     }
 
@@ -223,6 +250,9 @@ impl Walk<'_> {
         let end = simple.args.last().unwrap_or(&simple.name).span.end.offset();
         let written = self.source.get(simple.name.span.start.offset()..end).map(str::to_owned);
         self.add(&words, written);
+        if let Some(words) = self.found.values.of_alias(&words) {
+            self.add_way(&words);
+        }
     }
 
     /// A shell without `&>` ends the command there, and begins another one.
@@ -260,11 +290,14 @@ impl Walk<'_> {
                 one.else_branch.iter().for_each(|branch| self.sequence(branch));
             }
             CompoundCommand::For(one) => {
-                self.words(one.words.iter().flatten());
+                let words: Vec<Word> = one.words.iter().flatten().map(|word| self.word(word)).collect();
+                let names = one.targets.iter().filter_map(|target| target.name.as_ref());
+                names.for_each(|name| self.iterates(name.as_str(), &words));
                 self.sequence(&one.body);
             }
             CompoundCommand::Select(one) => {
-                self.words(&one.words);
+                let words: Vec<Word> = one.words.iter().map(|word| self.word(word)).collect();
+                self.iterates(one.variable.as_str(), &words);
                 self.sequence(&one.body);
             }
             CompoundCommand::While(one) => {
@@ -278,7 +311,7 @@ impl Walk<'_> {
             CompoundCommand::Case(one) => {
                 self.word(&one.word);
                 for case in &one.cases {
-                    case.patterns.iter().for_each(|pattern| self.text(pattern.span));
+                    case.patterns.iter().for_each(|pattern| self.pattern(pattern));
                     self.sequence(&case.body);
                 }
             }
@@ -295,7 +328,7 @@ impl Walk<'_> {
                 self.sequence(&one.body);
             }
             CompoundCommand::Arithmetic(one) => self.text(one.span),
-            CompoundCommand::Conditional(one) => self.text(one.span),
+            CompoundCommand::Conditional(one) => self.within(one.span, |walk| walk.conditional(&one.expression)),
             // Of a shell that is not asked for.
             CompoundCommand::Repeat(_) | CompoundCommand::Foreach(_) | CompoundCommand::Always(_) => {
                 self.undecided("it uses the syntax of another shell");
@@ -323,34 +356,81 @@ impl Walk<'_> {
         words.into_iter().for_each(|word| drop(self.word(word)));
     }
 
-    /// Adds a command, and those that it runs.
+    /// Adds a command, and those that it runs; then what it is where the line says what its expansions are.
     fn add(&mut self, words: &[Word], written: Option<String>) {
+        self.add_one(words, written);
+        let is_known = |word: &Word| word.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Files(_)));
+        if words.iter().all(is_known) || self.found.is_full.is_some() {
+            return;
+        }
+        match self.found.values.fill(words) {
+            Some(ways) => ways.iter().for_each(|words| self.add_way(words)),
+            None => self.unread(format!("the variables of a command have more than {MAX_WAYS} values together")),
+        }
+    }
+
+    /// Adds what a command can be.
+    pub(crate) fn add_way(&mut self, words: &[Word]) {
+        let was_way = std::mem::replace(&mut self.found.is_way, true);
+        self.add_one(words, None);
+        self.found.is_way = was_way;
+    }
+
+    fn add_one(&mut self, words: &[Word], written: Option<String>) {
         let first = self.found.simple.len();
         if self.has_place(words.len()) {
-            let simple = Simple { words: words.to_vec(), written, is_certain: true, within: None };
-            self.found.simple.push(simple);
+            let is_guess = self.found.is_guess;
+            let is_certain = !is_guess && !self.found.is_way;
+            self.found.simple.push(Simple { words: words.to_vec(), written, is_certain, within: None, is_guess });
             wrapper::inner(self, words, (first, 0));
         }
     }
 
     /// Adds a command that another one runs. Returns whether it is new, and there was a place for it.
     pub(crate) fn add_inner(&mut self, words: &[Word], is_certain: bool, within: (usize, usize)) -> bool {
+        let is_certain = is_certain && !self.found.is_guess && !self.found.is_way;
         if !self.found.seen.insert((within, is_certain)) {
             return false;
         }
         let has_place = self.has_place(words.len());
         if has_place {
-            self.found.simple.push(Simple { words: words.to_vec(), written: None, is_certain, within: Some(within) });
+            let (within, is_guess) = (Some(within), self.found.is_guess);
+            self.found.simple.push(Simple { words: words.to_vec(), written: None, is_certain, within, is_guess });
         }
         has_place
     }
 
-    fn has_place(&mut self, words: usize) -> bool {
-        self.found.words += words;
-        let has_place = self.found.words <= MAX_WORDS;
-        if !has_place {
-            self.undecided(format!("its commands have more than {MAX_WORDS} words"));
+    /// A variable gets each of these words in turn.
+    fn iterates(&mut self, name: &str, words: &[Word]) {
+        let ways = self.found.values.fill(words).unwrap_or_default();
+        for word in words.iter().chain(ways.iter().flatten()) {
+            if !self.found.values.follows(word) {
+                self.found.values.assign(name, None);
+            } else if let Some(text) = word.exact() {
+                self.found.values.assign(name, Some(vec![text]));
+            }
         }
+    }
+
+    fn has_place(&mut self, words: usize) -> bool {
+        let has_place = !self.is_full(words);
+        *self.count() += words;
         has_place
+    }
+
+    /// Whether there is no place for so many words more, which is noted.
+    pub(crate) fn is_full(&mut self, words: usize) -> bool {
+        let most = if self.found.is_way { MAX_WAY_WORDS } else { MAX_WORDS };
+        let is_full = *self.count() + words > most;
+        if is_full {
+            *self.count() = most + 1;
+            self.found.is_full = Some(most);
+            self.undecided(format!("its commands have more than {most} words"));
+        }
+        is_full
+    }
+
+    fn count(&mut self) -> &mut usize {
+        if self.found.is_way { &mut self.found.way_words } else { &mut self.found.words }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Word {
     /// Whether it has a blank or an operator that is not quoted: a shell would end the word there.
     pub(crate) is_split: bool,
     /// Whether it has a brace that is not quoted.
-    has_brace: bool,
+    pub(crate) has_brace: bool,
 }
 
 impl Word {
@@ -104,6 +104,13 @@ impl Word {
         Some(self.from(at + mark.len_utf8()).unwrap_or_default())
     }
 
+    /// The name and the value, where the word sets a variable for a command.
+    pub(crate) fn assignment(&self) -> Option<(String, Self)> {
+        let (name, _) = self.start().split_once('=')?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_name.then(|| (name.to_owned(), self.after('=').unwrap_or_default()))
+    }
+
     /// One word of several, with blanks between them.
     pub(crate) fn joined<'w>(words: impl IntoIterator<Item = &'w Self>) -> Self {
         let mut joined = Self::default();
@@ -153,6 +160,38 @@ impl Word {
         self.parts.iter().any(|part| matches!(part, Part::Text(text) if has_substitution(text)))
     }
 
+    /// The word as if it were within quotes.
+    pub(crate) fn quoted(&self) -> Self {
+        Self { is_elastic: false, ..self.clone() }
+    }
+
+    /// Adds a part.
+    pub(crate) fn add(&mut self, part: Part) {
+        match part {
+            Part::Text(text) => self.push(&text),
+            other => self.parts.push(other),
+        }
+    }
+
+    /// Makes one part of each pattern for one character out of several, from its bracket on: `r['m'] y`.
+    fn close_brackets(&mut self) {
+        let is_open = |part: &Part| matches!(part, Part::Files(text) if text == "[");
+        let has_end = |part: &Part| matches!(part, Part::Text(text) if text.contains(']'));
+        let Some(first) = self.parts.iter().position(is_open) else { return };
+        let Some(last) = self.parts.iter().rposition(has_end).filter(|last| *last > first) else { return };
+        let mut after = None;
+        if let Some(Part::Text(text)) = self.parts.get_mut(last) {
+            let end = text.rfind(']').map_or(text.len(), |at| at + 1);
+            after = Some(text.split_off(end)).filter(|after| !after.is_empty());
+        }
+        let inside: Vec<Part> = self.parts.drain(first..=last).collect();
+        let is_unknown = inside.iter().any(|part| matches!(part, Part::Unknown(_)));
+        let text: String =
+            inside.into_iter().map(|(Part::Text(text) | Part::Files(text) | Part::Unknown(text))| text).collect();
+        self.parts.insert(first, if is_unknown { Part::Unknown(text) } else { Part::Files(text) });
+        after.into_iter().for_each(|after| self.parts.insert(first + 1, Part::Text(after)));
+    }
+
     fn push(&mut self, text: &str) {
         match self.parts.last_mut() {
             Some(Part::Text(last)) => last.push_str(text),
@@ -168,6 +207,7 @@ impl Walk<'_> {
         for part in &syntax.parts {
             self.part(part, false, &mut word);
         }
+        word.close_brackets();
         let has_braces =
             word.has_brace && self.slice(syntax.span).is_none_or(|text| text.contains(',') || text.contains(".."));
         if has_braces || syntax.brace_syntax.iter().any(|braces| braces.expands()) {

@@ -22,6 +22,8 @@ struct Listed {
     after: Vec<After>,
     input: Vec<Names>,
     name: Vec<Names>,
+    before: Vec<Options>,
+    variable: Vec<Names>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,9 +49,42 @@ static LISTED: LazyLock<Result<Listed, String>> =
 /// Where a command begins: the index of the command that the line itself has, and which of its words.
 type Place = (usize, usize);
 
+/// Whether a program adds what it reads to a command.
+pub(crate) fn adds_input(name: &str) -> bool {
+    LISTED.as_ref().is_ok_and(|listed| {
+        listed.run.iter().chain(&listed.joined).any(|one| one.appends && one.names.iter().any(|known| known == name))
+    })
+}
+
 /// Whether a program is a shell, which runs what it has as its input.
 pub(crate) fn is_shell(name: &str) -> bool {
     LISTED.as_ref().is_ok_and(|listed| listed.shell.iter().any(|one| one.names.iter().any(|known| known == name)))
+}
+
+/// Where the command begins that a program such as `git` has of its own, if options are before it: at one of these words.
+pub(crate) fn own_command(words: &[Word]) -> Vec<usize> {
+    let Some(((name, arguments), listed)) = words.split_first().zip(LISTED.as_ref().ok()) else { return Vec::new() };
+    let Some(name) = name.without_folder().exact() else { return Vec::new() };
+    let options = listed.before.iter().find(|one| one.names.contains(&name));
+    let Some(head) = options.and_then(|options| options.head(arguments)).filter(|head| head.length > 0) else {
+        return Vec::new();
+    };
+    let start = head.length + 1;
+    // What follows an option that is not known can be its value.
+    let starts = start..if head.is_certain { start + 1 } else { start + 2 };
+    starts.filter(|start| *start < words.len()).collect()
+}
+
+/// Adds the commands in the value of a variable which programs run as a script.
+pub(crate) fn variable(walk: &mut Walk<'_>, name: &str, value: &Word) {
+    let is_listed = LISTED
+        .as_ref()
+        .is_ok_and(|listed| listed.variable.iter().any(|one| one.names.iter().any(|known| known == name)));
+    let text = value.as_script();
+    // The name of an editor alone runs nothing before the program that opens it.
+    if is_listed && text.trim().contains(char::is_whitespace) && walk.is_script(&text) {
+        walk.argument(&text, name);
+    }
 }
 
 /// Adds the commands that the command of these words runs.
@@ -60,8 +95,13 @@ pub(crate) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
         Err(error) => return walk.undecided(format!("the list of wrappers cannot be used: {error}")),
     };
     let Some((first, arguments)) = words.split_first() else { return };
+    walk.found.values.called(words);
     let Some(name) = first.without_folder().exact() else {
-        return walk.undecided("the name of a command is only known when it runs");
+        walk.is_unnamed();
+        if !walk.found.values.follows(first) {
+            guesses(walk, words, place);
+        }
+        return;
     };
     let has = |names: &[String]| names.contains(&name);
     let is = |list: &[Names]| list.iter().any(|one| has(&one.names));
@@ -78,6 +118,13 @@ pub(crate) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
         operand.iter().for_each(|word| script(walk, word, &name));
     } else if is(&listed.assigned) {
         // What follows the name when it is used is a part of the command.
+        for (name, value) in arguments
+            .iter()
+            .filter_map(|word| word.exact()?.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+        {
+            let last = value.rsplit([';', '&', '|', '\n']).next().unwrap_or_default();
+            walk.found.values.name(&name, last.split_whitespace().map(Word::text).collect());
+        }
         let value = |word: &Word| word.after('=').map(|value| Word::joined([&value, &Word::unknown()]));
         arguments.iter().filter_map(value).for_each(|value| walk.argument(&value.as_script(), &name));
         if arguments.iter().any(|word| word.exact().is_none()) {
@@ -90,6 +137,31 @@ pub(crate) fn inner(walk: &mut Walk<'_>, words: &[Word], place: Place) {
     } else if is(&listed.name) && arguments.iter().any(Word::has_indexed_command) {
         walk.undecided(format!("`{name}` runs the command in the index of a variable"));
     }
+}
+
+/// Adds what runs if a name that is not known is that of a program which runs its arguments, such as `sudo` or a shell, or of none.
+fn guesses(walk: &mut Walk<'_>, words: &[Word], (root, offset): Place) {
+    let was_guess = std::mem::replace(&mut walk.found.is_guess, true);
+    let is_option = |at: &usize| words.get(*at).is_some_and(|word| word.start().starts_with('-'));
+    let first = (1..).find(|at| !is_option(at)).unwrap_or(words.len());
+    // What follows options can be the value of the last one.
+    for start in [1, first, first + 1].into_iter().take(if first > 1 { 3 } else { 1 }) {
+        let rest = words.get(start..).unwrap_or_default();
+        if rest.first().is_some_and(|name| !name.start().starts_with('-') && !name.start().ends_with('/')) {
+            command(walk, rest, false, (root, offset + start));
+        }
+    }
+    let takes_script = |word: &Word| {
+        word.exact().is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.ends_with('c'))
+    };
+    for pair in words.windows(2).filter(|pair| takes_script(&pair[0])) {
+        // It can be a script of another language.
+        let text = pair[1].as_script();
+        if walk.is_script(&text) {
+            walk.argument(&text, "sh");
+        }
+    }
+    walk.found.is_guess = was_guess;
 }
 
 /// Walks through a script that is an argument of `name`. What is only known of it when it runs can be commands as well.
@@ -112,6 +184,10 @@ fn run(walk: &mut Walk<'_>, options: &Options, words: &[Word], (root, offset): P
     let name = words.first().and_then(Word::exact).unwrap_or_default();
     let Some(Head { length, is_certain, scripts }) = options.head(arguments) else { return };
     let (head, rest) = arguments.split_at(length.min(arguments.len()));
+    for (name, value) in head.iter().filter(|_| options.assignments).filter_map(Word::assignment) {
+        walk.found.values.assign(&name, value.exact().map(|text| vec![text]));
+        variable(walk, &name, &value);
+    }
     if options.pipes && head.iter().any(|word| word.as_script().contains(['|', '!'])) {
         walk.undecided(format!("`{name}` has an option whose value can be a command"));
     }
@@ -178,6 +254,10 @@ fn joined(walk: &mut Walk<'_>, options: &Options, arguments: &[Word], name: &str
     if options.reads_input && rest.first().is_none_or(|word| word.start().starts_with(":::")) {
         return walk.undecided(format!("`{name}` takes commands from its input"));
     }
+    // What is filled in comes after the command.
+    let is_mark = |word: &Word| word.exact().is_some_and(|text| text.starts_with(":::"));
+    let unmarked: Vec<Word> = rest.iter().filter(|word| !is_mark(word)).cloned().collect();
+    let rest = if options.appends { unmarked.as_slice() } else { rest };
     let text = Word::joined(&options.filled(head, rest));
     // What is appended to it is arguments only.
     let is_written = rest.iter().all(|word| options.filled(head, std::slice::from_ref(word)).first() == Some(word));
@@ -200,6 +280,8 @@ fn within_mark(word: &Word) -> Option<Vec<Word>> {
 
 impl After {
     fn commands(&self, walk: &mut Walk<'_>, words: &[Word], (root, offset): Place) {
+        let is_end = |word: &Word| matches!(word.exact().as_deref(), Some(";" | "+"));
+        let ends: Vec<usize> = (0..words.len()).filter(|at| is_end(&words[*at])).collect();
         for (at, word) in words.iter().enumerate().skip(1) {
             let is_mark = word.exact().is_some_and(|text| self.marks.contains(&text));
             // It can be one, or have the beginning of the command in it.
@@ -208,12 +290,14 @@ impl After {
             if !is_mark && !can_be && within.is_none() {
                 continue;
             }
-            let after = words.get(at + 1..).unwrap_or_default();
-            let rest: Vec<Word> = within.into_iter().flatten().chain(after.iter().cloned()).collect();
-            let is_end = |word: &Word| matches!(word.exact().as_deref(), Some(";" | "+"));
-            let end = rest.iter().position(is_end).unwrap_or(rest.len());
+            let end = ends.get(ends.partition_point(|end| *end <= at)).copied().unwrap_or(words.len());
+            let after = words.get(at + 1..end).unwrap_or_default();
+            // The words are copied for each: they count before that.
+            if walk.is_full(after.len()) {
+                return;
+            }
             let filled = |word: &Word| word.with_places(&[]);
-            let mut run: Vec<Word> = rest.get(..end).unwrap_or_default().iter().map(filled).collect();
+            let mut run: Vec<Word> = within.iter().flatten().chain(after).map(filled).collect();
             if self.appends && !run.is_empty() && run.iter().all(|word| word.exact().is_some()) {
                 run.push(Word::unknown());
             }

@@ -36,9 +36,89 @@ fn a_command_line_is_listed_by_its_commands() {
 
 #[test]
 fn a_line_that_is_too_long_is_listed_as_it_is_written() {
-    let long = format!("cat > x <<'EOF'\n{}EOF\n(sudo  rm -rf /)", "a line; of text\n".repeat(3000));
-    let found = listed(&long).text;
-    assert_eq!(found.lines().collect::<Vec<_>>(), ["cat > x <<'EOF'", "a line", "of text", "EOF", "sudo rm -rf /"]);
+    let long = format!("cat > x <<EOF\n{}$x\nEOF\n(sudo  rm -rf /)", "a line; of text\n".repeat(3000));
+    let found = listed(&long);
+    let lines = ["cat > x <<EOF", "a line", "of text", "$x", "EOF", "sudo rm -rf /"];
+    assert_eq!(found.text.lines().collect::<Vec<_>>(), lines);
+    assert!(found.unread.is_some());
+}
+
+/// A file that is written by a here-document is no part of the command line, however long it is.
+#[test]
+fn the_text_of_a_long_here_document_is_not_read() {
+    let text = "it is `rm` or $(rm x) {a,b} \\\n<<'EOF'\n".repeat(4000);
+    let plain = "a line; of text (rm x)\n".repeat(4000);
+    let json = format!("{}\n", "{\"a\":{\"b\":[1,2]}},".repeat(4000));
+    for document in [
+        format!("<<'END' > f\n{text}END\n"),
+        format!("> f <<\"END\"\n{text}END\n"),
+        format!(">> f <<-'END'\n{text}\t\tEND\n"),
+        format!("> f <<END\n{plain}END\n"),
+        format!("<<'END' | tee f\n{json}END\n"),
+    ] {
+        let found = listed(&format!("cd a\ncat {document}sudo rm y"));
+        assert_eq!(found.unread, None, "{}", &document[..20]);
+        assert!(found.text.ends_with("sudo rm y\nrm y\n"), "{}", found.text);
+        assert_eq!(found.text.matches("rm").count(), 2, "{}", found.text);
+    }
+    // A shell reads it; it is expanded; it is none; where it ends cannot be told.
+    for line in [
+        format!("sh <<'END'\n{text}END\n"),
+        format!("cat <<'END' | sudo sh\n{text}END\n"),
+        format!("(cd a; bash -s) <<'END'\n{text}END\n"),
+        format!("xargs rm <<'END'\n{text}END\n"),
+        format!("cat <<END\n{text}END\n"),
+        format!("echo '\ncat <<\"END\"\n{text}END\n'; rm y"),
+        format!("cat <<'A' <<'END'\nA\n{text}END\n"),
+        format!("cat <<'END'\n{text}"),
+        format!("cat <<'END'\n{text}END \n"),
+        format!("# <<'END'\n{text}END\n"),
+        format!("cat <<A\n<<'END'\nA\n{text}END\n"),
+    ] {
+        assert!(listed(&line).unread.is_some(), "{}", &line[..30]);
+    }
+}
+
+/// More values than are filled in are said to be so.
+#[test]
+fn what_is_not_filled_in_is_not_read() {
+    let values = |count: usize| (0..count).map(|at| format!(" v{at}")).collect::<String>();
+    let appended = format!("x=r; {}$x y", "x+=m; ".repeat(4000));
+    for (line, is_read) in [
+        (format!("for a in{}; do b $a; done", values(200)), true),
+        (format!("for a in{}; do b $a; done", values(300)), false),
+        (format!("for a in{0}; do for b in{0}; do c $a $b; done; done", values(10)), true),
+        (format!("for a in{0}; do for b in{0}; do c $a $b; done; done", values(20)), false),
+        (format!("for a in{}; do b $a {}; done", values(200), "x ".repeat(1000)), false),
+        (format!("x=a; y=b; {}", "sh -c \"$x\" $y; ".repeat(1000)), true),
+        (format!("{{ {} }} {}", "sh; ".repeat(1000), "<<< a ".repeat(1000)), false),
+        ("x='sh -c \"$x\"'; sh -c \"$x\"".to_owned(), false),
+        (appended, false),
+    ] {
+        let found = listed(&line);
+        assert_eq!(found.unread.is_none(), is_read, "{}: {:?}", &line[..20], found.unread);
+    }
+}
+
+/// The work that a line costs is in proportion to its length.
+#[test]
+fn many_commands_in_one_are_read_once_each() {
+    let many = |part: &str| part.repeat((32 << 10) / part.len() - 4);
+    for (line, lists) in [
+        (format!("find . {}", many("-exec a \\; ")), "\na\n"),
+        (format!("find . {}", many("-exec a ")), "find . "),
+        (format!("fd {}", many("-x a ")), "fd -x"),
+        (many("a;"), "a\n"),
+        (format!("{}a", many("a|")), "| a | a\n"),
+        (format!("{}sh", many("echo a|")), "\na\n"),
+        (many("$a b;"), "$a b\n"),
+        (format!("x=a;{}", many("$x $x $x;")), "a a a\n"),
+    ] {
+        let found = listed(&line);
+        let start = &line[..20];
+        assert!(found.text.contains(lists), "{start}: {}", &found.text[..found.text.len().min(60)]);
+        assert!(found.text.len() < 40 * line.len(), "{start}: a list of {} bytes", found.text.len());
+    }
 }
 
 /// No limit of the reader takes a command out of the list.

@@ -1,0 +1,61 @@
+//! Commands of which the name is only known when they run.
+
+use crate::listed::{self, shown};
+use crate::simple::without_options;
+use crate::values::Values;
+use crate::walk::Simple;
+use crate::word::Part;
+
+/// A command that can be what a rule looks for, depending on a name that is only known when it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unnamed {
+    /// The name as far as it is known, without a folder.
+    pub name: Vec<NamePart>,
+    /// The words after the name, as they are listed.
+    pub arguments: Vec<String>,
+    /// The command as it would be listed.
+    pub written: String,
+}
+
+/// A part of a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NamePart {
+    /// Exactly this text.
+    Text(String),
+    /// Anything without white space, or nothing.
+    Any,
+}
+
+/// The most places where the arguments of a command can begin that are tried.
+const MAX_STARTS: usize = 4;
+
+/// The command, if it is one, also without options before its first argument. Where the line itself says what a name is, the command is
+/// listed with it.
+pub(crate) fn unnamed(simple: &Simple, values: &Values) -> Vec<Unnamed> {
+    let Some((first, arguments)) = simple.words.split_first() else { return Vec::new() };
+    let name = first.without_folder();
+    let is_known = name.exact().is_some();
+    if (is_known && !simple.is_guess) || (!is_known && values.follows(first)) {
+        return Vec::new();
+    }
+    let part = |part: &Part| match part {
+        Part::Text(text) => NamePart::Text(shown(text)),
+        Part::Files(_) | Part::Unknown(_) => NamePart::Any,
+    };
+    let words: Vec<String> = arguments.iter().map(listed::word).collect();
+    let written = [std::slice::from_ref(&listed::word(first)), words.as_slice()].concat().join(" ");
+    let name: Vec<NamePart> = name.parts.iter().map(part).collect();
+    let starts = without_options(arguments).into_iter().take(if is_known { 1 } else { MAX_STARTS });
+    let from = |start: usize| {
+        let arguments = words.get(start..).unwrap_or_default().to_vec();
+        Unnamed { name: name.clone(), arguments, written: written.clone() }
+    };
+    starts.map(from).collect()
+}
+
+impl Unnamed {
+    /// Whether some of the name is known, so that it is not just any name.
+    pub fn has_known_part(&self) -> bool {
+        self.name.iter().any(|part| matches!(part, NamePart::Text(text) if !text.is_empty()))
+    }
+}
