@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use commands::Unnamed;
 use flow::{Evidence, RuleMatch, StreamKind};
 
 use crate::command_lines::{COMMANDS, is_line};
@@ -41,6 +42,8 @@ struct Values {
     unread: Option<String>,
     /// Why not all commands of the call are known.
     unread_commands: Option<String>,
+    /// Of each command line that has some: commands of which the name is not known, and the list of all.
+    unnamed: Vec<(Vec<Unnamed>, String)>,
     waiting: Vec<Waiting>,
 }
 
@@ -84,6 +87,7 @@ impl CallWatch {
             paths: Vec::new(),
             unread: None,
             unread_commands: None,
+            unnamed: Vec::new(),
             waiting: Vec::new(),
         };
         Self { decoder: JsonDecoder::default(), values }
@@ -99,10 +103,11 @@ impl CallWatch {
         let values = &mut self.values;
         let files = values.unread.as_deref().map(Unread::Files);
         let commands = values.unread_commands.as_deref().map(Unread::Commands);
+        let names = values.unnamed.iter().map(|(unnamed, list)| Unread::Names(unnamed, list));
         let end = self.decoder.lacks().map(Unread::End);
         let unread = match self.decoder.error() {
             Some(error) => vec![Unread::Arguments(error)],
-            None => end.into_iter().chain(files).chain(commands).collect(),
+            None => end.into_iter().chain(files).chain(commands).chain(names).collect(),
         };
         let mut matches: Vec<RuleMatch> = Vec::new();
         for unread in &unread {
@@ -193,6 +198,9 @@ impl Values {
         if let Some(watch) = &mut value.watch {
             watch.feed(listed.text.as_bytes());
             watch.finish();
+        }
+        if !listed.unnamed.is_empty() {
+            self.unnamed.push((listed.unnamed, listed.text));
         }
         self.unread_commands =
             self.unread_commands.take().or(listed.unread.map(|why| format!("the command line: {why}")));

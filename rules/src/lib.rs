@@ -76,6 +76,7 @@ mod settings;
 mod shadow;
 mod spec;
 mod tail;
+mod unnamed;
 mod unread;
 mod values;
 mod waits;

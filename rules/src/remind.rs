@@ -124,7 +124,8 @@ impl Block<'_> {
         format!(
             "This tool call was not run because its arguments could not be checked against {rules} that the user has set \
              for this project. {HOST} Write the call again so that it can be read: plain, valid JSON with less nesting, \
-             shorter keys and fewer file paths; command lines in plain syntax of a shell, shorter ones, several in place of one."
+             shorter keys and fewer file paths; command lines in plain syntax of a shell, with the names \
+             of commands written out, shorter ones, several in place of one."
         )
     }
 

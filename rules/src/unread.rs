@@ -4,6 +4,7 @@
 //! A rule that blocks calls must not let a call through that it could not read. Such a call counts as a match of
 //! every rule that guards it; [`Evidence::unread`] distinguishes these matches from those of a condition.
 
+use commands::Unnamed;
 use flow::{Action, Evidence, RuleMatch, StreamKind};
 
 use crate::gate::RuleMode;
@@ -21,6 +22,9 @@ pub(crate) enum Unread<'a> {
     End(&'a str),
     /// Commands of its command line; only rules about commands depend on them.
     Commands(&'a str),
+    /// The names of commands of its command line; rules about commands depend on them that can be about one of these. The list is that of
+    /// all commands.
+    Names(&'a [Unnamed], &'a str),
 }
 
 /// The matches of the rules that guard the call. `live` is by position in the group: which rules can still fire.
@@ -34,13 +38,19 @@ pub(crate) fn matches(
 ) -> Vec<RuleMatch> {
     let guarding = group.rules.iter().zip(live).filter(|(at, live)| **live && modes[**at as usize].guards);
     let rules = guarding.map(|(at, _)| set.at(*at));
-    let (rules, why): (Vec<&Rule>, _) = match unread {
-        Unread::Arguments(why) => (rules.collect(), why),
-        Unread::End(why) => (rules.filter(|rule| rule.secret).collect(), why),
-        Unread::Files(why) => (rules.filter(|rule| asks_for_file(rule)).collect(), why),
-        Unread::Commands(why) => (rules.filter(|rule| rule.watches_commands()).collect(), why),
+    let why_of = |rule: &Rule| match unread {
+        Unread::Arguments(why) => Some((*why).to_owned()),
+        Unread::End(why) => rule.secret.then(|| (*why).to_owned()),
+        Unread::Files(why) => asks_for_file(rule).then(|| (*why).to_owned()),
+        Unread::Commands(why) => rule.watches_commands().then(|| (*why).to_owned()),
+        Unread::Names(unnamed, list) => {
+            let one = rule.could_mean(unnamed, list).filter(|_| rule.watches_commands());
+            // The text of a command can have secrets of other rules in it.
+            let name = |one: &Unnamed| one.variable.as_ref().map(|name| format!(" (`{name}`)")).unwrap_or_default();
+            one.map(|one| format!("the name of a command{} is only known when it runs", name(one)))
+        }
     };
-    let to_match = |rule: &Rule| RuleMatch {
+    let to_match = |(rule, why): (&Rule, String)| RuleMatch {
         rule: rule.name.clone(),
         stream: stream.clone(),
         evidence: Evidence {
@@ -54,7 +64,7 @@ pub(crate) fn matches(
             unread: true,
         },
     };
-    rules.into_iter().map(to_match).collect()
+    rules.filter_map(|rule| Some((rule, why_of(rule)?))).map(to_match).collect()
 }
 
 fn asks_for_file(rule: &Rule) -> bool {

@@ -14,6 +14,7 @@ use tidegate_rules as rules;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Corpus {
+    ordinary: Vec<String>,
     case: Vec<Case>,
 }
 
@@ -67,13 +68,19 @@ fn the_pack_reads_commands_and_not_what_is_quoted() {
             }
         }
     }
+    for line in &corpus.ordinary {
+        let fired = names(&session, line, usize::MAX);
+        if !fired.is_empty() {
+            wrong.push(format!("{fired:?}: {line:?} fires"));
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let tested: BTreeSet<&str> = corpus.case.iter().map(|case| case.rule.as_str()).collect();
     let about_commands: BTreeSet<String> =
         builtin().0.into_iter().filter(|rule| rule.fields == ["commands"]).map(|rule| rule.name).collect();
     assert!(about_commands.iter().map(String::as_str).eq(tested), "{about_commands:?}");
     let lines: usize = corpus.case.iter().map(|case| case.fires.len() + case.quiet.len()).sum();
-    assert!(lines >= 230, "{lines} lines");
+    assert!(lines >= 400 && corpus.ordinary.len() >= 90, "{lines} lines");
 }
 
 fn one(lines: &str) -> RuleSession {
@@ -144,6 +151,60 @@ fn a_guard_does_not_let_pass_a_command_line_that_is_not_read() {
         let found = found(&guard, "shell", &json!({ "command": line }).to_string(), usize::MAX);
         assert_eq!(found, [], "{line}");
     }
+}
+
+/// A name that is only known when the command runs, for a rule about the words after it and for one about the name alone.
+#[test]
+fn a_guard_does_not_let_pass_a_name_that_can_be_what_it_is_about() {
+    let front =
+        |condition: &str, more: &str| one(&format!("{condition}\nscope = 'tool:shell'\nfield = 'commands'\n{more}"));
+    let block = "action = 'block'\nrepeat = 'always'";
+    let force = front("condition = '(?m)^svc (?:\\S+ )*--force(?: |$)'", block);
+    let name = front("condition = '(?m)^svc[ ]'", block);
+    let both = front(
+        "condition = '(?m)^svc (?:\\S+ )*--force'\nall = ['(?m)^cd /prod$']\nunless = '(?m)^DRY=1$'",
+        "action = 'block'\nrepeat = 'once'",
+    );
+    let reminds = front("condition = '(?m)^svc (?:\\S+ )*--force(?: |$)'", "interrupt = 'never'");
+    let interrupts = front("condition = '(?m)^svc (?:\\S+ )*--force(?: |$)'", "");
+    for (rule, line, fires) in [
+        (&force, "$X --force", true),
+        (&force, "$X a --force b", true),
+        (&force, "$X --forced", false),
+        (&force, "$X", false),
+        (&force, "sv? --force", true),
+        (&force, "s$x --force", true),
+        (&force, "t$x --force", false),
+        (&force, "$x/other --force", false),
+        (&force, "$x/svc --force", true),
+        (&force, "X=other; $X --force", false),
+        (&force, "X=svc; $X --force", true),
+        (&force, "X=other; . ./x; $X --force", true),
+        (&force, "$X '--force a'", false),
+        (&force, "echo '$X --force'", false),
+        (&force, "$ENV svc --force", true),
+        // The name is all that it looks for.
+        (&name, "$X y", false),
+        (&name, "$(cat x) y", false),
+        (&name, "sv$x y", true),
+        (&name, "sv[a-z] y", true),
+        (&name, "${x}c y", true),
+        (&name, "${x}d y", false),
+        (&name, "X=svc; $X y", true),
+        (&both, "cd /prod && $X --force", true),
+        (&both, "cd /test && $X --force", false),
+        (&both, "cd /prod && DRY=1 $X --force", false),
+        (&interrupts, "$X --force", true),
+        (&reminds, "$X --force", false),
+        (&reminds, "X=svc; $X --force", true),
+    ] {
+        let matches = found(rule, "shell", &json!({ "command": line }).to_string(), usize::MAX);
+        assert_eq!(!matches.is_empty(), fires, "{line}: {matches:?}");
+    }
+    let matches = found(&force, "shell", &json!({"command": "cd a; \"$X\" --force"}).to_string(), usize::MAX);
+    let told = force.tool_reminder(&matches);
+    assert!(told.contains("the name of a command (`$X`) is only known when it runs"), "{told}");
+    assert!(told.contains("with the names of commands written out") && !told.contains("--force"), "{told}");
 }
 
 fn quoted(text: &str) -> String {

@@ -4,7 +4,7 @@ use crate::listed::{self, shown};
 use crate::simple::without_options;
 use crate::values::Values;
 use crate::walk::Simple;
-use crate::word::Part;
+use crate::word::{Part, is_variable};
 
 /// A command that can be what a rule looks for, depending on a name that is only known when it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,8 +13,8 @@ pub struct Unnamed {
     pub name: Vec<NamePart>,
     /// The words after the name, as they are listed.
     pub arguments: Vec<String>,
-    /// The command as it would be listed.
-    pub written: String,
+    /// The variable that is the name, as it is written; `None`: the name is made in another way.
+    pub variable: Option<String>,
 }
 
 /// A part of a name.
@@ -43,12 +43,15 @@ pub(crate) fn unnamed(simple: &Simple, values: &Values) -> Vec<Unnamed> {
         Part::Files(_) | Part::Unknown(_) => NamePart::Any,
     };
     let words: Vec<String> = arguments.iter().map(listed::word).collect();
-    let written = [std::slice::from_ref(&listed::word(first)), words.as_slice()].concat().join(" ");
+    let variable = match first.parts.iter().filter(|part| **part != Part::Text(String::new())).collect::<Vec<_>>()[..] {
+        [Part::Unknown(written)] if is_variable(written) => Some(written.clone()),
+        _ => None,
+    };
     let name: Vec<NamePart> = name.parts.iter().map(part).collect();
     let starts = without_options(arguments).into_iter().take(if is_known { 1 } else { MAX_STARTS });
     let from = |start: usize| {
         let arguments = words.get(start..).unwrap_or_default().to_vec();
-        Unnamed { name: name.clone(), arguments, written: written.clone() }
+        Unnamed { name: name.clone(), arguments, variable: variable.clone() }
     };
     starts.map(from).collect()
 }

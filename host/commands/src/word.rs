@@ -253,7 +253,7 @@ impl Walk<'_> {
 }
 
 /// Whether an expansion is a variable and nothing else: `$HOME`, `${HOME}`.
-fn is_variable(written: &str) -> bool {
+pub(crate) fn is_variable(written: &str) -> bool {
     let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| written.strip_prefix('$'));
     name.is_some_and(|name| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
