@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use tidegate::record::Body;
 use tidegate::{
-    CallId, CompactionMethod, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LeftOut, LimitDecision, Loaded,
+    CallId, CompactionMethod, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded,
     PromptText, RegistrationAction, Troubles, TurnStatus,
 };
 
@@ -147,12 +148,8 @@ impl Printer {
                     self.rule(&fired)?;
                 }
             }
-            EventKind::RuleHoldReleased { bytes, bound, .. } => {
-                self.dim(&format!("  released {bytes} held-back bytes: `{bound}` was reached"))?;
-            }
-            EventKind::RulesReloaded { active, notices } => {
-                let active = count(*active as u64, "rule is", "rules are");
-                self.dim(&format!("  the rule files were read again: {active} in use now"))?;
+            EventKind::RulesReloaded { notices, .. } => {
+                self.dim(&format!("  {}", text_of(&event.kind)))?;
                 for notice in notices {
                     self.warning("!", notice)?;
                 }
@@ -166,9 +163,6 @@ impl Printer {
                 self.trouble(trouble)?;
             }
             EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
-            EventKind::ErrorClassified { message, retryable: true, .. } => {
-                self.warning("! model", message)?;
-            }
             EventKind::LimitEscalationRequested(request) => {
                 self.warning("! limit:", &request.message)?;
                 let how = self.session.as_deref().map(flat).map(|id| {
@@ -176,39 +170,21 @@ impl Printer {
                 });
                 self.dim(&format!("    waiting for a decision{}", how.unwrap_or_default()))?;
             }
-            EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { max }, limit, by, .. } => {
-                self.dim(&format!("    approved by {}: up to {}", flat(by), limit.amount(*max)))?;
+            EventKind::ErrorClassified { retryable: true, .. }
+            | EventKind::Notice { .. }
+            | EventKind::StateLost { .. }
+            | EventKind::JournalFailed { .. }
+            | EventKind::ChildThreadFailed { .. }
+            | EventKind::ContextCompactionEnd { error: Some(_), .. } => self.warning("!", &sentence(&event.kind))?,
+            EventKind::RuleHoldReleased { .. }
+            | EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { .. }, .. }
+            | EventKind::RetryScheduled { .. }
+            | EventKind::ChildThreadStarted { .. }
+            | EventKind::ContextCompactionStart { method: CompactionMethod::Summary, .. } => {
+                self.dim(&format!("  {}", sentence(&event.kind)))?;
             }
-            EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
-                let seconds = *delay_ms as f64 / 1000.0;
-                let who = if *asked { ", as the provider asks" } else { "" };
-                self.dim(&format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})"))?;
-            }
-            EventKind::Notice { message }
-            | EventKind::StateLost { message }
-            | EventKind::JournalFailed { message, .. } => {
-                self.warning("!", message)?;
-            }
-            EventKind::ChildThreadStarted { child, agent, .. } => {
-                self.dim(&format!("  agent {agent} started: session {child}"))?;
-            }
-            EventKind::ChildThreadFailed { child, error } => {
-                self.warning(&format!("! session {child}"), error)?;
-            }
-            EventKind::ContextCompactionStart { ratio, method: CompactionMethod::Summary, .. } => {
-                let percent = ratio * 100.0;
-                self.dim(&format!(
-                    "  the conversation fills {percent:.0} % of the context: the model summarises its older part"
-                ))?;
-            }
-            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
-                self.warning("!", &format!("the conversation was not summarised: {error}"))?;
-            }
-            EventKind::ContextCompactionEnd { left_out, used_tokens, .. } if !left_out.is_empty() => {
-                let left_out = LeftOut::in_words(left_out);
-                self.dim(&format!(
-                    "  left out for the model, to fit its context: {left_out}; the next prompt has about {used_tokens} tokens"
-                ))?;
+            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
+                self.dim(&format!("  {}", sentence(&event.kind)))?;
             }
             _ => {}
         }
@@ -321,6 +297,16 @@ impl Printer {
             }
         }
     }
+}
+
+/// What a person reads about an event, in one line.
+pub(crate) fn sentence(kind: &EventKind) -> String {
+    Body::of(kind).sentence().map(|sentence| flat(&sentence.to_string())).unwrap_or_default()
+}
+
+/// The same without what somebody else has said about it.
+fn text_of(kind: &EventKind) -> String {
+    Body::of(kind).sentence().map(|sentence| flat(&sentence.text)).unwrap_or_default()
 }
 
 /// The lines that show the result of a tool: the change that it made, or the first line of its output and how many follow.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Event, EventKind, LeftOut, RuleMetrics, Session, Troubles, TurnReport, Usage};
+use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
 use crate::matches::{self, Matches};
+use crate::print::sentence;
 use crate::say::{count, note};
 use crate::style::{self, err};
 use crate::usage::PluginUsage;
@@ -45,10 +46,9 @@ impl Summary {
                     || format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text);
                 is_problem.then(what).into_iter().collect()
             }
-            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
-                vec![format!("the conversation was not summarised: {error}")]
+            EventKind::ContextCompactionEnd { error: Some(_), .. } | EventKind::ChildThreadFailed { .. } => {
+                vec![sentence(&event.kind)]
             }
-            EventKind::ChildThreadFailed { child, error } => vec![format!("session {child}: {error}")],
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::JournalFailed { message, .. } | EventKind::StateLost { message } => {
                 self.state_lost = true;
@@ -56,7 +56,7 @@ impl Summary {
             }
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
             EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
-                vec![format!("left out for the model, to fit its context: {}", LeftOut::in_words(left_out))]
+                vec![sentence(&event.kind)]
             }
             // What it checked or added is missing from here on.
             EventKind::ExtensionUnregistered { plugin, action, reason } => {

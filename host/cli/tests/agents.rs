@@ -65,7 +65,7 @@ fn a_child_is_shown_listed_and_not_continued() {
     let run = place.run(&["run", "Ask how many"]);
     assert_eq!((code(&run), out(&run).as_str()), (0, "It says seven.\n"), "{}", err(&run));
     let shown = err(&run);
-    assert!(shown.contains("● spawn_agent") && shown.contains("agent helper started: session "), "{shown}");
+    assert!(shown.contains("● spawn_agent") && shown.contains("The agent helper started in the session "), "{shown}");
     assert!(shown.contains("Seven."), "{shown}");
 
     let all = sessions(&place);
@@ -82,7 +82,7 @@ fn a_child_is_shown_listed_and_not_continued() {
     let shown = out(&place.run(&["session", "show", id]));
     assert!(shown.contains("How many?") && shown.contains("Seven."), "{shown}");
     let shown = out(&place.run(&["session", "show", parent["session"].as_str().unwrap()]));
-    assert!(shown.contains(&format!("agent helper started: session {id}")), "{shown}");
+    assert!(shown.contains(&format!("The agent helper started in the session {id}")), "{shown}");
 
     place.write("answers.jsonl", &recording(&[&[Say::Text("Again.")]]));
     assert_eq!(out(&place.run(&["run", "--continue", "More"])), "Again.\n");

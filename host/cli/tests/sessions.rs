@@ -80,7 +80,7 @@ fn a_session_is_recorded_and_continues() {
     assert_eq!(of("thread_completed").last().unwrap()["payload"]["cost"]["turns"], 3);
 
     let shown = out(&place.run(&["session", "show", id]));
-    for part in ["Turn 1", "› Write one", "● write_file", "Written.", "Turn 3", "› More", "Third.", "resumed by input"]
+    for part in ["Turn 1", "› Write one", "● write_file", "Written.", "Turn 3", "› More", "Third.", "Resumed by input"]
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }

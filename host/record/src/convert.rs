@@ -19,7 +19,7 @@ macro_rules! body {
 
 impl Body {
     /// The body of an event's record.
-    pub(super) fn of(kind: &EventKind) -> Self {
+    pub fn of(kind: &EventKind) -> Self {
         use EventView as Kind;
         match EventView::from(kind) {
             Kind::ThreadStarted { session, agent, provider, model, workspace, mode, inputs } => body!(ThreadStarted {

@@ -7,12 +7,14 @@
 mod body;
 mod convert;
 mod event;
+pub mod figures;
 mod inputs;
 mod kept_rules;
 mod left_out;
 mod line;
 mod message;
 mod payload;
+mod sentence;
 mod values;
 
 pub use self::body::Body;
@@ -20,6 +22,7 @@ pub use self::kept_rules::{keep_rules, kept_rules};
 pub use self::line::{Line, Record, RecordError, json, status};
 pub use self::message::{Author, MessageRecord, PartRecord, role};
 pub use self::payload::*;
+pub use self::sentence::Sentence;
 
 /// The version of the records. A reader accepts all versions up to its own; what a later version adds to a record is ignored.
 pub const VERSION: u32 = 1;

@@ -1,14 +1,12 @@
 //! Collects a report from records, in one pass; every record finds its position in logarithmic time.
 
 mod calls;
-mod notices;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use record::{Body, ExtensionCallback, MessagePayload, Record, RuleFired};
 
-use self::notices::notice;
 use crate::report::{
     Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Reasoning, Report, Sent, Step, Turn, What,
 };
@@ -114,7 +112,7 @@ impl Collector {
             Body::RuleHeld(held) => Some(What::Held(held)),
             Body::TtsrInjection(injection) => Some(What::Injection(injection)),
             Body::TtsrRearmed(rearmed) => Some(What::Rearmed(rearmed)),
-            Body::HistoryReplaced(history) => Some(What::HistoryReplaced(history.messages.len() as u64)),
+            Body::HistoryReplaced(history) => Some(What::HistoryReplaced(history)),
             Body::ContextCompactionStart(start) => Some(What::CompactionStart(start)),
             Body::ContextCompactionEnd(end) => Some(What::CompactionEnd(end)),
             Body::ExtensionRegistered(one) => {
@@ -253,4 +251,9 @@ fn found(text: &str, fired: &RuleFired) -> Option<Range<usize>> {
         return Some(start..end);
     }
     text.find(&evidence.text).map(|start| start..start + evidence.text.len())
+}
+
+/// What is shown of a record that has no form of its own in a report, if it says anything.
+fn notice(body: &Body) -> Option<What> {
+    Some(What::Notice(body.name().to_owned(), body.sentence()?.to_string()))
 }

@@ -103,8 +103,8 @@ impl Explained<'_> {
                 let change = Change::new(place, ChangeKind::Compacted, By::Host).because(&reason);
                 self.changes.push(change.texts(None, Some(summary)));
             }
-            What::HistoryReplaced(messages) => {
-                let reason = format!("by {}", of(*messages, "message", "messages"));
+            What::HistoryReplaced(replaced) => {
+                let reason = format!("by {}", of(replaced.messages.len() as u64, "message", "messages"));
                 self.changes.push(Change::new(place, ChangeKind::HistoryReplaced, By::Host).because(&reason));
             }
             _ => {}

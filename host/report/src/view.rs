@@ -10,9 +10,10 @@ mod tool;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use record::Sentence;
+
 pub(crate) use self::lines::{callbacks, step_line, turn_line};
 use crate::diff::Chunk;
-use crate::figures::of;
 use crate::report::{Entry, What};
 
 /// What is said about an entry. Its strings contain names and texts of others: who writes them out escapes all.
@@ -67,6 +68,15 @@ impl<'r> View<'r> {
         Self { kind, label: label.into(), blocks: Vec::new() }
     }
 
+    /// The sentence of a record, with what somebody else has said as a text.
+    fn said(kind: Kind, sentence: Sentence<'r>) -> Self {
+        let view = Self::new(kind, sentence.text);
+        match sentence.detail {
+            Some(detail) => view.with(Block::new("", detail)),
+            None => view,
+        }
+    }
+
     fn with(mut self, block: Block<'r>) -> Self {
         self.blocks.push(block);
         self
@@ -84,31 +94,27 @@ pub(crate) fn view(entry: &Entry) -> Option<View<'_>> {
         What::Input(input) => View::new(Kind::Input, "Input").text("", &input.text),
         What::Steering(input) => View::new(Kind::Input, "Input while the turn was running").text("", &input.text),
         What::Sent(sent) => return model::sent(sent),
-        What::Message(message) => model::message(message),
+        What::Message(message) => View::said(Kind::Host, message.sentence()),
         What::Reasoning(reasoning) => answer::reasoning(reasoning),
         What::Answer(answer) => answer::view(answer),
         What::Tool(call) => tool::view(call),
         What::Rule(fired) => rules::fired(fired),
-        What::Held(held) => rules::held(held),
-        What::HoldReleased(released) => rules::released(released),
-        What::Injection(injection) => rules::injection(injection),
-        What::Rearmed(rearmed) => View::new(Kind::Rule, format!("Rules act again: {}", rearmed.rules.join(", "))),
-        What::Error(error) => model::error(error),
-        What::Retry(retry) => model::retry(retry),
+        What::Held(held) => View::said(Kind::Rule, held.sentence()),
+        What::HoldReleased(released) => View::said(Kind::Rule, released.sentence()),
+        What::Injection(injection) => View::said(Kind::Rule, injection.sentence()),
+        What::Rearmed(rearmed) => View::said(Kind::Rule, rearmed.sentence()),
+        What::Error(error) => View::said(Kind::Failed, error.sentence()),
+        What::Retry(retry) => View::said(Kind::Note, retry.sentence()),
         What::Retried(retried) => model::retried(retried),
-        What::CallbackProblem(report) => extension::callback(report),
-        What::ToolProblem(report) => extension::tool(report),
-        What::Withheld(withheld) => extension::withheld(withheld),
-        What::Breaker(breaker) => extension::breaker(breaker),
+        What::CallbackProblem(report) => View::said(Kind::Failed, report.sentence()),
+        What::ToolProblem(report) => View::said(Kind::Failed, report.sentence()),
+        What::Withheld(withheld) => View::said(Kind::Failed, withheld.sentence()),
+        What::Breaker(breaker) => View::said(Kind::Note, breaker.sentence()),
         What::Prompt(prompt) => extension::prompt(prompt),
-        What::CompactionStart(start) => model::compaction_start(start),
+        What::CompactionStart(start) => View::said(Kind::Host, start.sentence()),
         What::CompactionEnd(end) => model::compaction_end(end),
-        What::HistoryReplaced(messages) => {
-            View::new(Kind::Host, format!("The conversation was replaced by {}", of(*messages, "message", "messages")))
-        }
-        What::Log(line) => {
-            View::new(Kind::Note, format!("Log of {} ({})", line.extension_id, line.level)).text("", &line.message)
-        }
+        What::HistoryReplaced(replaced) => View::said(Kind::Host, replaced.sentence()),
+        What::Log(line) => View::said(Kind::Note, line.sentence()),
         What::Notice(kind, text) => View::new(Kind::Note, format!("Note ({kind})")).text("", text),
     })
 }

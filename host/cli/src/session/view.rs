@@ -29,32 +29,11 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
                 None => head,
             }
         }
-        Body::ThreadCancelled(by) => {
-            let why = because(by.reason.as_deref());
-            format!("{} by {}{why}", warning("the session was cancelled"), flat(&by.cancelled_by))
-        }
-        Body::ThreadResumed(resumed) => {
-            let model = format!("{} ({})", flat(&resumed.model), flat(&resumed.provider));
-            dim(&format!("resumed by {}  {model}", flat(&resumed.resumed_by)))
-        }
-        Body::ThreadSuspended(suspended) => {
-            let (reason, message) = (flat(&suspended.suspend_reason), flat(&suspended.message));
-            format!("{} ({reason}): {message}", warning("suspended"))
-        }
-        Body::LimitEscalationRequested(request) => format!("{} {}", warning("! limit:"), flat(&request.message)),
-        Body::LimitEscalationResolved(resolved) => {
-            let why = because(resolved.reason.as_deref().filter(|why| !why.is_empty()));
-            decision(&resolved.decision, &resolved.decided_by, &why)
-        }
         Body::TurnStart(_) => {
             format!("\n{}", out(style::STRONG, &format!("Turn {}  {}", record.turn, time(record.ts))))
         }
         Body::InputReceived(input) => return lines(to, "› ", &input.text, style::STRONG),
         Body::SteeringMessage(input) => return lines(to, "› (steering) ", &input.text, style::STRONG),
-        Body::InputEdited(edited) => dim(&format!("  input {} was edited before it was delivered", flat(&edited.id))),
-        Body::InputWithdrawn(input) => {
-            dim(&format!("  input {} was {} before it was delivered", flat(&input.id), flat(&input.receipt)))
-        }
         Body::CognitionIn(spoken) if spoken.role == "system" => {
             dim(&format!("  system prompt, {} bytes", spoken.text.len()))
         }
@@ -76,42 +55,6 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
             let (action, text) = (flat(&fired.action), shorten(&fired.evidence.text, 80));
             format!("{} {action}: {text:?}", warning(&format!("▲ rule {}", flat(&fired.rule))))
         }
-        Body::ErrorClassified(error) => {
-            let message = flat(error.metadata["message"].as_str().unwrap_or_default());
-            format!("{} {} ({}): {message}", warning("! model"), flat(&error.category), flat(&error.error_code))
-        }
-        Body::ExtensionCallback(report) if report.outcome == "error" => {
-            let reason = flat(report.reason.as_deref().unwrap_or_default());
-            format!("{} failed in {}: {reason}", plugin(&report.extension_id), flat(&report.callback))
-        }
-        Body::ExtensionWithheld(withheld) => {
-            let (head, reason) = (plugin(&withheld.extension_id), flat(&withheld.reason));
-            format!("{head} withheld {} bytes: {reason}", withheld.bytes)
-        }
-        Body::Notice(notice) | Body::StateLost(notice) => format!("{} {}", warning("!"), flat(&notice.message)),
-        Body::ChildThreadStarted(child) => {
-            let (agent, id) = (flat(&child.child_directive), flat(&child.child_thread_id));
-            dim(&format!("  agent {agent} started: session {id}"))
-        }
-        Body::ChildThreadFailed(child) => {
-            let head = warning(&format!("! session {}", flat(&child.child_thread_id)));
-            format!("{head} failed: {}", flat(&child.error))
-        }
-        Body::ContextCompactionEnd(end) => dim(&match (&end.error, end.left_out_in_words()) {
-            (_, Some(left_out)) => format!("  left out for the model, to fit its context: {left_out}"),
-            (None, None) => format!("  the conversation was summarised; {} messages stay", end.kept_messages),
-            (Some(error), None) => format!("  the conversation was not summarised: {}", flat(error)),
-        }),
-        Body::CustomEvent(event) => {
-            let by = event.extension_id.as_deref().map(|id| format!(" of {}", flat(id))).unwrap_or_default();
-            let payload = shorten(&event.payload.to_string(), SHORT);
-            format!("{}{by}: {payload}", out(style::TOOL, &format!("◆ {}", flat(&event.event_type))))
-        }
-        Body::JournalFailed(failed) => format!("{} {}", out(style::BAD, "!"), flat(&failed.message)),
-        Body::SchemaViolation(violation) => {
-            let of = flat(&violation.event_type);
-            format!("{} an event of the type `{of}` was not valid and is not recorded", out(style::BAD, "!"))
-        }
         Body::StepFinish(finish) => {
             let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
             let (input, output) = (tokens(finish.tokens.input_tokens), tokens(finish.tokens.output_tokens));
@@ -121,12 +64,47 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
             let why = because([&finish.error, &finish.reason, &finish.rule].into_iter().flatten().next());
             dim(&format!("  {}{why}", flat(&finish.status)))
         }
-        Body::Unknown { r#type, .. } => {
-            dim(&format!("  a record of the type `{}`, which this version does not know", flat(r#type)))
+        Body::CustomEvent(event) => {
+            format!("{} {}", out(style::TOOL, "◆"), shorten(&event.sentence().to_string(), SHORT))
         }
-        _ => return Ok(()),
+        body => return said(to, body),
     };
     writeln!(to, "{line}")
+}
+
+/// A record that is one sentence for a reader. What a turn goes on without has none here: a report has all of them.
+fn said(to: &mut dyn Write, body: &Body) -> std::io::Result<()> {
+    let head = match body {
+        Body::RetryScheduled(_)
+        | Body::RetrySucceeded(_)
+        | Body::RuleHeld(_)
+        | Body::RuleHoldReleased(_)
+        | Body::TtsrInjection(_)
+        | Body::TtsrRearmed(_)
+        | Body::ExtensionPrompt(_)
+        | Body::ExtensionLog(_) => return Ok(()),
+        Body::ExtensionCallback(report) if report.outcome != "error" => return Ok(()),
+        Body::ExtensionTool(report) if report.outcome != "error" => return Ok(()),
+        Body::JournalFailed(_) | Body::SchemaViolation(_) => Some(style::BAD),
+        Body::ErrorClassified(_)
+        | Body::ExtensionCallback(_)
+        | Body::ExtensionTool(_)
+        | Body::ExtensionWithheld(_)
+        | Body::Notice(_)
+        | Body::StateLost(_)
+        | Body::ThreadCancelled(_)
+        | Body::ThreadError(_)
+        | Body::ThreadSuspended(_)
+        | Body::LimitEscalationRequested(_)
+        | Body::ChildThreadFailed(_) => Some(style::WARNING),
+        _ => None,
+    };
+    let Some(sentence) = body.sentence() else { return Ok(()) };
+    let line = flat(&sentence.to_string().replace('\n', " "));
+    match head {
+        Some(style) => writeln!(to, "{} {line}", out(style, "!")),
+        None => writeln!(to, "{}", dim(&format!("  {line}"))),
+    }
 }
 
 fn dim(text: &str) -> String {
@@ -135,10 +113,6 @@ fn dim(text: &str) -> String {
 
 fn warning(head: &str) -> String {
     out(style::WARNING, head)
-}
-
-fn plugin(id: &str) -> String {
-    warning(&format!("! plugin {}", flat(id)))
 }
 
 fn because<S: AsRef<str>>(why: Option<S>) -> String {

@@ -100,7 +100,7 @@ pub enum What {
     /// The older part of the conversation was summarised, or that failed.
     CompactionEnd(record::ContextCompactionEnd),
     /// The conversation was replaced by one of so many messages.
-    HistoryReplaced(u64),
+    HistoryReplaced(record::HistoryReplaced),
     /// A line of an extension's log.
     Log(record::ExtensionLog),
     /// A sentence for the user, of the kind that its record has: `notice`, `state_lost`, `thread_error` and others.

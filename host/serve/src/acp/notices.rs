@@ -1,6 +1,7 @@
 //! What the user should know of a session and has no update of its own: what goes wrong with extensions, the provider and the records.
 
-use tidegate::{CompactionMethod, EventKind, LeftOut, ToolOutcome, Troubles};
+use tidegate::record::Body;
+use tidegate::{CompactionMethod, EventKind, ToolOutcome, Troubles};
 
 use super::sdk::v1::NoticeSeverity::{self, Error, Info, Warning};
 
@@ -19,63 +20,40 @@ pub(super) struct Notices(Troubles);
 impl Notices {
     /// The notice of an event; `None`: it is none, or there is an update for it.
     pub(super) fn take(&mut self, kind: &EventKind) -> Option<Notice> {
-        let (severity, title, about) = match kind {
+        let severity = match kind {
             EventKind::TurnStart => {
                 self.0.begin_turn();
                 return None;
             }
-            EventKind::ExtensionCallback(report) => trouble(self.0.take(report)?),
+            EventKind::ExtensionCallback(report) => return Some(trouble(self.0.take(report)?)),
             // The call reports that it was stopped.
             EventKind::ExtensionTool(report) if matches!(report.outcome, ToolOutcome::Stopped) => return None,
-            EventKind::ExtensionTool(report) => trouble(self.0.take_tool(report)?),
-            EventKind::ExtensionLog { plugin, level, message } if matches!(level.as_str(), "warn" | "error") => {
-                (Warning, format!("The extension `{plugin}` reports: {message}"), None)
-            }
-            EventKind::ExtensionWithheld { plugin, reason, .. } => (
-                Warning,
-                format!("The extension `{plugin}` did not check something, so it is withheld"),
-                Some(reason.clone()),
-            ),
-            EventKind::ExtensionBreaker { plugin, state, reason, .. } => {
-                (Warning, format!("The extension `{plugin}`: circuit breaker {}", state.as_str()), Some(reason.clone()))
-            }
-            EventKind::ExtensionPrompt(prompt) => (
-                Info,
-                format!("The extension `{}` adds a text to the prompt that was not shown before", prompt.plugin),
-                Some(prompt.texts.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n\n")),
-            ),
-            EventKind::RulesReloaded { active, notices } if !notices.is_empty() => {
-                let are = if *active == 1 { "is" } else { "are" };
-                (Warning, format!("Rules were edited; {active} {are} in force"), Some(notices.join("\n")))
-            }
-            EventKind::ContextCompactionStart { ratio, method: CompactionMethod::Summary, .. } => {
-                let share = ratio * 100.0;
-                let title = format!("The conversation fills {share:.0} % of the context: its older part is summarised");
-                (Info, title, None)
-            }
-            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
-                (Warning, format!("The conversation was not summarised: {error}"), None)
-            }
-            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
-                (Info, format!("Left out for the model, to fit its context: {}", LeftOut::in_words(left_out)), None)
-            }
-            EventKind::ErrorClassified { message, retryable: true, .. } => (Warning, message.clone(), None),
-            EventKind::RetryScheduled { retry, max_retries, delay_ms, .. } => {
-                (Info, format!("The request is sent again in {delay_ms} ms (retry {retry} of {max_retries})"), None)
-            }
-            EventKind::ChildThreadFailed { error, .. } => (Warning, format!("An agent failed: {error}"), None),
-            EventKind::Notice { message } => (Warning, message.clone(), None),
-            EventKind::StateLost { message } | EventKind::JournalFailed { message, .. } => {
-                (Error, message.clone(), None)
-            }
+            EventKind::ExtensionTool(report) => return Some(trouble(self.0.take_tool(report)?)),
+            EventKind::ExtensionLog { level, .. } if matches!(level.as_str(), "warn" | "error") => Warning,
+            EventKind::RulesReloaded { notices, .. } if !notices.is_empty() => Warning,
+            EventKind::ExtensionWithheld { .. }
+            | EventKind::ExtensionBreaker { .. }
+            | EventKind::ContextCompactionEnd { error: Some(_), .. }
+            | EventKind::ErrorClassified { retryable: true, .. }
+            | EventKind::ChildThreadFailed { .. }
+            | EventKind::Notice { .. } => Warning,
+            EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => Info,
+            EventKind::ExtensionPrompt(_)
+            | EventKind::ContextCompactionStart { method: CompactionMethod::Summary, .. }
+            | EventKind::RetryScheduled { .. } => Info,
+            EventKind::StateLost { .. } | EventKind::JournalFailed { .. } => Error,
             _ => return None,
         };
+        let body = Body::of(kind);
+        let sentence = body.sentence()?;
+        let (title, about) = (sentence.text, sentence.detail.map(|detail| detail.into_owned()));
         Some(Notice { severity, title, about })
     }
 }
 
-fn trouble((line, more): (String, Vec<String>)) -> (NoticeSeverity, String, Option<String>) {
-    (Warning, format!("Extension {line}"), Some(more.join("\n")).filter(|more| !more.is_empty()))
+fn trouble((line, more): (String, Vec<String>)) -> Notice {
+    let about = Some(more.join("\n")).filter(|more| !more.is_empty());
+    Notice { severity: Warning, title: format!("Extension {line}"), about }
 }
 
 #[cfg(test)]
@@ -112,6 +90,6 @@ mod tests {
         assert!(titles(report(CallbackOutcome::NotPermitted("why".into()))).is_some());
         assert_eq!(titles(report(CallbackOutcome::Passed)), None);
         assert_eq!(titles(log("info")), None);
-        assert_eq!(titles(log("warn")).as_deref(), Some("The extension `shaky` reports: odd"));
+        assert_eq!(titles(log("warn")).as_deref(), Some("Extension shaky reports (warn)"));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
+use tidegate::record::Body;
 use tidegate::{
-    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, LeftOut, Partial, Retained, RunPosition, StreamKind,
+    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
     TurnStatus,
 };
 
@@ -193,7 +194,7 @@ impl Updates {
                 v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Failed).error(error.clone())
             }
             EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
-                let text = format!("Left out for the model, to fit its context: {}", LeftOut::in_words(left_out));
+                let text = Body::of(&event.kind).sentence().map(|sentence| sentence.to_string()).unwrap_or_default();
                 let summary = vec![ContentBlock::Text(TextContent::new(text))];
                 v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Completed).summary(summary)
             }
