@@ -30,11 +30,11 @@ fn default(file: DefaultFile) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Prints every setting in force, one a line, as TOML has it.
+/// Prints the settings in force, one a line, as TOML has it.
 ///
 /// JSON is an array; `origin` is empty for a default of the program:
 /// ```json
-/// [{"name": "provider.model", "value": "\"claude-sonnet-4-5\"", "origin": [{"layer": "user", "file": "…/tidegate.toml", "line": 3}]}]
+/// [{"name": "provider.model", "value": "claude-sonnet-4-5", "origin": [{"layer": "user", "file": "…/tidegate.toml", "line": 3}]}]
 /// ```
 fn show(common: &Common, with_origin: bool, json: bool) -> Result<Exit, Failure> {
     let settings = open::operator(common)?.in_force()?;
@@ -45,7 +45,7 @@ fn show(common: &Common, with_origin: bool, json: bool) -> Result<Exit, Failure>
     }
     let mut out = screen::out();
     for setting in &settings {
-        let line = flat(&format!("{} = {}", setting.name, setting.value));
+        let line = flat(&setting.toml());
         match with_origin {
             true => {
                 let from = style::out(style::DIM, &format!("  # {}", origin(&setting.origin)));
@@ -58,7 +58,7 @@ fn show(common: &Common, with_origin: bool, json: bool) -> Result<Exit, Failure>
     Ok(Exit::Completed)
 }
 
-/// Says what decides besides the files.
+/// Notes what overrides the files.
 fn note_what_is_above(common: &Common) -> Result<(), Failure> {
     if !common.plugin.is_empty() || !common.set.is_empty() {
         say::note(format_args!(

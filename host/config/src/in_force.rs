@@ -20,11 +20,28 @@ pub struct SettingInForce {
     /// Its path as TOML has it, `tools.permission."shell(git *)"`; of an entry of `[[plugin]]`, with the plugin's path in the place of the
     /// index.
     pub name: String,
-    /// Its value as TOML. The characters of a secret are `*`.
-    pub value: String,
+    /// Its value. The characters of a secret are `*`.
+    pub value: Value,
     /// The files that set it, the highest layer last, each with the line of the value. Only lists that add up have several; none: it is
     /// the program's default.
     pub origin: Vec<SettingOrigin>,
+}
+
+impl SettingInForce {
+    /// The setting as a line of TOML.
+    pub fn toml(&self) -> String {
+        format!("{} = {}", self.name, toml(&self.value))
+    }
+}
+
+/// A value as TOML, in one line.
+fn toml(value: &Value) -> String {
+    match value {
+        // What JSON escapes, TOML escapes alike, but for one character.
+        Value::String(_) => value.to_string().replace('\u{7f}', "\\u007f"),
+        Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        _ => value.to_string(),
+    }
 }
 
 /// A place in a settings file.
@@ -40,37 +57,37 @@ pub struct SettingOrigin {
 }
 
 impl Operator {
-    /// Every setting in force: what the files say together, and the defaults of all other keys that have one. Flags of a command line are
+    /// The settings in force: what the files say together, and the defaults of all other keys that have one. A key whose default depends on
+    /// others is not in it unless it is set. Flags of a command line are
     /// not in it, and neither is the policy of the machine.
     ///
     /// # Errors
     /// As for [`Operator::of_layers`].
     pub fn in_force(&self) -> Result<Vec<SettingInForce>, Diagnostics> {
-        let masked = |layer: &Layer| {
-            let tree = Document::tree(&layer.source)?;
-            Ok(Layer { kind: layer.kind, source: mask::masked(&layer.source, &tree, true) })
-        };
-        let layers: Vec<Layer> = self.layers.iter().map(masked).collect::<Result<_, Diagnostics>>()?;
-        let read = |layer| Ok(Document::read::<OperatorFile>(layer)?.0);
-        let documents: Vec<Document<'_>> =
-            layers.iter().map(|layer| read(&layer.source)).collect::<Result<_, Diagnostics>>()?;
+        let documents: Vec<Document<'_>> = self
+            .layers
+            .iter()
+            .map(|layer| Ok(Document::read::<OperatorFile>(&layer.source)?.0))
+            .collect::<Result<_, Diagnostics>>()?;
         let document = Document::stacked(documents, operator_layers::put);
         let mut leaves = Vec::new();
         if let DeValue::Table(root) = document.root() {
             collect(root, &mut Vec::new(), &mut leaves);
         }
-        let set: BTreeSet<Vec<String>> = leaves.iter().map(|leaf| leaf.path.clone()).collect();
+        // With every table that they are in: a default of a table that has keys is none.
+        let set: BTreeSet<&[String]> =
+            leaves.iter().flat_map(|leaf| (1..=leaf.path.len()).map(|length| &leaf.path[..length])).collect();
         let of_files = leaves.iter().map(|leaf| SettingInForce {
             name: leaf.name(),
-            value: leaf.toml(),
-            origin: origin(leaf, &document, &layers),
+            value: mask::hidden(&leaf.path, leaf.value),
+            origin: origin(leaf, &document, &self.layers),
         });
         let mut all: Vec<SettingInForce> = of_files.collect();
         let schema = OperatorFile::schema().as_value();
         defaults(schema, schema, &mut Vec::new(), &mut |path, value| {
-            if !set.iter().any(|set| set.starts_with(path)) {
+            if !set.contains(path) {
                 let name = path.iter().map(|key| quoted(key)).collect::<Vec<_>>().join(".");
-                all.push(SettingInForce { name, value: value.to_string(), origin: Vec::new() });
+                all.push(SettingInForce { name, value: value.clone(), origin: Vec::new() });
             }
         });
         // Plugins are in the order in which they are called, everything else by table.
@@ -114,7 +131,7 @@ fn defaults(root: &Value, schema: &Value, path: &mut Vec<String>, visit: &mut im
     }
 }
 
-/// What a schema refers to, alone or with a description beside it.
+/// What a schema refers to, alone or with a description next to it.
 fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let refers = schema.pointer("/allOf/0").unwrap_or(schema).get("$ref").and_then(Value::as_str);
     refers.and_then(|target| root.pointer(target.strip_prefix('#')?)).unwrap_or(schema)

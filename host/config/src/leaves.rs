@@ -1,6 +1,5 @@
 //! The keys of a settings file that have no keys of their own, as messages name them.
 
-use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -35,13 +34,6 @@ impl Leaf<'_> {
     /// Its path as TOML has it; of an entry of `[[plugin]]`, with the plugin's path in the place of the index.
     pub(crate) fn name(&self) -> String {
         self.path.iter().map(|key| quoted(key)).collect::<Vec<_>>().join(".")
-    }
-
-    /// Its value as TOML.
-    pub(crate) fn toml(&self) -> String {
-        let tree = toml::de::ValueDeserializer::from(self.value.clone());
-        // The schema has let pass what TOML can write.
-        toml::Value::deserialize(tree).map_or_else(|error| error.to_string(), |value| value.to_string())
     }
 }
 

@@ -21,40 +21,79 @@ pub(crate) fn is_secret(key: &str) -> bool {
 /// read of it; what could not is masked line by line.
 pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<SourceFile> {
     let mut spans = Vec::new();
-    in_table("", table.get_ref(), &mut spans);
+    in_table("", table.get_ref(), &mut |span| spans.push(inside(&source.text, span)));
+    let mut unread = Vec::new();
+    known(&source.text, &mut unread);
     if !is_whole {
-        lines(&source.text, &mut spans);
+        lines(&source.text, &mut unread);
     }
-    if spans.is_empty() {
+    if spans.is_empty() && unread.is_empty() {
         return Arc::clone(source);
     }
     let mut text = source.text.clone().into_bytes();
-    for span in spans {
-        for byte in text.get_mut(span).unwrap_or_default() {
-            // Line ends and quotes stay, so that places do not move.
-            if !matches!(*byte, b'\n' | b'\r' | b'"' | b'\'') {
-                *byte = b'*';
-            }
-        }
-    }
+    // Line ends and the quotes of strings stay, so that places do not move.
+    spans.into_iter().for_each(|span| cover(&mut text, span, b"\n\r"));
+    unread.into_iter().for_each(|span| cover(&mut text, span, b"\n\r\"'"));
     SourceFile::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
 }
 
-fn in_table(name: &str, table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
-    for (key, value) in table {
-        // The key of a value in the state of a plugin is a name.
-        let is_name = name == "state_value" && key.get_ref() == "key";
-        // A header can contain a key whatever its name is.
-        let is_header = name == "headers";
-        in_value(is_header || (is_secret(key.get_ref()) && !is_name), key.get_ref(), value, spans);
+fn cover(text: &mut [u8], span: Range<usize>, kept: &[u8]) {
+    let bytes = text.get_mut(span).unwrap_or_default().iter_mut();
+    bytes.filter(|byte| !kept.contains(byte)).for_each(|byte| *byte = b'*');
+}
+
+/// The span of a string without its quotes.
+fn inside(text: &str, span: Range<usize>) -> Range<usize> {
+    let written = text.get(span.clone()).unwrap_or_default();
+    let quotes =
+        ["\"\"\"", "\'\'\'", "\"", "\'"].into_iter().find(|quotes| written.starts_with(quotes)).map_or(0, str::len);
+    if written.len() < 2 * quotes { span } else { span.start + quotes..span.end - quotes }
+}
+
+/// A value whose secrets are stars; `path` leads to it.
+pub(crate) fn hidden(path: &[String], value: &Spanned<DeValue<'_>>) -> serde_json::Value {
+    let mut secrets = Vec::new();
+    let above = path.iter().rev().nth(1).map_or("", String::as_str);
+    let key = path.last().map_or("", String::as_str);
+    in_value(is_secret_in(above, key), key, value, &mut |span| secrets.push(span));
+    as_json(value, &secrets)
+}
+
+fn as_json(value: &Spanned<DeValue<'_>>, secrets: &[Range<usize>]) -> serde_json::Value {
+    use serde::Deserialize as _;
+    match value.get_ref() {
+        DeValue::String(text) if secrets.contains(&value.span()) => "*".repeat(text.chars().count()).into(),
+        DeValue::Array(items) => items.iter().map(|item| as_json(item, secrets)).collect(),
+        DeValue::String(text) => secrets::without_secrets(text).into(),
+        // The schema has let pass what JSON has, too.
+        _ => serde_json::Value::deserialize(toml::de::ValueDeserializer::from(value.clone())).unwrap_or_default(),
     }
 }
 
-fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, spans: &mut Vec<Range<usize>>) {
+/// Whether a key in the table `name` has a secret as its value.
+fn is_secret_in(name: &str, key: &str) -> bool {
+    match name {
+        // The key of a value in the state of a plugin is a name, and permissions have patterns of calls.
+        "state_value" if key == "key" => false,
+        "permission" => false,
+        // A header can contain a key whatever its name is.
+        "headers" => true,
+        _ => is_secret(key),
+    }
+}
+
+fn in_table(name: &str, table: &DeTable<'_>, visit: &mut dyn FnMut(Range<usize>)) {
+    for (key, value) in table {
+        in_value(is_secret_in(name, key.get_ref()), key.get_ref(), value, visit);
+    }
+}
+
+/// Visits the strings of a value that are secrets.
+fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, visit: &mut dyn FnMut(Range<usize>)) {
     match value.get_ref() {
-        DeValue::String(text) if secret || (names_variables(key) && !is_variable(text)) => spans.push(value.span()),
-        DeValue::Table(table) => in_table(key, table, spans),
-        DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, spans)),
+        DeValue::String(text) if secret || (names_variables(key) && !is_variable(text)) => visit(value.span()),
+        DeValue::Table(table) => in_table(key, table, visit),
+        DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, visit)),
         _ => {}
     }
 }
@@ -69,15 +108,34 @@ fn is_variable(text: &str) -> bool {
     KeySource::of_variable(text.strip_suffix('*').unwrap_or(text)).is_ok()
 }
 
-/// Values of secrets in lines that may not be TOML: from the first `=` to the line's end.
+/// Values of secrets in lines that may not be TOML: what follows the key, to the line's end. In a table of headers each value is one.
 fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
-    let mut at = 0;
+    let (mut at, mut in_headers) = (0, false);
     for line in text.split_inclusive('\n') {
-        if let Some((key, _)) = line.split_once('=')
-            && is_secret(key)
+        let begun = line.trim_start();
+        in_headers =
+            if begun.starts_with('[') { begun.contains("headers") } else { in_headers || begun.starts_with("headers") };
+        let key = begun.split(['=', ':', ' ', '\t']).next().unwrap_or_default();
+        let value = line.len() - begun.len() + key.len();
+        let (_, assigned) = line.split_once('=').unwrap_or_default();
+        if !begun.starts_with('[')
+            && value < line.trim_end().len()
+            && (in_headers || is_secret(key.trim_matches(['"', '\''])))
         {
-            spans.push(at + key.len() + 1..at + line.len());
+            let from = if assigned.is_empty() { value } else { line.len() - assigned.len() };
+            spans.push(at + from..at + line.len());
+        } else if is_secret(line.split_once('=').unwrap_or_default().0) {
+            spans.push(at + line.len() - assigned.len()..at + line.len());
         }
+        at += line.len();
+    }
+}
+
+/// What is known to be a secret by how it looks, wherever it is.
+fn known(text: &str, spans: &mut Vec<Range<usize>>) {
+    let (mut lines, mut at) = (secrets::Lines::default(), 0);
+    for line in text.split_inclusive('\n') {
+        spans.extend(lines.take(line, "").iter().map(|found| at + found.start..at + found.end));
         at += line.len();
     }
 }
@@ -100,11 +158,23 @@ mod tests {
             ("[a]\nb = { auth_token = 'x', n = 1 }\n", "[a]\nb = { auth_token = '*', n = 1 }\n"),
             ("tokens = [\"a\", \"b\"]", "tokens = [\"*\", \"*\"]"),
             ("api_key = \"\"\"\nä\nb\"\"\"", "api_key = \"\"\"\n**\n*\"\"\""),
+            ("headers = { x = \"{\\\"a\\\": 1}\" }", "headers = { x = \"**********\" }"),
+            ("[tools.permission]\nmonkey = \"ask\"", "[tools.permission]\nmonkey = \"ask\""),
             ("api_key_env = \"sk-1\"", "api_key_env = \"****\""),
             ("env = [\"A_*\", \"B\", \"C=sk-1\"]", "env = [\"A_*\", \"B\", \"******\"]"),
             ("api_key_env = \"MY_KEY\"\nmax_tokens = 5", "api_key_env = \"MY_KEY\"\nmax_tokens = 5"),
             ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
             ("api_key = sk-1", "api_key =*****"),
+            ("api_key: sk-1\n[a", "api_key******\n[a"),
+            ("api_key \"sk-1\"\n[a", "api_key*\"****\"\n[a"),
+            (
+                "[provider]\nheaders = {\n x-foo = \"abc\"\n[b\nc = \"d\"",
+                "[provider]\nheaders =**\n x-foo =*\"***\"\n[b\nc = \"d\"",
+            ),
+            (
+                "note = \"ghp_0123456789abcdefghijABCDEFGHIJ012345\"\n",
+                "note = \"****************************************\"\n",
+            ),
         ] {
             assert_eq!(shown(text), expected);
         }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize as _;
 use toml::de::DeValue;
 
 use crate::digest::{Parts, file_digest};
@@ -170,7 +171,12 @@ impl Leaf<'_> {
 
     /// A string as it is, whatever it contains; anything else as TOML.
     fn shown(&self) -> String {
-        self.value.get_ref().as_str().map_or_else(|| self.toml(), str::to_owned)
+        if let Some(text) = self.value.get_ref().as_str() {
+            return text.to_owned();
+        }
+        let tree = toml::de::ValueDeserializer::from(self.value.clone());
+        // The schema has let pass what TOML can write.
+        toml::Value::deserialize(tree).map_or_else(|error| error.to_string(), |value| value.to_string())
     }
 }
 

@@ -15,14 +15,14 @@ fn set(user: &str, workspace: &str) -> Vec<String> {
     let line = |setting: &tidegate_config::SettingInForce| {
         let origin: Vec<String> =
             setting.origin.iter().map(|one| format!("{}:{}", one.file.display(), one.line)).collect();
-        format!("{} = {}  # {}", setting.name, setting.value, origin.join(", "))
+        format!("{}  # {}", setting.toml(), origin.join(", "))
     };
     of_files.map(line).collect()
 }
 
 #[test]
 fn each_setting_names_the_highest_file_that_sets_it() {
-    let cases: [(&str, &str, &[&str]); 6] = [
+    let cases: [(&str, &str, &[&str]); 9] = [
         (
             "[turn]\nmax_steps = 5\nmax_retries = 1",
             "[turn]\nmax_steps = 7",
@@ -54,6 +54,25 @@ fn each_setting_names_the_highest_file_that_sets_it() {
                 "tools.permission.\"shell(git *)\" = \"allow\"  # user.toml:2",
             ],
         ),
+        // A pattern is no name of a secret, and a secret can be written in any way.
+        (
+            "[tools.permission]\n\"read_file(**/secrets/**)\" = \"deny\"\nmonkey = \"ask\"",
+            "",
+            &[
+                "tools.permission.monkey = \"ask\"  # user.toml:3",
+                "tools.permission.\"read_file(**/secrets/**)\" = \"deny\"  # user.toml:2",
+            ],
+        ),
+        (
+            "[provider.headers]\nx-meta = \"{\\\"a\\\": 1}\"",
+            "",
+            &["provider.headers.x-meta = \"********\"  # user.toml:2"],
+        ),
+        (
+            "[prompt]\nsystem = \"\"\"\nOne \\\"line\\\"\nand another\"\"\"",
+            "",
+            &["prompt.system = \"One \\\"line\\\"\\nand another\"  # user.toml:2"],
+        ),
         (
             "[[plugin]]\npath = \"plugins/a\"\ngrants = [\"state\"]\n[plugin.settings]\nlimit = 3",
             "",
@@ -77,16 +96,13 @@ fn every_other_key_with_a_default_has_it() {
     let value = |name: &str| {
         let found: Vec<_> = all.iter().filter(|setting| setting.name == name).collect();
         assert_eq!(found.len(), 1, "{name}: {found:?}");
-        (found[0].value.clone(), found[0].origin.len())
+        (found[0].value.to_string(), found[0].origin.len())
     };
     assert_eq!(value("turn.max_steps"), ("5".to_owned(), 1));
     assert_eq!(value("provider.connect_timeout_ms"), ("10000".to_owned(), 0));
     // What is shown is a file that says the same: defaults are what the program uses.
-    let text: String = all
-        .iter()
-        .filter(|setting| setting.origin.is_empty())
-        .map(|setting| format!("{} = {}\n", setting.name, setting.value))
-        .collect();
+    let text: String =
+        all.iter().filter(|setting| setting.origin.is_empty()).map(|setting| setting.toml() + "\n").collect();
     let said = Operator::of_source(&SourceFile::new("a.toml", text)).unwrap_or_else(|found| panic!("{found}"));
     let plain = |operator: Operator| Operator { layers: Vec::new(), ..operator };
     assert_eq!(plain(said), plain(Operator::default()));
