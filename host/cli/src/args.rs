@@ -227,7 +227,7 @@ pub(crate) enum PluginCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings in force: those of tidegate.toml and the defaults of the others; or the default of another file
+    /// Print every setting of tidegate.toml that is set or has a default; or, with --defaults, the default of another file
     Show {
         /// Print where each comes from: file and line, or the program's default
         #[arg(long)]
@@ -238,7 +238,7 @@ pub(crate) enum ConfigCommand {
         /// Print the default of FILE instead, to begin a file of your own with
         #[arg(long, conflicts_with_all = ["origin", "json"])]
         defaults: bool,
-        /// The file whose default is printed [default: thread-events]
+        /// With --defaults: the file whose default is printed [default: thread-events]
         #[arg(value_enum, requires = "defaults")]
         file: Option<DefaultFile>,
     },

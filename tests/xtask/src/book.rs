@@ -46,7 +46,8 @@ fn pages() -> Result<BTreeSet<String>> {
     let listed = Command::new("git").args(arguments).current_dir(run::root()).output().context("cannot start git")?;
     ensure!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let is_page = |path: &&str| !path.is_empty() && !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
+    let is_page =
+        |path: &&str| run::root().join(path).is_file() && !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
     Ok(listed.split('\0').filter(is_page).map(str::to_owned).collect())
 }
 
@@ -93,6 +94,8 @@ fn linked(page: &str, text: &str, pages: &BTreeSet<String>) -> String {
         let dead: Vec<String> = links(&line)
             .filter(|(_, target)| !fenced && !target.contains("://") && !target.starts_with('#'))
             .filter(|(_, target)| !pages.contains(&resolved(page, target)))
+            // What is nowhere stays a link, for the checker to find.
+            .filter(|(_, target)| run::root().join(resolved(page, target)).exists())
             .map(|(label, target)| format!("[{label}]({target})"))
             .collect();
         for link in dead {
@@ -125,9 +128,9 @@ mod tests {
     #[test]
     fn links_to_files_that_are_no_pages_become_text() {
         let pages = ["README.md", "host/CHAT.md"].map(str::to_owned).into();
-        let text =
-            "[a](CHAT.md#keys) [`b`](src/b.rs), [c](../README.md) [d](https://d.example) [e](#e)\n```\n[f](f)\n```\n";
-        let wanted = "[a](CHAT.md#keys) `b`, [c](../README.md) [d](https://d.example) [e](#e)\n```\n[f](f)\n```\n";
+        let text = "[a](CHAT.md#keys) [`b`](turn/src/run.rs), [x](x.md), [c](../README.md) [d](https://d.example) [e](#e)\n```\n[f](f)\n```\n";
+        let wanted =
+            "[a](CHAT.md#keys) `b`, [x](x.md), [c](../README.md) [d](https://d.example) [e](#e)\n```\n[f](f)\n```\n";
         assert_eq!(linked("host/X.md", text, &pages), wanted);
     }
 

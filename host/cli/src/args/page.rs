@@ -11,7 +11,7 @@ use super::Args;
 const INTRODUCTION: &str = "\
 # Commands
 
-`tidegate COMMAND --help` prints the same at the terminal. This page is generated from `host/cli/src/args.rs`.
+`tidegate COMMAND --help` prints it at the terminal. This page is generated from `host/cli/src/args.rs`.
 ";
 
 #[test]
@@ -20,7 +20,8 @@ fn page() {
     program.build();
     let mut page = INTRODUCTION.to_owned();
     contents(&mut page, &program);
-    section(&mut page, &program, "## Flags of every command", |arg| arg.is_global_set() || !arg.is_positional());
+    section(&mut page, &program, "## Flags of every command", |arg| arg.is_global_set());
+    section(&mut page, &program, "## Without a command", |arg| !arg.is_global_set());
     commands(&program, &mut |command| {
         let title = format!("## {}", name(command));
         section(&mut page, command, &title, |arg| !arg.is_global_set());
@@ -66,7 +67,8 @@ fn section(page: &mut String, command: &Command, title: &str, shown: impl Fn(&Ar
     if !rows.is_empty() {
         write!(page, "\n| argument | meaning |\n|---|---|\n{}", rows.concat()).expect("writes to a string");
     }
-    if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
+    let is_shown = title != "## Flags of every command";
+    if let Some(after) = command.get_after_long_help().or(command.get_after_help()).filter(|_| is_shown) {
         write!(page, "\n```text\n{}\n```\n", after.to_string().trim_end()).expect("writes to a string");
     }
 }
@@ -90,7 +92,8 @@ fn row(arg: &Arg) -> String {
     if arg.get_action().takes_values() && !defaults.is_empty() {
         write!(meaning, ". Default: {}", defaults.join(", ")).expect("writes to a string");
     }
-    format!("| `{}` | {meaning} |\n", arg.to_string().replace('|', "\\|"))
+    let short = arg.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
+    format!("| `{short}{}` | {meaning} |\n", arg.to_string().replace('|', "\\|"))
 }
 
 /// A text in the cell of a table.
