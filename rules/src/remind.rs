@@ -70,18 +70,28 @@ pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
     })
 }
 
-/// Whether a text that the model got is, or begins with, a reminder of this rule.
+/// Whether a text that the model got contains a reminder of this rule. What says that a call could not be read has no text of a rule, so it
+/// reminds of none.
 pub(crate) fn reminds_of(text: &str, rule: &str) -> bool {
-    let name = escape(rule);
-    let is_named = |names: &str| names == name || names.split(SEPARATOR).any(|one| one == name);
+    let name = attribute(rule);
     ["system-interrupt", "system-reminder"].iter().any(|element| {
-        let begin = format!("<{element} reason=\"rule_violation\" rule=\"");
-        text.split(&begin).skip(1).filter_map(|rest| rest.split_once('"')).any(|(names, _)| is_named(names))
+        let begin = format!("<{element} reason=\"{VIOLATION}\" rule=\"");
+        let mut all = text.split(&begin).skip(1).filter_map(|rest| rest.split_once('"'));
+        all.any(|(names, _)| names.split(SEPARATOR).any(|one| one == name))
     })
 }
 
+/// The reason for a reminder: rules were broken.
+const VIOLATION: &str = "rule_violation";
+/// The reason for a reminder: a call could not be checked.
+const UNREADABLE: &str = "unreadable_call";
 /// Between the names of rules in an attribute.
 const SEPARATOR: &str = ", ";
+
+/// A rule's name among others in an attribute.
+fn attribute(name: &str) -> String {
+    escape(name).replace(',', "&#44;")
+}
 
 /// Matches with one reminder: of a call that could not be read, or of rules that say the same.
 struct Block<'m> {
@@ -103,7 +113,7 @@ impl Block<'_> {
 
     fn names(&self) -> String {
         let most = if self.unread { MAX_NAMES } else { usize::MAX };
-        let names = self.matches.iter().take(most).map(|(rule, _)| escape(&rule.name)).collect::<Vec<_>>();
+        let names = self.matches.iter().take(most).map(|(rule, _)| attribute(&rule.name)).collect::<Vec<_>>();
         let more = self.matches.len().saturating_sub(most);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         names.join(SEPARATOR) + &more
@@ -163,11 +173,9 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
             (false, false) => block.lead.clone(),
         };
         let path = block.path(set).map(|path| format!(" path=\"{}\"", escape(&path))).unwrap_or_default();
-        let mut text = format!(
-            "<{element} reason=\"rule_violation\" rule=\"{}\"{path}>\n{lead}\n{}\n",
-            block.names(),
-            block.evidence()
-        );
+        let reason = if block.unread { UNREADABLE } else { VIOLATION };
+        let mut text =
+            format!("<{element} reason=\"{reason}\" rule=\"{}\"{path}>\n{lead}\n{}\n", block.names(), block.evidence());
         if let Some((rule, _)) = block.matches.first().filter(|_| !block.unread) {
             // The body is the user's own text; only what would close the element is made harmless.
             let _ = write!(text, "\n{}\n", rule.told().replace("</system-", "&lt;/system-"));
