@@ -18,7 +18,7 @@ pub(crate) enum Unread<'a> {
     Arguments(&'a str),
     /// The files of the call; only rules with file globs depend on them.
     Files(&'a str),
-    /// The end of the arguments, or they are no object. The tool refuses them, and only what rules about secrets watch must not be kept.
+    /// The end of the arguments, or they are no object. The turn refuses such a call, and only what rules about secrets watch must not be kept.
     End(&'a str),
     /// Commands of its command line; only rules about commands depend on them.
     Commands(&'a str),

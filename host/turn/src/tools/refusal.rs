@@ -123,10 +123,25 @@ pub(super) fn unread(call: &ToolCall) -> Option<String> {
     match serde_json::from_str::<serde_json::Value>(&call.arguments) {
         Ok(value) if value.is_object() => None,
         Ok(_) => Some(not_an_object(call)),
-        Err(error) => Some(format!("{} They are not JSON: {error}.", not_an_object(call))),
+        Err(error) => Some(format!("{} They cannot be read as JSON: {error}.", not_an_object(call))),
     }
 }
 
 pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::{CallId, ToolCall};
+
+    use super::unread;
+
+    #[test]
+    fn json_that_is_nested_too_deeply_is_not_called_something_else() {
+        let arguments = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let call = ToolCall { id: CallId::new("1"), name: "write".into(), arguments };
+        let why = unread(&call).unwrap_or_default();
+        assert!(why.contains("They cannot be read as JSON: recursion limit exceeded at line 1 column"), "{why}");
+    }
 }
