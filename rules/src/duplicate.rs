@@ -46,18 +46,29 @@ pub const AGAIN: &str = "set again here";
 pub const FIRST: &str = "set first here";
 
 fn first(text: &str, line: &Range<usize>, again: &Range<usize>, is_table: bool) -> Option<Range<usize>> {
+    let (all, _) = DeTable::parse_recoverable(text);
+    let inline = all.get_ref().values().find_map(|value| around(value, again.start)).filter(|_| !is_table);
+    if let Some(table) = inline {
+        let own = keys(&text[again.clone()], false)?;
+        return place(table, &own).filter(|first| first.end <= again.start);
+    }
     let before = &text[..line.start];
     let (table, _) = DeTable::parse_recoverable(before);
-    let table = table.into_inner();
     let outer = if is_table { Vec::new() } else { heading(before) };
-    let own = keys(&text[line.start..again.end], is_table);
-    let found = own.and_then(|own| place(&table, &[outer, own].concat()));
-    // In a table on one line.
-    found.or_else(|| {
-        let key = &text[again.clone()];
-        let at = text[line.start..again.start].rfind(key)? + line.start;
-        Some(at..at + key.len())
-    })
+    let own = keys(&text[line.start..again.end], is_table)?;
+    place(table.get_ref(), &[outer, own].concat())
+}
+
+/// The innermost table on one line, between braces, that contains a place.
+fn around<'t, 'v>(value: &'t Spanned<DeValue<'v>>, at: usize) -> Option<&'t DeTable<'v>> {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            let inner = table.values().find_map(|value| around(value, at));
+            inner.or_else(|| value.span().contains(&at).then_some(table))
+        }
+        DeValue::Array(list) => list.iter().find_map(|value| around(value, at)),
+        _ => None,
+    }
 }
 
 /// The path of the table that the end of a text belongs to.
@@ -128,6 +139,18 @@ mod tests {
             let at = text[..first.start].matches('\n').count() + 1;
             assert_eq!((found.key.as_str(), at, found.is_table), (key, line, is_table), "{text}");
             assert!(first.start < error.span().unwrap().start, "{text}");
+        }
+        // In a table between braces the place is that of the key, and not of the same letters elsewhere.
+        for (text, first) in [
+            ("t = {a = \"banana\", a = 2}\n", Some(5)),
+            ("a = 0\nt = [{b = 'a'}, {'a' = 1, u = {a = 2}, a = 3}]\n", Some(23)),
+            ("[x]\nt = {u = {a = 2}, a = 3, u = 1}\n", Some(9)),
+            ("a = 0\nt = {\n a = 1,\n a = 2,\n}\n", Some(13)),
+            ("t = {b.a = 1, b.a = 2}\n", None),
+        ] {
+            let error = DeTable::parse(text).unwrap_err();
+            let found = Duplicate::of(text, &error).unwrap_or_else(|| panic!("{text}: {error}"));
+            assert_eq!(found.first.map(|place| place.start), first, "{text}");
         }
         let error = DeTable::parse("a = \n").unwrap_err();
         assert_eq!(Duplicate::of("a = \n", &error), None);
