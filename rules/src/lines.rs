@@ -2,11 +2,11 @@
 //! fulfils, secrets on some streams alone.
 
 use flow::{Action, DiagnosticCode as Code, Severity};
-use regex_syntax::hir::Look;
 
 use crate::command_lines;
 use crate::conditions::{Written, shown};
-use crate::engine::{NfaState, Pattern};
+use crate::dialect::{Anchors, anchors};
+use crate::engine::Pattern;
 use crate::rule::Reader;
 use crate::scope::tool_key;
 use crate::{InterruptMode, RepeatMode, Rule, Scope};
@@ -48,7 +48,7 @@ impl Seen {
 }
 
 impl Reader<'_> {
-    /// Warns of assertions that look at the whole text, and of exceptions beside the command.
+    /// Warns of assertions that look at the whole text, and of exceptions outside the command.
     pub(crate) fn note_lines(&mut self, rule: &Rule, conditions: &[&[Written]], unless: &[Written]) {
         let Some(seen) = Seen::of(rule).filter(|_| !self.trusted) else { return };
         let own = |pattern: &Pattern| {
@@ -57,7 +57,7 @@ impl Reader<'_> {
         };
         for pattern in rule.conditions.iter().chain(&rule.all) {
             if let Some(written) = own(pattern) {
-                self.note_anchors(seen, written, pattern);
+                self.note_anchors(seen, written);
             }
         }
         if seen != Seen::Files {
@@ -65,32 +65,24 @@ impl Reader<'_> {
         }
     }
 
-    fn note_anchors(&mut self, seen: Seen, written: &Written, pattern: &Pattern) {
+    fn note_anchors(&mut self, seen: Seen, written: &Written) {
         let text = written.text.as_str();
-        let find = |sign, look| anchor(text, sign).filter(|_| has(pattern, look));
-        let (begin, end) = (find('^', Look::Start), find('$', Look::End));
-        let is_line = |at: usize| {
-            let (before, after) = (&text[..at], &text[at + 1..]);
-            // With the flag `x` blanks are nothing.
-            let (before, after) =
-                if text.starts_with("(?x") { (before.trim_end(), after.trim_start()) } else { (before, after) };
-            let after = after.trim_start_matches(['(', '?', ':']);
-            BLANKS.iter().any(|blanks| after.starts_with(blanks) || before.ends_with(blanks))
-        };
-        let wrong = match (seen, begin, end) {
-            (Seen::Commands, Some(at), _) => Some((at, "`^` is the beginning of the first command alone")),
-            (Seen::Commands, None, Some(at)) => Some((at, "`$` is the end of the list, behind its last command")),
-            (Seen::CommandLine, Some(at), _) => {
-                Some((at, "`^` is the beginning of the command line, and a command behind `cd a &&` passes"))
+        let Anchors { begins, ends } = anchors(text);
+        let (begin, end) = (begins.first(), ends.first());
+        let of_line = |places: &[usize]| places.iter().copied().find(|at| is_next_to_blanks(text, *at));
+        let wrong = match seen {
+            Seen::Commands => begin
+                .map(|at| (*at, "`^` is the beginning of the first command alone"))
+                .or_else(|| end.map(|at| (*at, "`$` is the end of the list, behind its last command"))),
+            Seen::CommandLine => {
+                begin.map(|at| (*at, "`^` is the beginning of the command line, and a command behind `cd a &&` passes"))
             }
-            (Seen::Commands | Seen::CommandLine, None, _) => None,
-            (Seen::Files, Some(at), other) if other.is_some() || is_line(at) => {
-                Some((at, "`^` is the beginning of the whole text, and not of a line"))
-            }
-            (Seen::Files, _, Some(at)) if is_line(at) => {
-                Some((at, "`$` is the end of the whole text, and not of a line"))
-            }
-            (Seen::Files, ..) => None,
+            Seen::Files => begin
+                .filter(|_| end.is_some())
+                .copied()
+                .or_else(|| of_line(&begins))
+                .map(|at| (at, "`^` is the beginning of the whole text, and not of a line"))
+                .or_else(|| of_line(&ends).map(|at| (at, "`$` is the end of the whole text, and not of a line"))),
         };
         let Some((at, message)) = wrong else { return };
         let flag = format!("write `(?m){}`", shown(text));
@@ -99,7 +91,7 @@ impl Reader<'_> {
                 "{flag} and `field = \"commands\"`: the condition then sees each command that a call runs on a line of its own"
             )
         } else {
-            format!("{flag}: with `(?m)`, `^` and `$` are the ends of lines")
+            format!("{flag}: with `(?m)`, `^` and `$` match at line boundaries")
         };
         self.warn(Code::RuleSuspiciousCondition, written, at..at + 1, &format!(": {message}"), Some(help));
     }
@@ -118,10 +110,9 @@ impl Reader<'_> {
                 let help = "write it for a command that comes before, or remove it".to_owned();
                 self.warn(Code::RuleInvalidCondition, written, span, why, Some(help));
             } else if stops && !is_convention {
-                let message = ": `unless` is looked for in the whole call, so another command in front of the one that is \
-                               meant silences the rule";
+                let message = ": `unless` is matched against the whole call: another command can suppress the rule";
                 let help = "write the exception into `condition`, for the same command, such as `(?m)^git push(?! --dry-run)`; \
-                            where the rule only reminds of a convention, say `repeat = \"once\"`"
+                            where the rule only reminds of a convention, set `repeat = \"once\"`"
                     .to_owned();
                 self.warn(Code::RuleSuspiciousCondition, written, span, message, Some(help));
             }
@@ -173,22 +164,12 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the pattern asks for this assertion.
-fn has(pattern: &Pattern, look: Look) -> bool {
-    pattern.nfa().states.iter().any(|state| matches!(state, NfaState::Look(own, _) if *own == look))
-}
-
-/// The first place of an assertion in a condition: outside of classes, and not escaped.
-fn anchor(text: &str, sign: char) -> Option<usize> {
-    let (mut in_class, mut chars) = (false, text.char_indices());
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => drop(chars.next()),
-            '[' => in_class = true,
-            ']' => in_class = false,
-            _ if c == sign && !in_class => return Some(at),
-            _ => {}
-        }
-    }
-    None
+/// Whether what is next to an assertion is next to the beginning or the end of a line: indentation, or white space at its end.
+fn is_next_to_blanks(text: &str, at: usize) -> bool {
+    let (before, after) = (&text[..at], &text[at + 1..]);
+    // With the flag `x` blanks are nothing.
+    let (before, after) =
+        if text.starts_with("(?x") { (before.trim_end(), after.trim_start()) } else { (before, after) };
+    let after = after.trim_start_matches(['(', '?', ':']);
+    BLANKS.iter().any(|blanks| after.starts_with(blanks) || before.ends_with(blanks))
 }

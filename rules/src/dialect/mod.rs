@@ -5,6 +5,7 @@
 //! `around` takes look-around out, `hide` marks the beginning of
 //! the hidden part.
 
+mod anchors;
 mod around;
 mod class;
 mod ends;
@@ -17,6 +18,8 @@ use std::fmt;
 use std::ops::Range;
 
 use regex_syntax::hir::Hir;
+
+pub(crate) use anchors::{Anchors, anchors};
 
 /// Why a condition cannot be used, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

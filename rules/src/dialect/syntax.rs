@@ -82,9 +82,11 @@ impl Text {
     }
 
     /// The span of a part of it in the condition.
-    fn origin(&self, part: Range<usize>, len: usize) -> Range<usize> {
-        let start = self.places.iter().rfind(|(here, _)| *here <= part.start).map_or(0, |(_, from)| *from);
-        let next = |end: usize| self.places.iter().find(|(here, _)| *here >= end).map_or(len, |(_, from)| *from);
+    pub(super) fn origin(&self, part: Range<usize>, len: usize) -> Range<usize> {
+        let from = |index: usize| self.places.get(index).map(|(_, from)| *from);
+        let last = self.places.partition_point(|(here, _)| *here <= part.start).checked_sub(1);
+        let start = last.and_then(from).unwrap_or(0);
+        let next = |end: usize| from(self.places.partition_point(|(here, _)| *here < end)).unwrap_or(len);
         start..next(part.end.max(part.start + 1)).max(start)
     }
 }
@@ -133,6 +135,31 @@ pub(super) fn plain(branches: &Branches) -> Option<Text> {
         }
     }
     Some(out)
+}
+
+/// The whole as one text, in which look-around is a group as any other: for what does not depend on what it matches.
+pub(super) fn outline(branches: &Branches) -> Text {
+    let mut out = Text::default();
+    for (number, branch) in branches.iter().enumerate() {
+        let end = out.places.last().map_or(0, |(_, from)| *from);
+        out.push(end, if number > 0 { "|" } else { "" });
+        for item in branch {
+            let (flags, branches) = match item {
+                Item::Plain(text) | Item::Flags(text) => {
+                    out.append(text);
+                    continue;
+                }
+                Item::Group { flags, branches, .. } => (flags.as_str(), branches),
+                Item::Look { branches, .. } => ("", branches),
+            };
+            let inner = outline(branches);
+            let from = inner.places.first().map_or(0, |(_, from)| *from);
+            out.push(from, &format!("(?{flags}:"));
+            out.append(&inner);
+            out.push(inner.places.last().map_or(from, |(_, from)| *from), ")");
+        }
+    }
+    out
 }
 
 fn plain_end(seq: &mut Vec<Item>) -> &mut Text {
