@@ -1,6 +1,8 @@
 //! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`, which [`crate::sections`] finds. They are not
 //! sent to the model; a rule can be held against them.
 
+use std::ops::Range;
+
 use flow::{CallId, Diagnostic, DiagnosticCode as Code, Severity, StreamKind};
 
 use crate::{Bucket, RepeatMode, Rule, RuleSession, RuleSet, RuleSettings};
@@ -15,6 +17,8 @@ pub struct Example {
     pub stream: String,
     /// The text of the example, without its fence.
     pub text: String,
+    /// The bytes of its fence in the file of the rule, where they are known.
+    pub(crate) fence: Option<Range<usize>>,
 }
 
 impl Example {
@@ -117,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_fence_that_says_nothing_of_the_stream_is_told() {
-        let trouble = |stream: &str| Example { fires: false, stream: stream.into(), text: "a".into() }.trouble();
+        let trouble =
+            |stream: &str| Example { fires: false, stream: stream.into(), text: "a".into(), fence: None }.trouble();
         for fine in ["text", "thinking", "tool:shell command", "tool:write_file path=a.rs content"] {
             assert_eq!(trouble(fine), None);
         }

@@ -1,6 +1,7 @@
 //! Rule files: Markdown with front matter. The front matter contains the keys of [`RuleSpec`], in TOML between lines of
 //! `+++`, or in YAML between lines of `---` as other hosts write it; the rest is the body. A file without front matter is a body.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,7 +40,23 @@ fn parse(name: &str, source: &RuleOrigin, file: &Arc<SourceFile>, trusted: bool)
     if let Some(rule) = &mut rule {
         rule.incomplete = file.found.iter().any(|one| one.severity == Severity::Error);
     }
-    (rule, file.found)
+    (rule, limited(file.found))
+}
+
+/// The most findings about one file; the last of them counts the others.
+const MAX_FINDINGS: usize = 64;
+
+fn limited(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let others = found.len().saturating_sub(MAX_FINDINGS);
+    let rest = found.split_off(found.len().min(MAX_FINDINGS - 1));
+    let worst = rest.iter().find(|one| one.is_error()).or(rest.first()).cloned();
+    found.extend(worst.map(|mut last| {
+        if others > 0 {
+            let _ = write!(last.message, " (and {others} more in this file)");
+        }
+        last
+    }));
+    found
 }
 
 /// Whether the text of a rule file sets `required`, even if it is not a valid rule: a line of it sets

@@ -104,35 +104,21 @@ impl Places {
         self.keys.iter().any(|known| known.name == key && known.values.iter().any(|(_, span)| !span.is_empty()))
     }
 
-    /// The location of the first line of an example, where the file contains its fence as it is.
+    /// The location of the first line of an example, where the place of its fence is known.
     pub(crate) fn example(&self, example: &Example) -> Option<Location> {
         let text = self.file.as_ref()?.text.as_str();
-        let fence = self.fence(example)?.end;
+        let fence = example.fence.as_ref()?.end;
         let at = fence + text[fence..].find('\n')? + 1;
         self.location(Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at)))
     }
 
-    /// The bytes of a line of the file, without white space around it.
-    pub(crate) fn line(&self, line: &str) -> Option<Range<usize>> {
+    /// The byte at which a body begins, where the file contains it as it is: in the value of `body`, or at the end of a rule file.
+    pub(crate) fn body(&self, body: &str) -> Option<usize> {
         let text = self.file.as_ref()?.text.as_str();
-        let found = text.split_inclusive('\n').find(|one| one.trim() == line)?;
-        let at = found.as_ptr() as usize - text.as_ptr() as usize + found.len() - found.trim_start().len();
-        Some(at..at + line.len())
-    }
-
-    /// The bytes of an example's fence, where the file contains it as it is.
-    pub(crate) fn fence(&self, example: &Example) -> Option<Range<usize>> {
-        let text = self.file.as_ref()?.text.as_str();
-        let mut at = 0;
-        text.split_inclusive('\n').find_map(|line| {
-            let start = at + line.len() - line.trim_start().len();
-            at += line.len();
-            let fence = line.trim();
-            let sign = fence.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-            let stream = fence.trim_start_matches(sign).trim();
-            let found = stream == example.stream && text[at..].starts_with(&example.text);
-            found.then(|| start..start + fence.len())
-        })
+        match self.keys.iter().find(|key| key.name == "body").and_then(|key| key.values.first()) {
+            Some((_, span)) => text.get(span.clone())?.find(body).map(|at| span.start + at),
+            None => text.ends_with(body).then(|| text.len() - body.len()),
+        }
     }
 }
 

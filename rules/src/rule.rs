@@ -156,7 +156,7 @@ impl Rule {
 
     /// The location of the fence of one of its examples, or of the rule as a whole.
     pub fn location_of_example(&self, example: &Example) -> Option<Location> {
-        self.places.location(self.places.fence(example))
+        self.places.location(example.fence.clone())
     }
 
     /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret, and without a condition that is
@@ -423,7 +423,7 @@ impl Reader<'_> {
         if let Some(example) = rule.examples.first() {
             let message = "the rule has no condition, so its examples test nothing, and the model does not get them";
             let help = "add a `condition`, or give the sections other headings".to_owned();
-            let place = self.places.fence(example);
+            let place = example.fence.clone();
             self.report(Severity::Warning, Code::RuleInvalidExample, message.into(), Some(help), place);
         }
         if glob::are_void(&rule.globs, &Globs::default()) {

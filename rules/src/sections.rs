@@ -10,17 +10,18 @@ use crate::rule::Reader;
 
 /// A body without its examples.
 #[derive(Debug, Default)]
-struct Sections {
+struct Sections<'b> {
     body: String,
-    examples: Vec<Example>,
-    strays: Vec<Stray>,
+    /// Each with the line of its fence.
+    examples: Vec<(&'b str, Example)>,
+    strays: Vec<Stray<'b>>,
 }
 
 /// A line that begins examples which are none, or nothing.
 #[derive(Debug, PartialEq, Eq)]
-struct Stray {
+struct Stray<'b> {
     /// The line, without white space around it.
-    line: String,
+    line: &'b str,
     message: String,
 }
 
@@ -65,6 +66,11 @@ impl<'b> Fence<'b> {
         line.len() >= self.length && line.chars().all(|c| c == self.sign)
     }
 
+    /// 0: of backticks, 1: of tildes.
+    fn kind(&self) -> usize {
+        usize::from(self.sign == '~')
+    }
+
     /// Whether it names a stream as the fence of an example does.
     fn names_a_stream(&self) -> bool {
         self.info.starts_with("tool:") || self.info == "thinking"
@@ -72,20 +78,21 @@ impl<'b> Fence<'b> {
 }
 
 /// Reads a body. A fence in a section with examples that never ends reaches to the body's end; elsewhere it is text.
-fn split(body: &str) -> Sections {
+fn split(body: &str) -> Sections<'_> {
     let lines: Vec<&str> = body.trim().split_inclusive('\n').collect();
+    let longest = longest_closing(&lines);
     let (mut out, mut heading, mut at) = (Sections::default(), Heading::default(), 0);
     while at < lines.len() {
         let plain = lines[at].trim();
         let fence = Fence::open(plain);
-        let end = fence.as_ref().and_then(|fence| {
+        let end = fence.as_ref().filter(|fence| longest[at + 1][fence.kind()] >= fence.length).and_then(|fence| {
             lines[at + 1..].iter().position(|line| fence.is_closed_by(line.trim())).map(|end| at + 1 + end)
         });
         match (fence, heading.kind, end) {
             (Some(fence), Kind::Examples { fires }, end) => {
                 let end = end.unwrap_or(lines.len());
                 let (stream, text) = (fence.info.to_owned(), lines[at + 1..end].concat());
-                out.examples.push(Example { fires, stream, text });
+                out.examples.push((plain, Example { fires, stream, text, fence: None }));
                 heading.has_block = true;
                 at = end;
             }
@@ -111,23 +118,47 @@ fn split(body: &str) -> Sections {
     out
 }
 
+/// The longest fences that close a block on each line or below it, of backticks and of tildes. A search for the end of a block that has
+/// none would read the rest of the body for each fence.
+fn longest_closing(lines: &[&str]) -> Vec<[usize; 2]> {
+    let mut longest = vec![[0; 2]; lines.len() + 1];
+    for (at, line) in lines.iter().enumerate().rev() {
+        longest[at] = longest[at + 1];
+        if let Some(fence) = Fence::open(line.trim()).filter(|fence| fence.info.is_empty()) {
+            let own = &mut longest[at][fence.kind()];
+            *own = fence.length.max(*own);
+        }
+    }
+    longest
+}
+
 impl Reader<'_> {
     /// The body without its examples, and these. Reports what is wrong with them, and in a rule that has a condition what was probably
     /// meant as examples and is none.
     pub(crate) fn sections(&mut self, spec: &RuleSpec, is_watched: bool) -> (String, Vec<Example>) {
-        let Sections { body, examples, strays } = split(spec.body.as_deref().unwrap_or_default());
-        for Stray { line, message } in strays.into_iter().filter(|_| is_watched) {
-            let place = self.places.line(&line);
-            let help = "write a heading `## Fires` or `## Does not fire`, and below it blocks of code whose fences name the stream, \
-                        such as `text` or `tool:shell command`";
+        let written = spec.body.as_deref().unwrap_or_default();
+        let Sections { body, examples, strays } = split(written);
+        let start = self.places.body(written);
+        let place = |line: &str| Some(start? + part(written, line)).map(|at| at..at + line.len());
+        let examples = examples.into_iter().map(|(line, one)| Example { fence: place(line), ..one });
+        let examples: Vec<Example> = examples.collect();
+        let strays = strays.into_iter().filter(|_| is_watched);
+        let mut wrong: Vec<_> = strays.map(|stray| (place(stray.line), stray.message, STRAY_HELP)).collect();
+        wrong.extend(examples.iter().filter_map(|one| Some((one.fence.clone(), one.trouble()?, FENCE_HELP))));
+        for (place, message, help) in wrong {
             self.report(Severity::Warning, Code::RuleInvalidExample, message, Some(help.into()), place);
-        }
-        for (example, message) in examples.iter().filter_map(|one| Some((one, one.trouble()?))) {
-            let (help, place) = (Some(FENCE_HELP.into()), self.places.fence(example));
-            self.report(Severity::Warning, Code::RuleInvalidExample, message, help, place);
         }
         (body, examples)
     }
+}
+
+/// What to write in the place of a stray.
+const STRAY_HELP: &str = "write a heading `## Fires` or `## Does not fire`, and below it blocks of code whose fences name the stream, such as \
+                          `text` or `tool:shell command`";
+
+/// The byte of `text` at which a part of it begins.
+fn part(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
 }
 
 impl<'b> Heading<'b> {
@@ -156,35 +187,31 @@ impl<'b> Heading<'b> {
     }
 
     /// What is wrong with a block of code under it that is no example.
-    fn stray(&mut self, fence: &Fence<'_>, line: &str) -> Option<Stray> {
+    fn stray(&mut self, fence: &Fence<'_>, line: &'b str) -> Option<Stray<'b>> {
         let name = |fires| if fires { "Fires" } else { "Does not fire" };
-        let told = "its blocks are a part of what the model gets, and test nothing";
+        let told = "its blocks are sent to the model and not tested";
         let is_example = fence.info.is_empty() || fence.info == "text" || fence.names_a_stream();
-        match self.kind {
+        let (line, message) = match self.kind {
             Kind::Near { fires } if is_example && !self.has_block => {
-                let message = format!("the heading is none of examples (`## {}`): {told}", name(fires));
-                Some(Stray { line: self.line.to_owned(), message })
+                let wanted = name(fires);
+                (self.line, format!("this heading does not start an example section (expected `## {wanted}`): {told}"))
             }
             Kind::Other if self.section > 0 && is_example && !self.has_block => {
-                let message = format!("the heading ends the examples above it: {told}");
-                Some(Stray { line: self.line.to_owned(), message })
+                (self.line, format!("this heading ends the example section above it: {told}"))
             }
             Kind::Other if fence.names_a_stream() && self.section == 0 => {
-                let message =
-                    "the block is in no section with examples: it is a part of what the model gets, and tests \
-                               nothing"
-                        .to_owned();
-                Some(Stray { line: line.to_owned(), message })
+                (line, "this block is in no example section: it is sent to the model and not tested".to_owned())
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Stray { line, message })
     }
 
     /// A section with examples that has none: its text is in no block of code.
-    fn without_examples(&self) -> Option<Stray> {
+    fn without_examples(&self) -> Option<Stray<'b>> {
         let is_empty = matches!(self.kind, Kind::Examples { .. }) && !self.has_block;
-        let message = "the section has no block of code, so it has no example, and its text goes nowhere".to_owned();
-        is_empty.then(|| Stray { line: self.line.to_owned(), message })
+        let message = "this example section has no fenced block: its text is neither tested nor sent".to_owned();
+        is_empty.then_some(Stray { line: self.line, message })
     }
 }
 
@@ -258,7 +285,7 @@ mod tests {
     use super::split;
 
     fn streams_and_texts(body: &str) -> Vec<(String, String)> {
-        split(body).examples.into_iter().map(|example| (example.stream, example.text)).collect()
+        split(body).examples.into_iter().map(|(_, example)| (example.stream, example.text)).collect()
     }
 
     #[test]
@@ -299,18 +326,19 @@ mod tests {
             "## **Fires**",
             "## Feuert\n## Fries",
         ] {
-            let strays = split(&format!("Why.\n{heading}\n{block}")).strays;
+            let body = format!("Why.\n{heading}\n{block}");
+            let strays = split(&body).strays;
             assert_eq!(strays.len(), 1, "{heading}: {strays:?}");
         }
         for fine in
             ["## Fires", "#### DOES NOT FIRE", "## Good", "## Examples", "## Instead", "## Fires ##", "It fires."]
         {
-            let strays = split(&format!("Why.\n{fine}\n{block}")).strays;
-            assert_eq!(strays, [], "{fine}");
+            let body = format!("Why.\n{fine}\n{block}");
+            assert_eq!(split(&body).strays, [], "{fine}");
         }
         // A word of a program under such a heading is for the model.
         assert_eq!(split("Why.\n## Matches\n```rust\nmatch a {}\n```\n").strays, []);
-        let strays = |body: &str| split(body).strays.into_iter().map(|stray| stray.line).collect::<Vec<_>>();
+        let strays = |body: &str| split(body).strays.into_iter().map(|stray| stray.line.to_owned()).collect::<Vec<_>>();
         let under =
             "Why.\n## Fires\n### A push\n```text\na\n```\n### Another\n```text\nb\n```\n## Instead\n```text\nc\n```\n";
         assert_eq!(strays(under), ["## Fires", "### A push", "### Another"]);
