@@ -1,6 +1,6 @@
 //! What an operator can set for stream rules, with the defaults. Values only; `session` and `gate` act on them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Settings of the whole rule engine. Rules may override `interrupt_mode`, `repeat_mode`, `repeat_gap` and `context_mode`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -61,7 +61,7 @@ impl Default for RuleSettings {
 }
 
 /// What happens to the partial answer when a rule interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContextMode {
@@ -74,7 +74,7 @@ pub enum ContextMode {
 }
 
 /// The streams on which a match interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptMode {
@@ -111,7 +111,7 @@ impl InterruptMode {
 }
 
 /// How often the reminder of a rule is injected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatMode {
@@ -135,7 +135,7 @@ impl RepeatMode {
 }
 
 /// Which bytes are held back from the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
@@ -148,7 +148,7 @@ pub enum Hold {
 }
 
 /// What a match does when the budget for interrupts is exhausted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBudget {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, steps};
 use crate::typed::RulesFile;
@@ -28,7 +28,7 @@ pub struct RuleFolders {
 }
 
 /// What a rule that cannot be used as written does, whether it is required or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnProblem {
     /// It is reported.

@@ -100,6 +100,7 @@ fn every_other_key_with_a_default_has_it() {
     };
     assert_eq!(value("turn.max_steps"), ("5".to_owned(), 1));
     assert_eq!(value("provider.connect_timeout_ms"), ("10000".to_owned(), 0));
+    assert_eq!(value("rules.hold"), ("\"match\"".to_owned(), 0));
     // What is shown is a file that says the same: defaults are what the program uses.
     let text: String =
         all.iter().filter(|setting| setting.origin.is_empty()).map(|setting| setting.toml() + "\n").collect();

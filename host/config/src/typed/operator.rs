@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flow::{PermissionMode, Power, ProviderKind, StateBackend};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::manifest::{LimitsRequest, OnFailureWord};
 use super::rules::RulesFile;
@@ -245,7 +245,7 @@ pub(crate) struct QuestionFile {
 }
 
 /// What becomes of a call whose question is not answered in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnTimeout {
     /// It does not run.
