@@ -124,17 +124,10 @@ fn the_picture() {
         "the README shows another rule"
     );
     let place = Place::with(&[("no-unwrap", NO_PANIC)]);
-    let answers: &[&[Say<'_>]] = &[
-        &[Say::Text("Read it from the environment:\n\n    let port = env::var(\"PORT\").unwrap();\n")],
-        &[Say::Text("    let port = env::var(\"PORT\")?;\n\n`main` returns the error, so nothing panics.\n")],
-    ];
-    place.write("answers.jsonl", &recording(answers));
-    place.write(
-        "tidegate.toml",
-        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[rules]\nretry_delay_ms = 0\n",
-    );
     let question = "How do I read the port?";
-    let terminal = Terminal::start(&place, &["run", question], &[]);
+    let recording = root.join("tests/demo/interrupt.jsonl").canonicalize().unwrap();
+    let recorded = ["run", question, "--recording", recording.to_str().unwrap()];
+    let terminal = Terminal::start(&place, &recorded, &[]);
     terminal.shows("exit code 0");
     let shown = terminal.colours();
     let shown = shown.split("exit code").next().unwrap();

@@ -72,7 +72,7 @@ pub enum RecordError {
         error: serde_json::Error,
     },
     /// A value of the payload is none that this version knows.
-    #[error("record {seq}: the payload of `{kind}` is not valid: `{key}`")]
+    #[error("record {seq}: `{key}` of `{kind}` has a value that this version does not know")]
     Value {
         /// The number of the record.
         seq: u64,
