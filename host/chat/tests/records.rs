@@ -73,16 +73,15 @@ fn what_is_not_a_record_is_an_error_that_says_where() {
     };
     assert_eq!(line("a_later_type", "{}"), Ok(None));
     for (kind, payload, problem) in [
-        ("input_received", "{}", "missing field `text`"),
-        ("input_received", r#"{"text":"a","role":"nobody","hidden":false}"#, "`role`"),
+        ("input_received", "{}", "the payload of `input_received` is not valid: missing field `text`"),
+        ("input_received", r#"{"text":"a","role":"nobody","hidden":false}"#, "record 7: `role` of"),
         ("cognition_out", r#"{"text":"a","author":{"extension":"a b"}}"#, "`author`"),
         ("cognition_out", r#"{"text":"a","retained":"start"}"#, "`retained_bytes`"),
         ("cognition_out", r#"{"text":"a","blocks":[{"stream":"tool","complete":true}]}"#, "`call_id`"),
         ("cognition_out", r#"{"text":"a","blocks":[{"stream":"smell","complete":true}]}"#, "`stream`"),
     ] {
         let error = line(kind, payload).unwrap_err();
-        assert!(error.contains(&format!("the payload of `{kind}` is not valid: ")), "{error}");
-        assert!(error.contains(problem), "{error}");
+        assert!(error.contains(problem) && error.contains(&format!("of `{kind}` is")), "{error}");
     }
     // A status of a later version ends the turn all the same.
     let event = line("turn_finish", r#"{"status":"paused"}"#).unwrap().unwrap();

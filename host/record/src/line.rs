@@ -72,7 +72,7 @@ pub enum RecordError {
         error: serde_json::Error,
     },
     /// A value of the payload is none that this version knows.
-    #[error("record {seq}: `{key}` of `{kind}` has a value that this version does not know")]
+    #[error("record {seq}: `{key}` of `{kind}` is missing, or has a value that this version does not know")]
     Value {
         /// The number of the record.
         seq: u64,
