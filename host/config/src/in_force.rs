@@ -78,7 +78,7 @@ impl Operator {
         let set: BTreeSet<&[String]> =
             leaves.iter().flat_map(|leaf| (1..=leaf.path.len()).map(|length| &leaf.path[..length])).collect();
         let of_files = leaves.iter().map(|leaf| SettingInForce {
-            name: leaf.name(),
+            name: secrets::without_secrets(&leaf.name()).into_owned(),
             value: mask::hidden(&leaf.path, leaf.value),
             origin: origin(leaf, &document, &self.layers),
         });

@@ -17,7 +17,7 @@ pub(crate) fn is_secret(key: &str) -> bool {
         && (secrets::mentions_secret(key) || secrets::strength(key).is_some())
 }
 
-/// The source as diagnostics show it: the same bytes, except that each character of a secret is `*`. `table` is what could be
+/// The source as diagnostics show it: the same bytes, except that each byte of a secret is `*`. `table` is what could be
 /// read of it; what could not is masked line by line.
 pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<SourceFile> {
     let mut spans = Vec::new();
@@ -47,7 +47,10 @@ fn inside(text: &str, span: Range<usize>) -> Range<usize> {
     let written = text.get(span.clone()).unwrap_or_default();
     let quotes =
         ["\"\"\"", "\'\'\'", "\"", "\'"].into_iter().find(|quotes| written.starts_with(quotes)).map_or(0, str::len);
-    if written.len() < 2 * quotes { span } else { span.start + quotes..span.end - quotes }
+    let inside = written.get(quotes..).unwrap_or_default();
+    // A string that never ends has no quotes there.
+    let end = if inside.ends_with(&written[..quotes]) { quotes } else { 0 };
+    span.start + quotes..span.end - end
 }
 
 /// A value whose secrets are stars; `path` leads to it.
@@ -117,14 +120,15 @@ fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
             if begun.starts_with('[') { begun.contains("headers") } else { in_headers || begun.starts_with("headers") };
         let key = begun.split(['=', ':', ' ', '\t']).next().unwrap_or_default();
         let value = line.len() - begun.len() + key.len();
-        let (_, assigned) = line.split_once('=').unwrap_or_default();
+        let (before, assigned) = line.split_once('=').unwrap_or_default();
         if !begun.starts_with('[')
             && value < line.trim_end().len()
             && (in_headers || is_secret(key.trim_matches(['"', '\''])))
         {
-            let from = if assigned.is_empty() { value } else { line.len() - assigned.len() };
+            let is_toml = line.get(value..before.len()).is_some_and(|between| between.trim().is_empty());
+            let from = if is_toml { line.len() - assigned.len() } else { value };
             spans.push(at + from..at + line.len());
-        } else if is_secret(line.split_once('=').unwrap_or_default().0) {
+        } else if is_secret(before) {
             spans.push(at + line.len() - assigned.len()..at + line.len());
         }
         at += line.len();
@@ -166,6 +170,8 @@ mod tests {
             ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
             ("api_key = sk-1", "api_key =*****"),
             ("api_key: sk-1\n[a", "api_key******\n[a"),
+            ("api_key: sk-1=x\n[a", "api_key********\n[a"),
+            ("api_key = \"\"\"\nab\ncd", "api_key =*\"\"\"\n**\n**"),
             ("api_key \"sk-1\"\n[a", "api_key*\"****\"\n[a"),
             (
                 "[provider]\nheaders = {\n x-foo = \"abc\"\n[b\nc = \"d\"",

@@ -22,7 +22,7 @@ fn set(user: &str, workspace: &str) -> Vec<String> {
 
 #[test]
 fn each_setting_names_the_highest_file_that_sets_it() {
-    let cases: [(&str, &str, &[&str]); 9] = [
+    let cases: [(&str, &str, &[&str]); 10] = [
         (
             "[turn]\nmax_steps = 5\nmax_retries = 1",
             "[turn]\nmax_steps = 7",
@@ -67,6 +67,11 @@ fn each_setting_names_the_highest_file_that_sets_it() {
             "[provider.headers]\nx-meta = \"{\\\"a\\\": 1}\"",
             "",
             &["provider.headers.x-meta = \"********\"  # user.toml:2"],
+        ),
+        (
+            "[tools.permission]\n\"shell(x ghp_0123456789abcdefghijABCDEFGHIJ012345)\" = \"ask\"",
+            "",
+            &["tools.permission.\"shell(x ***)\" = \"ask\"  # user.toml:2"],
         ),
         (
             "[prompt]\nsystem = \"\"\"\nOne \\\"line\\\"\nand another\"\"\"",
