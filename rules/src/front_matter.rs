@@ -26,7 +26,8 @@ pub(crate) fn late(text: &str) -> Option<Late> {
         lines.iter().position(|(_, line)| !line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty())?;
     let mut in_code = false;
     for (number, (start, line)) in lines.iter().enumerate().skip(begin) {
-        let sign = line.trim().trim_start_matches('\u{feff}');
+        let begun = line.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
+        let sign = begun.trim_end();
         // A file that is a block of code as a whole was pasted with it.
         if sign.starts_with("```") && number > begin {
             in_code = !in_code;
@@ -35,7 +36,7 @@ pub(crate) fn late(text: &str) -> Option<Late> {
             let mut below = lines[number + 1..].iter().map(|(_, line)| line.trim());
             below.find(|line| !matches!(*line, "" | "{")).is_some_and(is_key)
         };
-        let from = start + line.len() - line.trim_start().len();
+        let from = start + line.len() - begun.len();
         if number == begin && (sign == ";;;" || (sign.starts_with('{') && (is_key(sign) || has_key()))) {
             let message = "front matter in JSON is not read".to_owned();
             return Some(Late { span: from..from + sign.len(), message, help: JSON_HELP });

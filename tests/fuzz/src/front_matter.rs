@@ -55,7 +55,7 @@ pub(crate) fn run(bytes: &[u8]) {
     // A byte order mark changes nothing but the places.
     if !text.starts_with('\u{feff}') {
         let (marked, more) = read(&format!("\u{feff}{text}"));
-        assert_eq!(summary(rule.as_ref()), summary(marked.as_ref()));
+        assert_eq!(summary(rule.as_ref()), summary(marked.as_ref()), "{text:?}: {found:?}");
         assert_eq!(found.len(), more.len());
     }
 }
