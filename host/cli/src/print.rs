@@ -301,7 +301,12 @@ impl Printer {
 
 /// What a person reads about an event, in one line.
 pub(crate) fn sentence(kind: &EventKind) -> String {
-    Body::of(kind).sentence().map(|sentence| flat(&sentence.to_string())).unwrap_or_default()
+    flat(&raw_sentence(kind))
+}
+
+/// The same for JSON, which escapes by itself.
+pub(crate) fn raw_sentence(kind: &EventKind) -> String {
+    Body::of(kind).sentence().map(|sentence| sentence.to_string()).unwrap_or_default()
 }
 
 /// The same without what somebody else has said about it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
 use crate::matches::{self, Matches};
-use crate::print::sentence;
+use crate::print::raw_sentence;
 use crate::say::{count, note};
 use crate::style::{self, err};
 use crate::usage::PluginUsage;
@@ -47,7 +47,7 @@ impl Summary {
                 is_problem.then(what).into_iter().collect()
             }
             EventKind::ContextCompactionEnd { error: Some(_), .. } | EventKind::ChildThreadFailed { .. } => {
-                vec![sentence(&event.kind)]
+                vec![raw_sentence(&event.kind)]
             }
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::JournalFailed { message, .. } | EventKind::StateLost { message } => {
@@ -56,7 +56,7 @@ impl Summary {
             }
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
             EventKind::ContextCompactionEnd { left_out, .. } if !left_out.is_empty() => {
-                vec![sentence(&event.kind)]
+                vec![raw_sentence(&event.kind)]
             }
             // What it checked or added is missing from here on.
             EventKind::ExtensionUnregistered { plugin, action, reason } => {
