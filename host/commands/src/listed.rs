@@ -21,6 +21,9 @@ const MAX_PIPES: usize = 1024;
 /// Where the lines of a text are cut that cannot be read as commands.
 const SEPARATORS: [char; 10] = ['\n', '\r', ';', '&', '|', '(', ')', '{', '}', '`'];
 
+/// What makes several words of one, which is not followed.
+const SPLITTERS: [&str; 2] = ["$IFS", "${IFS"];
+
 /// What a command line runs, as [`listed`] lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
@@ -79,6 +82,10 @@ pub fn listed(text: &str) -> Listed {
             of_text(text, &mut lines);
             why = Some(error);
         }
+    }
+    if why.is_none() && SPLITTERS.iter().any(|splitter| text.contains(splitter)) {
+        of_text(text, &mut lines);
+        why = Some("it has words that `$IFS` splits".to_owned());
     }
     let mut seen = HashSet::new();
     unnamed.retain(|one| seen.insert(one.clone()));

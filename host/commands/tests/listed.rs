@@ -164,3 +164,12 @@ fn the_substitutions_of_every_here_document_are_listed() {
     let quoted = listed("cat <<'A' <<'B'\nx\nA\n$(rm victim)\nB").text;
     assert_eq!(quoted, "cat\n");
 }
+
+/// Words that `$IFS` splits are not followed, and the line is none that was read.
+#[test]
+fn a_line_that_splits_words_by_ifs_is_unread() {
+    for line in ["rm${IFS}-rf${IFS}/", "rm$IFS-rf /", "bash -c 'git${IFS}push -f'", "rm${IFS:0:1}-rf /"] {
+        assert!(listed(line).unread.is_some(), "{line}");
+    }
+    assert_eq!(listed("while IFS= read -r line; do echo \"$line\"; done < list").unread, None);
+}
