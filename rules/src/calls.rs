@@ -1,6 +1,7 @@
 //! One tool call under watch: its arguments are decoded as they stream, each string value is watched on its own, and
 //! rules with `globs` or a file scope wait until the call has named it.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::glob::relative_path;
 use crate::group::Group;
 use crate::json::{JsonDecoder, JsonPath, Sink};
 use crate::scope::tool_key;
+use crate::unnamed::BUDGET;
 use crate::unread::{self, Unread};
 use crate::watch::{Fired, Held, Verdict, Watch};
 use crate::{Rule, RuleSet, Scope};
@@ -103,7 +105,8 @@ impl CallWatch {
         let values = &mut self.values;
         let files = values.unread.as_deref().map(Unread::Files);
         let commands = values.unread_commands.as_deref().map(Unread::Commands);
-        let names = values.unnamed.iter().map(|(unnamed, list)| Unread::Names(unnamed, list));
+        let budget = Cell::new(BUDGET);
+        let names = values.unnamed.iter().map(|(unnamed, list)| Unread::Names(unnamed, list, &budget));
         let end = self.decoder.lacks().map(Unread::End);
         let unread = match self.decoder.error() {
             Some(error) => vec![Unread::Arguments(error)],

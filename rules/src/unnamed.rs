@@ -5,6 +5,7 @@
 //!
 //! Whether a line matches is reachability in the product of the condition's NFA and the lines that the command can have.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use commands::{NamePart, Unnamed};
@@ -12,19 +13,24 @@ use commands::{NamePart, Unnamed};
 use crate::Rule;
 use crate::engine::{Context, Nfa, NfaState, Pattern, holds};
 
-/// The most states of the product that are visited for one command; beyond, the rule counts as being about it.
-const BUDGET: usize = 1_000_000;
+/// The most states of the products that are visited for one call, by all rules together; beyond, a rule counts as being about a command.
+pub(crate) const BUDGET: usize = 1_000_000;
 
 /// A word that no rule looks for.
 const NEUTRAL: &str = "\u{2423}";
 
 impl Rule {
     /// The first of these commands that its conditions can be about, with the other commands of the line in `list`.
-    pub(crate) fn could_mean<'u>(&self, unnamed: &'u [Unnamed], list: &str) -> Option<&'u Unnamed> {
+    pub(crate) fn could_mean<'u>(
+        &self,
+        unnamed: &'u [Unnamed],
+        list: &str,
+        budget: &Cell<usize>,
+    ) -> Option<&'u Unnamed> {
         if unnamed.is_empty() || self.unless.iter().any(|pattern| pattern.is_in(list)) {
             return None;
         }
-        let about = |pattern: &Pattern| unnamed.iter().find(|one| self.is_about(pattern, one));
+        let about = |pattern: &Pattern| unnamed.iter().find(|one| self.is_about(pattern, one, budget));
         let first = self.conditions.iter().find_map(|pattern| about(pattern));
         let of_all: Vec<Option<&Unnamed>> = self.all.iter().map(|pattern| about(pattern)).collect();
         let is_met =
@@ -35,15 +41,17 @@ impl Rule {
         first.or(of_all.into_iter().flatten().next()).filter(|_| is_all)
     }
 
-    fn is_about(&self, pattern: &Pattern, unnamed: &Unnamed) -> bool {
+    fn is_about(&self, pattern: &Pattern, unnamed: &Unnamed, budget: &Cell<usize>) -> bool {
         let fold = |text: &str| self.fold.text(text).into_owned();
         let words: Vec<String> = unnamed.arguments.iter().map(|word| fold(word)).collect();
-        let can_be = |name: &[NamePart], words: &[String]| can_match(pattern.nfa(), &Lines::of(name, words));
+        let can_be = |name: &[NamePart], words: &[String]| can_match(pattern.nfa(), &Lines::of(name, words), budget);
         if unnamed.has_known_part() {
-            return can_be(&unnamed.name, &words);
+            return can_be(&unnamed.name, &words) != Some(false);
         }
         let neutral = vec![NEUTRAL.to_owned(); words.len()];
-        !words.is_empty() && can_be(&unnamed.name, &words) && !can_be(&unnamed.name, &neutral)
+        !words.is_empty()
+            && can_be(&unnamed.name, &words) != Some(false)
+            && can_be(&unnamed.name, &neutral) != Some(true)
     }
 }
 
@@ -84,8 +92,8 @@ impl Lines {
     }
 }
 
-/// Whether the condition matches one of the lines.
-fn can_match(nfa: &Nfa, lines: &Lines) -> bool {
+/// Whether the condition matches one of the lines; `None`: that takes too much to find out.
+fn can_match(nfa: &Nfa, lines: &Lines, budget: &Cell<usize>) -> Option<bool> {
     // One byte of each class that the condition and its assertions distinguish.
     let is_end =
         |byte: u8| byte == u8::MAX || Context::after(byte) != Context::after(byte + 1) || nfa.ends.is_end(byte);
@@ -96,13 +104,11 @@ fn can_match(nfa: &Nfa, lines: &Lines) -> bool {
         if !seen.insert(place) {
             continue;
         }
-        if seen.len() > BUDGET {
-            return true;
-        }
+        budget.set(budget.get().checked_sub(1)?);
         let (at, context, state) = place;
         for (byte, to) in lines.next(at, &any) {
             let Some(live) = close(nfa, state.unwrap_or(nfa.start), |look| holds(look, context, byte)) else {
-                return true;
+                return Some(true);
             };
             let Some(byte) = byte else { continue };
             let context = Context::after(byte);
@@ -114,7 +120,7 @@ fn can_match(nfa: &Nfa, lines: &Lines) -> bool {
             }
         }
     }
-    false
+    Some(false)
 }
 
 /// The states that consume bytes in the epsilon closure of a state; `None`: the condition has matched.

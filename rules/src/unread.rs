@@ -4,6 +4,8 @@
 //! A rule that blocks calls must not let a call through that it could not read. Such a call counts as a match of
 //! every rule that guards it; [`Evidence::unread`] distinguishes these matches from those of a condition.
 
+use std::cell::Cell;
+
 use commands::Unnamed;
 use flow::{Action, Evidence, RuleMatch, StreamKind};
 
@@ -23,8 +25,8 @@ pub(crate) enum Unread<'a> {
     /// Commands of its command line; only rules about commands depend on them.
     Commands(&'a str),
     /// The names of commands of its command line; rules about commands depend on them that can be about one of these. The list is that of
-    /// all commands.
-    Names(&'a [Unnamed], &'a str),
+    /// all commands; what can still be done to find out is shared by all rules.
+    Names(&'a [Unnamed], &'a str, &'a Cell<usize>),
 }
 
 /// The matches of the rules that guard the call. `live` is by position in the group: which rules can still fire.
@@ -43,8 +45,8 @@ pub(crate) fn matches(
         Unread::End(why) => rule.secret.then(|| (*why).to_owned()),
         Unread::Files(why) => asks_for_file(rule).then(|| (*why).to_owned()),
         Unread::Commands(why) => rule.watches_commands().then(|| (*why).to_owned()),
-        Unread::Names(unnamed, list) => {
-            let one = rule.could_mean(unnamed, list).filter(|_| rule.watches_commands());
+        Unread::Names(unnamed, list, budget) => {
+            let one = rule.watches_commands().then(|| rule.could_mean(unnamed, list, budget)).flatten();
             // The text of a command can have secrets of other rules in it.
             let name = |one: &Unnamed| one.variable.as_ref().map(|name| format!(" (`{name}`)")).unwrap_or_default();
             one.map(|one| format!("the name of a command{} is only known when it runs", name(one)))

@@ -11,6 +11,7 @@ use shuck_parser::parser::Parser;
 use crate::output::output;
 use crate::walk::{MAX_DEPTH, Walk, script};
 use crate::word::Word;
+use crate::work::ITEM;
 
 /// The delimiter of a here-document that is read alone.
 const END_ALONE: &str = "END_OF_DOCUMENT_READ_ALONE";
@@ -80,6 +81,9 @@ impl<'a> Walk<'a> {
 
     /// Walks through the expansions of a text, each of which a shell would expand as in a here-document.
     fn alone(&mut self, text: &str) {
+        if !self.found.work.parse(text) {
+            return;
+        }
         let source = format!(": <<{END_ALONE}\n{text}\n{END_ALONE}\n");
         let parsed = Parser::with_dialect(&source, self.dialect).parse();
         let statement = parsed.file.body.iter().next();
@@ -128,7 +132,7 @@ impl<'a> Walk<'a> {
             // The old form.
             None => text.starts_with("$["),
         };
-        if !self.slice(span).is_some_and(is_expression) {
+        if !self.slice(span).is_some_and(|text| self.found.work.take(4 * text.len()) && is_expression(text)) {
             self.undecided("it has an expression that can be a command");
         }
         self.within(span, |walk| drop(walk.word(expression)));
@@ -243,9 +247,14 @@ impl<'a> Walk<'a> {
 
     /// Text of which only the expansions are walked through: where a shell takes a command in it for quoted, it does not run.
     pub(crate) fn text(&mut self, span: Span) {
-        let has_command =
-            |text: &str| ["$(", "`", "<(", ">("].iter().any(|mark| text.replace("$((", "").contains(mark));
+        let has_command = |text: &str| {
+            let text = text.replace("$((", "");
+            ["$(", "`", "<(", ">("].iter().any(|mark| text.contains(mark))
+        };
         let text = self.slice(span);
+        if !self.found.work.take(ITEM + 4 * text.unwrap_or_default().len()) {
+            return;
+        }
         if text.is_none_or(has_command) {
             self.undecided("it has a command in an expression");
             text.into_iter().for_each(|text| self.alone(within_marks(text)));

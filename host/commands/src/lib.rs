@@ -21,6 +21,7 @@ mod unnamed;
 mod values;
 mod walk;
 mod word;
+mod work;
 mod wrapper;
 
 use shuck_parser::ShellDialect;
@@ -33,6 +34,7 @@ use simple::canonical;
 pub use unnamed::{NamePart, Unnamed};
 use values::Values;
 use walk::{Found, Simple};
+use work::{SPENT, Work};
 
 /// The longest line that is parsed.
 const MAX_BYTES: usize = 32 << 10;
@@ -128,14 +130,14 @@ fn is_too_much(text: &str) -> bool {
     text.len() > MAX_BYTES || text.split_whitespace().map(braces).sum::<usize>() > MAX_BRACES
 }
 
-fn walked(source: &Source, dialect: ShellDialect) -> Found {
+fn walked(source: &Source, dialect: ShellDialect, work: &Work) -> Found {
     let walk = |values| {
-        let mut found = Found { values, cuts: source.cuts.clone(), ..Found::default() };
+        let mut found = Found { values, work: work.clone(), cuts: source.cuts.clone(), ..Found::default() };
         walk::script(&source.text, dialect, 0, &mut found);
         found
     };
-    let mut found = walk(Values::default());
-    if !found.values.is_empty() {
+    let mut found = walk(Values::new(work.clone()));
+    if !found.values.is_empty() && !work.is_spent() {
         // A function or a loop can use what is assigned after it.
         found = walk(found.values);
     }
@@ -145,11 +147,17 @@ fn walked(source: &Source, dialect: ShellDialect) -> Found {
     if let Some(most) = found.is_full {
         found.not_read(&source.text, format!("its commands have more than {most} words"));
     }
+    if work.is_spent() {
+        found.undecided.get_or_insert_with(|| SPENT.to_owned());
+        found.is_odd = true;
+    }
     found
 }
 
 fn read(source: &Source) -> Found {
-    let (mut found, other) = (walked(source, ShellDialect::Posix), walked(source, ShellDialect::Bash));
+    let work = Work::default();
+    let mut found = walked(source, ShellDialect::Posix, &work);
+    let other = walked(source, ShellDialect::Bash, &work);
     found.undecided = found.undecided.or(other.undecided);
     found.beyond = found.beyond.or(other.beyond);
     // Most lines are the same to both.

@@ -10,6 +10,7 @@ use crate::path::short_path;
 use crate::unnamed::{self, Unnamed};
 use crate::walk::{Found, Simple, Walk};
 use crate::word::{Part, Word};
+use crate::work::{ITEM, SPENT, Work, of_words as weight};
 use crate::{guarded, walked, wrapper};
 
 /// Stands for white space within a word.
@@ -58,7 +59,9 @@ pub struct Listed {
 /// assert_eq!(listed("CI=1 make | tee log").text, "CI=1\nmake\ntee log\n| make | tee log\n");
 /// ```
 pub fn listed(text: &str) -> Listed {
-    let both = |source: &Source| (walked(source, ShellDialect::Posix), walked(source, ShellDialect::Bash));
+    let work = Work::default();
+    let both =
+        |source: &Source| (walked(source, ShellDialect::Posix, &work), walked(source, ShellDialect::Bash, &work));
     let (mut lines, mut why, mut unnamed) = (Lines::default(), None, Vec::new());
     match guarded(text, both) {
         Ok((posix, bash)) => {
@@ -67,8 +70,9 @@ pub fn listed(text: &str) -> Listed {
                 unnamed.extend(found.simple.iter().flat_map(|simple| unnamed::unnamed(simple, &found.values)));
             }
             // What one of the two can read is read.
-            let is_unread = |text: &String| bash.unread.iter().any(|(other, _)| other == text);
-            let unread: Vec<&(String, String)> = posix.unread.iter().filter(|(text, _)| is_unread(text)).collect();
+            let of_bash: HashSet<&String> = bash.unread.iter().map(|(text, _)| text).collect();
+            let unread: Vec<&(String, String)> =
+                posix.unread.iter().filter(|(text, _)| of_bash.contains(text)).collect();
             unread.iter().for_each(|(text, _)| of_text(text, &mut lines));
             if posix.is_odd || bash.is_odd {
                 of_text(text, &mut lines);
@@ -76,6 +80,8 @@ pub fn listed(text: &str) -> Listed {
             if let Some((_, first)) = unread.first() {
                 of_text(text, &mut lines);
                 why = Some(first.clone());
+            } else if work.is_spent() {
+                why = Some(SPENT.to_owned());
             }
         }
         Err(error) => {
@@ -132,12 +138,20 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// Notes which command of a pipeline gets the output of which.
 pub(crate) fn note_pipes(walk: &mut Walk<'_>, stages: &[Range<usize>]) {
+    let work = walk.found.work.clone();
     let lines = |stage: &Range<usize>| {
-        walk.found.simple.get(stage.clone()).unwrap_or_default().iter().filter(|one| !one.is_guess).map(command)
+        walk.found
+            .simple
+            .get(stage.clone())
+            .unwrap_or_default()
+            .iter()
+            .filter(|one| !one.is_guess && work.take(weight(&one.words)))
+            .map(command)
     };
     let lines: Vec<Vec<String>> = stages.iter().map(|stage| lines(stage).collect()).collect();
     let ends = lines.iter().enumerate().flat_map(|(at, to)| lines.iter().take(at).map(move |from| (from, to)));
     let pairs = ends.flat_map(|(from, to)| from.iter().flat_map(move |from| to.iter().map(move |to| (from, to))));
+    let pairs = pairs.take_while(|(from, to)| work.take(ITEM + from.len() + to.len()));
     let mut notes: Vec<String> = pairs.take(MAX_PIPES + 1).map(|(from, to)| format!("| {from} | {to}")).collect();
     if notes.len() > MAX_PIPES {
         notes.truncate(MAX_PIPES);

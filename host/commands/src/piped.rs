@@ -8,6 +8,7 @@ use crate::output::output;
 use crate::values::Values;
 use crate::walk::{Simple, Walk, script};
 use crate::word::{Part, Word};
+use crate::work::{ITEM, of_words};
 use crate::wrapper;
 
 /// Whether a command is a shell that runs what it reads.
@@ -42,7 +43,7 @@ impl Walk<'_> {
         first: usize,
     ) {
         for (redirect, target) in redirects {
-            let readers = self.readers(first..self.found.simple.len());
+            let Some(readers) = self.readers(first..self.found.simple.len()) else { return };
             let text = match (&redirect.target, target, redirect.kind) {
                 (RedirectTarget::Heredoc(document), ..) if self.is_cut(document) => None,
                 (RedirectTarget::Heredoc(document), ..) => self.slice(document.body.span).map(str::to_owned),
@@ -67,6 +68,9 @@ impl Walk<'_> {
     pub(crate) fn piped(&mut self, stages: &[Range<usize>]) {
         let Some((first, last)) = stages.first().zip(stages.last()) else { return };
         let commands = self.found.simple.get(first.start..last.end).unwrap_or_default();
+        if !self.found.work.take(ITEM * (commands.len() + self.found.inputs.len())) {
+            return;
+        }
         let written =
             commands.iter().enumerate().filter_map(|(at, simple)| Some((first.start + at, Some(output(simple)?))));
         let inputs = self.found.inputs.iter().filter(|(at, _)| (first.start..last.end).contains(at)).cloned();
@@ -74,28 +78,37 @@ impl Walk<'_> {
         if texts.is_empty() {
             return;
         }
+        let copied = texts.iter().flat_map(|(_, text)| text).map(|text| ITEM + text.len()).sum();
+        if !self.found.work.take(copied) {
+            return;
+        }
         texts.sort_by_key(|(at, _)| *at);
         for stage in stages.iter().skip(1) {
-            let readers = self.readers(stage.clone());
-            if !readers.is_empty() {
+            let Some(readers) = self.readers(stage.clone()) else { return };
+            if !readers.is_empty() && self.found.reads <= MAX_READS {
                 let before = texts.iter().take_while(|(at, _)| *at < stage.start);
                 before.for_each(|(_, text)| self.reads_all(&readers, text.as_deref()));
             }
         }
     }
 
-    /// Those of these commands that make something of what they read.
-    fn readers(&self, commands: Range<usize>) -> Vec<Simple> {
+    /// Those of these commands that make something of what they read. `None`: there is too much to do.
+    fn readers(&self, commands: Range<usize>) -> Option<Vec<Simple>> {
         let commands = self.found.simple.get(commands).unwrap_or_default();
-        commands
-            .iter()
-            .filter(|simple| reads_commands(simple) || self.is_added_to(simple) || is_read(simple))
-            .cloned()
-            .collect()
+        let is_reader = |simple: &&Simple| {
+            // What a command is is looked up in a list.
+            let is_looked_at = self.found.work.take(8 * ITEM + of_words(&simple.words));
+            is_looked_at && (reads_commands(simple) || self.is_added_to(simple) || is_read(simple))
+        };
+        let readers = commands.iter().filter(is_reader).cloned().collect();
+        (!self.found.work.is_spent()).then_some(readers)
     }
 
     fn reads_all(&mut self, readers: &[Simple], text: Option<&str>) {
         for reader in readers {
+            if self.found.reads > MAX_READS || !self.found.work.take(8 * ITEM + text.unwrap_or_default().len()) {
+                return;
+            }
             self.found.reads += 1;
             if self.found.reads > MAX_READS {
                 return self.unread(format!("its commands read more than {MAX_READS} texts"));
@@ -115,7 +128,7 @@ impl Walk<'_> {
         if is_read(reader) {
             return self.read_lines(reader, text);
         }
-        let mut values = Values::default();
+        let mut values = Values::new(self.found.work.clone());
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         for part in reader.words.iter().flat_map(|word| &word.parts) {
             if let Part::Unknown(place) = part

@@ -14,6 +14,7 @@ use shuck_parser::{ShellDialect, parser::ParseStatus};
 use crate::listed;
 use crate::values::{MAX_WAYS, Values};
 use crate::word::{Part, Word};
+use crate::work::{ITEM, Work, of_words};
 use crate::wrapper;
 
 /// The deepest nesting of substitutions and of scripts that are arguments.
@@ -48,6 +49,8 @@ pub(crate) struct Found {
     pub(crate) unread: Vec<(String, String)>,
     /// What the line itself says of its expansions.
     pub(crate) values: Values,
+    /// What is done for the line.
+    pub(crate) work: Work,
     /// Texts that commands get as their input, each with the index of the command.
     pub(crate) inputs: Vec<(usize, Option<String>)>,
     /// How many of them were passed to commands.
@@ -67,6 +70,10 @@ impl Found {
     pub(crate) fn not_read(&mut self, script: &str, why: impl Into<String>) {
         let why = why.into();
         undecided(self, why.as_str());
+        // Where it takes too much work, the whole line is not read.
+        if !self.work.take(ITEM + 2 * script.len()) {
+            return;
+        }
         self.unread.push((script.to_owned(), why));
     }
 }
@@ -97,6 +104,9 @@ pub(crate) struct Walk<'a> {
 pub(crate) fn script(source: &str, dialect: ShellDialect, depth: usize, found: &mut Found) {
     if depth > MAX_DEPTH {
         return found.not_read(source, format!("commands are nested deeper than {MAX_DEPTH}"));
+    }
+    if !found.work.parse(source) {
+        return;
     }
     let is_broken = has_broken_word(source);
     if is_broken {
@@ -154,7 +164,7 @@ impl Walk<'_> {
 
     /// Whether a text can be a script.
     pub(crate) fn is_script(&self, text: &str) -> bool {
-        Parser::with_dialect(text, self.dialect).parse().status == ParseStatus::Clean
+        self.found.work.parse(text) && Parser::with_dialect(text, self.dialect).parse().status == ParseStatus::Clean
     }
 
     fn sequence(&mut self, statements: &StmtSeq) {
@@ -164,6 +174,9 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt) {
+        if self.found.work.is_spent() {
+            return;
+        }
         if matches!(statement.terminator, Some(StmtTerminator::Background(_))) {
             self.beyond("it starts a command in the background");
         }
@@ -229,7 +242,7 @@ impl Walk<'_> {
     }
 
     pub(crate) fn note(&mut self, line: String) {
-        if self.found.is_guess {
+        if self.found.is_guess || !self.found.work.take(ITEM + line.len()) {
             return;
         }
         self.found.notes.push((self.found.simple.len(), line));
@@ -365,6 +378,7 @@ impl Walk<'_> {
         }
         match self.found.values.fill(words) {
             Some(ways) => ways.iter().for_each(|words| self.add_way(words)),
+            None if self.found.work.is_spent() => {}
             None => self.unread(format!("the variables of a command have more than {MAX_WAYS} values together")),
         }
     }
@@ -378,7 +392,7 @@ impl Walk<'_> {
 
     fn add_one(&mut self, words: &[Word], written: Option<String>) {
         let first = self.found.simple.len();
-        if self.has_place(words.len()) {
+        if self.has_place(words) {
             let is_guess = self.found.is_guess;
             let is_certain = !is_guess && !self.found.is_way;
             self.found.simple.push(Simple { words: words.to_vec(), written, is_certain, within: None, is_guess });
@@ -392,7 +406,7 @@ impl Walk<'_> {
         if !self.found.seen.insert((within, is_certain)) {
             return false;
         }
-        let has_place = self.has_place(words.len());
+        let has_place = self.has_place(words);
         if has_place {
             let (within, is_guess) = (Some(within), self.found.is_guess);
             self.found.simple.push(Simple { words: words.to_vec(), written: None, is_certain, within, is_guess });
@@ -412,9 +426,10 @@ impl Walk<'_> {
         }
     }
 
-    fn has_place(&mut self, words: usize) -> bool {
-        let has_place = !self.is_full(words);
-        *self.count() += words;
+    fn has_place(&mut self, words: &[Word]) -> bool {
+        // It is copied, listed and looked at several times.
+        let has_place = !self.is_full(words.len()) && self.found.work.take(4 * of_words(words));
+        *self.count() += words.len();
         has_place
     }
 

@@ -121,6 +121,59 @@ fn many_commands_in_one_are_read_once_each() {
     }
 }
 
+/// Short lines that ask for much work, alone and nested in each other.
+#[test]
+fn a_line_that_takes_too_much_work_is_not_read() {
+    let values = |count: usize| (0..count).map(|at| format!(" v{at}")).collect::<String>();
+    let doubled = (b'b'..=b'z').fold(format!("a={};", "x".repeat(400)), |line, name| {
+        let (name, from) = (name as char, (name - 1) as char);
+        format!("{line} {name}={};", format!("${from}").repeat(60))
+    });
+    let expansions = format!("echo {}$(){};", "${a#".repeat(40), "}".repeat(40));
+    let products = format!("for a in{}; do {} done;", values(256), "$a$a; ".repeat(60));
+    let tails = format!("set{}; shift; {}", values(250), "b $@; ".repeat(200));
+    let reads = format!("{}{}true;", "echo a|".repeat(200), "sh|".repeat(200));
+    let assigned = |count: usize| format!("for a in{}; do {} done;", values(250), "x=$a; ".repeat(count));
+    let parts = format!("a=b; echo {};", "$a".repeat(2000));
+    let many = |part: &str| part.repeat((30 << 10) / part.len());
+    let all = [&doubled, &expansions, &products, &tails, &reads, &assigned(300), &parts].map(String::as_str).concat();
+    for line in [
+        doubled.clone(),
+        expansions.clone(),
+        products.clone(),
+        reads.clone(),
+        assigned(300),
+        format!("{tails} rm -rf /"),
+        all.clone(),
+        format!("f() {{ {doubled} }}; {products} f $z $z; echo $(echo $z | sh)"),
+        format!("{doubled} for a in $z $y{}; do {} done", values(200), "x=$a$z; $x$x; ".repeat(100)),
+        format!("sh -c '{doubled} {products}' | sh; sh <<< \"$z$y\""),
+        format!("echo \"$(echo ${{a:-$({expansions} {reads})}})\""),
+        format!("set{}; shift; {}", values(250), "x+=$@; y=$@$x; $@ $y | sh; ".repeat(200)),
+        format!("{{ {} }} {}", "sh; xargs a; read x; ".repeat(300), "<<< \"$x b\" ".repeat(300)),
+        format!("alias x='{}'; {}", "a ".repeat(2000), "x $a; ".repeat(1000)),
+        format!("a={}; {}", "x".repeat(10_000), "b $a $a; ".repeat(2000)),
+        format!("{} {}", "sudo ".repeat(130), "x".repeat(30_000)),
+        many("time "),
+        format!("echo {}a{}", "$(echo ".repeat(3000), ")".repeat(3000)),
+        format!("echo {}a{}", "\"${a:-".repeat(300), "}\"".repeat(300)),
+        many("echo a|sh|"),
+        many("cat<<<a|sh;"),
+        format!("x=a; y=b; {}", many("x=$x$x$y; y=$x;")),
+        many("echo {a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n};"),
+    ] {
+        let found = listed(&line);
+        assert!(found.unread.is_some(), "{}: {} bytes", &line[..40], found.text.len());
+        assert!(found.text.len() < 8 << 20, "{}: a list of {} bytes", &line[..40], found.text.len());
+    }
+    for (line, lists) in [(parts, "b".repeat(2000)), (format!("{} $x rm", assigned(30)), "v249 rm".to_owned())] {
+        let found = listed(&line);
+        assert_eq!((found.unread, found.text.contains(&lists)), (None, true), "{}", &line[..40]);
+    }
+    let found = listed(&format!("{all} rm -rf /; {all}"));
+    assert!(found.text.lines().any(|line| line == "rm -rf /"));
+}
+
 /// No limit of the reader takes a command out of the list.
 #[test]
 fn what_is_not_walked_through_is_listed_as_it_is_written() {
