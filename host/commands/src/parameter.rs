@@ -28,13 +28,18 @@ impl<'a> Expansion<'a> {
             || is_index
             || rest.starts_with(":?")
             || rest.starts_with('?')
-            || matches!(rest, "%/" | "%%/");
+            || expansion.ends_before_slash();
         (keeps || OWN.iter().any(|mark| rest.starts_with(mark))).then_some(expansion)
     }
 
     /// Whether it is the value of a variable and nothing else.
     pub(crate) fn is_plain(&self) -> bool {
         self.rest.is_empty() || self.has_index() || self.is_slice()
+    }
+
+    /// Whether a `/` at the end of the value is taken away.
+    pub(crate) fn ends_before_slash(&self) -> bool {
+        matches!(self.rest, "%/" | "%%/")
     }
 
     /// Whether it is the end of a list: `${@:2}`.

@@ -119,7 +119,10 @@ impl Values {
         match name.exact().as_deref() {
             Some("set") => {
                 let is_option = |word: &&Word| word.start().starts_with(['-', '+']);
-                let start = arguments.iter().take_while(is_option).count();
+                let options = arguments.iter().take_while(is_option).count();
+                let is_end = |word: &Word| word.exact().as_deref() == Some("--");
+                let end = arguments.iter().take(options).position(is_end);
+                let start = end.map_or(options, |end| end + 1);
                 self.parameters(arguments.get(start..).unwrap_or_default());
             }
             Some("shift") => self.shifts = true,
@@ -307,6 +310,13 @@ impl Values {
             let parameters = self.of.get("@").map(|known| known.values.as_slice()).unwrap_or_default();
             self.work.take(of_lists(parameters)).then_some(())?;
             lists.extend(parameters.iter().flatten().map(|one| vec![one.clone()]));
+        }
+        if expansion.name == "*" {
+            lists.extend(known.values.iter().filter(|list| list.len() > 1).map(|list| vec![list.join(" ")]));
+        }
+        if expansion.ends_before_slash() {
+            let ends = |one: &String| one.strip_suffix('/').map(|start| vec![start.trim_end_matches('/').to_owned()]);
+            lists.extend(known.values.iter().filter_map(|list| ends(list.first()?)));
         }
         let is_open = known.is_open || self.is_open;
         Some(Ways { lists, other: is_open.then(|| format!("${}", expansion.name)) })

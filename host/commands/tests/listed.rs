@@ -121,6 +121,18 @@ fn many_commands_in_one_are_read_once_each() {
     }
 }
 
+#[test]
+fn what_a_line_passes_on_is_filled_in() {
+    for (line, lists) in [
+        ("set -- -rf /; rm \"$@\"", "rm -rf /"),
+        ("set -e -- rm -rf /; $@", "rm -rf /"),
+        ("set -- rm -rf /; sh -c \"$*\"", "rm -rf /"),
+        ("c=rm/; ${c%/} -rf /", "rm -rf /"),
+    ] {
+        assert!(listed(line).text.lines().any(|one| one == lists), "{line} is listed as {:?}", listed(line).text);
+    }
+}
+
 /// Short lines that ask for much work, alone and nested in each other.
 #[test]
 fn a_line_that_takes_too_much_work_is_not_read() {
