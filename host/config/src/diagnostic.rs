@@ -5,6 +5,8 @@ use std::fmt;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use flow::{Diagnostic, Label, Severity};
 
+use crate::mask;
+
 /// Renders one diagnostic. The result does not end with a line end.
 pub fn render(diagnostic: &Diagnostic, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
@@ -35,7 +37,7 @@ fn snippet(label: &Label, kind: AnnotationKind) -> Snippet<'_, annotate_snippets
     let span = &label.location.span;
     let (start, end) = (shift(span.start), shift(span.end));
     let mark = kind.span(start..end.min(text.floor_char_boundary(start + MAX_MARKED))).label(words);
-    Snippet::source(text).path(file.shown()).annotation(mark)
+    Snippet::source(mask::without_known(text, &(start..end))).path(file.shown()).annotation(mark)
 }
 
 /// A diagnostic with its place and what to do, in one line. Characters that control a terminal are escaped: rule files come from

@@ -58,8 +58,7 @@ pub struct SettingOrigin {
 
 impl Operator {
     /// The settings in force: what the files say together, and the defaults of all other keys that have one. A key whose default depends on
-    /// others is not in it unless it is set. Flags of a command line are
-    /// not in it, and neither is the policy of the machine.
+    /// others is not in it unless it is set. Flags of a command line are not in it, and neither is the policy of the machine.
     ///
     /// # Errors
     /// As for [`Operator::of_layers`].

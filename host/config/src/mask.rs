@@ -1,6 +1,7 @@
 //! Secrets that somebody typed into a file, kept out of diagnostics: an error shows the line it is about, and errors reach
 //! screens and logs.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,18 +23,40 @@ pub(crate) fn is_secret(key: &str) -> bool {
 pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<SourceFile> {
     let mut spans = Vec::new();
     in_table("", table.get_ref(), &mut |span| spans.push(inside(&source.text, span)));
+    let shown = covered(source, spans, b"\n\r");
     let mut unread = Vec::new();
-    known(&source.text, &mut unread);
     if !is_whole {
         lines(&source.text, &mut unread);
     }
-    if spans.is_empty() && unread.is_empty() {
+    covered(&shown, unread, IN_LINES)
+}
+
+/// A text in whose lines at a place what is known to be a secret by how it looks is hidden: the same bytes, except that each byte of it is `*`.
+pub(crate) fn without_known<'t>(text: &'t str, place: &Range<usize>) -> Cow<'t, str> {
+    let begin = text[..text.floor_char_boundary(place.start)].rfind('\n').map_or(0, |end| end + 1);
+    let (mut known, mut at, mut all) = (secrets::Lines::default(), begin, Cow::Borrowed(text));
+    for line in text[begin..].split_inclusive('\n') {
+        if at > place.end {
+            break;
+        }
+        for found in known.take(line, "") {
+            all.to_mut().replace_range(at + found.start..at + found.end, &"*".repeat(found.end - found.start));
+        }
+        at += line.len();
+    }
+    all
+}
+
+/// What stays of a line that cannot be read: quotes there can belong to anything.
+const IN_LINES: &[u8] = b"\n\r\"'";
+
+/// The source with its spans as stars. Line ends and the quotes of strings stay, so that places do not move.
+fn covered(source: &Arc<SourceFile>, spans: Vec<Range<usize>>, kept: &[u8]) -> Arc<SourceFile> {
+    if spans.is_empty() {
         return Arc::clone(source);
     }
     let mut text = source.text.clone().into_bytes();
-    // Line ends and the quotes of strings stay, so that places do not move.
-    spans.into_iter().for_each(|span| cover(&mut text, span, b"\n\r"));
-    unread.into_iter().for_each(|span| cover(&mut text, span, b"\n\r\"'"));
+    spans.into_iter().for_each(|span| cover(&mut text, span, kept));
     SourceFile::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -116,30 +139,17 @@ fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
     let (mut at, mut in_headers) = (0, false);
     for line in text.split_inclusive('\n') {
         let begun = line.trim_start();
-        in_headers =
-            if begun.starts_with('[') { begun.contains("headers") } else { in_headers || begun.starts_with("headers") };
+        let is_table = begun.starts_with('[');
+        in_headers = if is_table { begun.contains("headers") } else { in_headers || begun.starts_with("headers") };
         let key = begun.split(['=', ':', ' ', '\t']).next().unwrap_or_default();
-        let value = line.len() - begun.len() + key.len();
-        let (before, assigned) = line.split_once('=').unwrap_or_default();
-        if !begun.starts_with('[')
-            && value < line.trim_end().len()
-            && (in_headers || is_secret(key.trim_matches(['"', '\''])))
-        {
-            let is_toml = line.get(value..before.len()).is_some_and(|between| between.trim().is_empty());
-            let from = if is_toml { line.len() - assigned.len() } else { value };
-            spans.push(at + from..at + line.len());
-        } else if is_secret(before) {
+        let behind = line.len() - begun.len() + key.len();
+        let (before, assigned) = line.split_once('=').unwrap_or((line, ""));
+        let is_assigned = !assigned.is_empty() && before[behind.min(before.len())..].trim().is_empty();
+        if !is_table && (in_headers || is_secret(key.trim_matches(['"', '\'']))) && !is_assigned {
+            spans.push(at + behind..at + line.len());
+        } else if !assigned.is_empty() && (in_headers || is_secret(before)) {
             spans.push(at + line.len() - assigned.len()..at + line.len());
         }
-        at += line.len();
-    }
-}
-
-/// What is known to be a secret by how it looks, wherever it is.
-fn known(text: &str, spans: &mut Vec<Range<usize>>) {
-    let (mut lines, mut at) = (secrets::Lines::default(), 0);
-    for line in text.split_inclusive('\n') {
-        spans.extend(lines.take(line, "").iter().map(|found| at + found.start..at + found.end));
         at += line.len();
     }
 }
@@ -152,7 +162,8 @@ mod tests {
     fn shown(text: &str) -> String {
         let source = SourceFile::new("a.toml", text);
         let (table, errors) = DeTable::parse_recoverable(&source.text);
-        masked(&source, &table, errors.is_empty()).text.clone()
+        let masked = masked(&source, &table, errors.is_empty());
+        without_known(&masked.text, &(0..text.len())).into_owned()
     }
 
     #[test]
