@@ -142,7 +142,7 @@ fn walked(source: &Source, dialect: ShellDialect, work: &Work) -> Found {
         found = walk(found.values);
     }
     if !found.cuts.is_empty() {
-        found.not_read(&source.text, "where its here-documents begin cannot be told");
+        found.not_read(&source.text, "where its here-documents begin is not known");
     }
     if let Some(most) = found.is_full {
         found.not_read(&source.text, format!("its commands have more than {most} words"));

@@ -47,7 +47,9 @@ impl Work {
             _ => (open, most, byte),
         };
         let (_, most, _) = text.bytes().fold((0, 0, 0), step);
-        self.take(PARSED.1 + PARSED.0 * text.len() * (1 + most * most / NESTED))
+        // A product that does not fit costs more than there is.
+        let nested = 1 + most.saturating_mul(most) / NESTED;
+        self.take(PARSED.0.saturating_mul(text.len()).saturating_mul(nested).saturating_add(PARSED.1))
     }
 
     /// Whether there was more to do than is done.
