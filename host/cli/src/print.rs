@@ -309,7 +309,7 @@ pub(crate) fn raw_sentence(kind: &EventKind) -> String {
     Body::of(kind).sentence().map(|sentence| sentence.to_string()).unwrap_or_default()
 }
 
-/// The same without what somebody else has said about it.
+/// The same without the words of others.
 fn text_of(kind: &EventKind) -> String {
     Body::of(kind).sentence().map(|sentence| flat(&sentence.text)).unwrap_or_default()
 }

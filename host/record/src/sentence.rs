@@ -1,5 +1,5 @@
-//! What a person reads about a record, in the terminal as it happens, in `session show`, in a report and in an editor: one sentence for all. One
-//! arm for each type, so that a new type does not compile without its own.
+//! What a person reads about a record, in the terminal as it happens, in `session show`, in a report and in an editor: one sentence for all of
+//! them, where they have no form of their own. One arm for each type, so that a new type does not compile without a decision.
 
 mod extension;
 mod model;
@@ -17,7 +17,7 @@ use super::Body;
 pub struct Sentence<'r> {
     /// What happened, in one line.
     pub text: String,
-    /// What somebody else has said about it, such as the cause of an error; it can have several lines. `None`: nothing.
+    /// The words of a model, a tool, a plugin or a server about it, such as the cause of an error; it can have several lines. `None`: there are none.
     pub detail: Option<Cow<'r, str>>,
 }
 
@@ -26,7 +26,7 @@ impl<'r> Sentence<'r> {
         Self { text: text.into(), detail: None }
     }
 
-    /// With what somebody else has said, unless it is empty.
+    /// With the words of others, unless they are empty.
     fn with(mut self, detail: impl Into<Cow<'r, str>>) -> Self {
         self.detail = Some(detail.into()).filter(|detail| !detail.is_empty());
         self

@@ -68,7 +68,7 @@ impl<'r> View<'r> {
         Self { kind, label: label.into(), blocks: Vec::new() }
     }
 
-    /// The sentence of a record, with what somebody else has said as a text.
+    /// The sentence of a record, with the words of others as a text.
     fn said(kind: Kind, sentence: Sentence<'r>) -> Self {
         let view = Self::new(kind, sentence.text);
         match sentence.detail {

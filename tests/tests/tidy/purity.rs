@@ -1,5 +1,5 @@
-//! `flow`, `record`, `rules`, `chat` and the attempt core of `turn` do no I/O and know no clock; the core emits nothing either. (That they compile for a target without either is another check; this one
-//! names the line.)
+//! `flow`, `record`, `rules`, `chat` and the attempt core of `turn` do no I/O and know no clock; the core emits nothing either. (That they
+//! compile for a target without either is another check; this one names the line.)
 
 use crate::imports::{is_within, paths};
 use crate::tree::{File, files};
