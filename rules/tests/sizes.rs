@@ -56,3 +56,12 @@ fn of_many_problems_the_first_are_reported_and_the_others_counted() {
     let (_, found) = parse(&format!("---\ncondition: zz\n{}---\nBody.\n", "foo\n".repeat(64)));
     assert!(found.len() == 64 && found[62].message == found[63].message);
 }
+
+/// A condition of a megabyte with look-around is refused by its size, and not after it was copied once for each part of it.
+#[test]
+fn a_condition_of_many_look_arounds_is_refused_at_once() {
+    for part in ["(?=.*a)(?!.*b)", "(?=a)x", "x(?<=a)", "(?!a)"] {
+        let (rule, found) = parse(&format!("---\ncondition: '{}c'\n---\nBody.\n", repeated(part)));
+        assert!(rule.is_none() && found.iter().any(Diagnostic::is_error), "{part}");
+    }
+}

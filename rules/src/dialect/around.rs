@@ -15,6 +15,9 @@ use super::syntax::{Branches, Item, plain};
 /// The most alternatives that groups with look-around are written out into.
 const MAX_LISTS: usize = 64;
 
+/// The most look-arounds in one alternative: each is taken out of all that is left.
+const MAX_LOOKS: usize = 64;
+
 /// One alternative, in the order of the text.
 type List = Vec<Part>;
 
@@ -94,10 +97,7 @@ fn lists(
                     inner
                 }
             };
-            found = found
-                .iter()
-                .flat_map(|left| next.iter().map(|right| left.iter().chain(right).cloned().collect()))
-                .collect();
+            found = continued(found, &next);
             if found.len() + out.len() > MAX_LISTS {
                 let help = "split the condition into a list of several";
                 return Err(PatternError::new(0..len, "too many alternatives contain look-around", help));
@@ -106,6 +106,15 @@ fn lists(
         out.extend(found);
     }
     Ok(out)
+}
+
+/// Each list with each of the next ones behind it. A single one is appended in place: a long condition has thousands of parts.
+fn continued(mut found: Vec<List>, next: &[List]) -> Vec<List> {
+    if let [only] = next {
+        found.iter_mut().for_each(|list| list.extend_from_slice(only));
+        return found;
+    }
+    found.iter().flat_map(|left| next.iter().map(|right| left.iter().chain(right).cloned().collect())).collect()
 }
 
 /// The requirement of a look-around. A nested one must look in the same direction.
@@ -130,6 +139,10 @@ fn inside(
 
 /// One alternative without look-around.
 fn free(mut list: List) -> Result<Hir, Lost> {
+    let mut looks = list.iter().filter_map(|part| if let Part::Look { span, .. } = part { Some(span) } else { None });
+    if let Some(span) = looks.nth(MAX_LOOKS) {
+        return Err(refused(span.clone(), &format!("is one of more than {MAX_LOOKS} in an alternative")).into());
+    }
     loop {
         sort(&mut list);
         let is_look = |part: &Part| matches!(part, Part::Look { .. });
