@@ -189,19 +189,19 @@ impl Desk {
 
 impl Approvals for Desk {
     fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
+        let (answer, answered) = oneshot::channel();
+        let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(request.id.clone());
+        if let Some(files) = &self.files
+            && ![&before, &files.resumed].contains(&&Some(request.id.clone()))
+        {
+            files.forget_others(&request.id);
+        }
+        if let Some(answer) = self.take_kept(request) {
+            return Box::pin(std::future::ready(answer));
+        }
+        *self.open() = Some(Open { request: request.clone(), answer });
+        let mut waiting = Waiting { desk: self, id: &request.id, answered };
         Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(request.id.clone());
-            if let Some(files) = &self.files
-                && ![&before, &files.resumed].contains(&&Some(request.id.clone()))
-            {
-                files.forget_others(&request.id);
-            }
-            if let Some(answer) = self.take_kept(request) {
-                return answer;
-            }
-            *self.open() = Some(Open { request: request.clone(), answer });
-            let mut waiting = Waiting { desk: self, id: &request.id, answered };
             let decided = tokio::select! {
                 biased;
                 answer = &mut waiting.answered => answer.ok(),
@@ -425,6 +425,22 @@ mod tests {
         std::fs::write(folder.path().join("approve"), "max = 4").unwrap();
         tokio::time::advance(Duration::from_secs(30)).await;
         assert_eq!(decide.await.decision, LimitDecision::Approved { max: 4.0 });
+    }
+
+    /// Front ends and other processes answer as soon as they hear of a request, which is before the turn waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_from_before_the_wait_counts() {
+        for by_file in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let (desk, request) = (desk(folder.path(), None), request(1));
+            let decided = desk.decide(&request);
+            if by_file {
+                std::fs::write(folder.path().join("approve"), "max = 4").unwrap();
+            } else {
+                desk.answer("limit-1", LimitDecision::Approved { max: 4.0 }, "a").unwrap();
+            }
+            assert_eq!(decided.await.decision, LimitDecision::Approved { max: 4.0 }, "{by_file}");
+        }
     }
 
     #[tokio::test]

@@ -1,19 +1,19 @@
 //! Limits: when they are checked, who is asked, what is recorded, and how a thread continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use flow::ports::{Approvals, BoxFuture};
+use flow::ports::{Approvals, BoxFuture, LimitAnswer};
 use flow::{
-    Event, EventKind, InputWay, Limit, LimitDecision, Limits, Message, Price, Role, Spend, SuspendReason, TurnStatus,
-    Usage,
+    Event, EventKind, InputWay, Limit, LimitDecision, LimitRequest, Limits, Message, Price, Role, Spend, SuspendReason,
+    TurnStatus, Usage,
 };
 use record::Record;
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, say};
 use tidegate_turn as turn;
 use turn::rebuild::{Rebuild, Resumed};
-use turn::{Budget, CancellationToken, Session, SessionParts, SessionSettings};
+use turn::{Budget, CancellationToken, Session, SessionParts, SessionSettings, Subscription};
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
@@ -104,6 +104,36 @@ async fn three_steps_are_made_and_the_fourth_after_an_approval() {
     assert!(scene.session.budget().spent().tokens > 100);
     assert!(scene.session.budget().spent().duration < Duration::from_secs(60));
     assert_eq!(rebuilt(&scene.past).raised, [(Limit::Steps, 4.0)]);
+}
+
+/// A front end that answers as soon as it hears of a request: it has heard of it before the request is open, or it has not.
+#[derive(Default)]
+struct Quick {
+    events: Mutex<Option<Subscription>>,
+    heard_before: Mutex<Vec<&'static str>>,
+}
+
+impl Approvals for Quick {
+    fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
+        let mut events = self.events.lock().unwrap();
+        let heard = names(&tidegate_kit::drain(events.as_mut().unwrap()));
+        self.heard_before.lock().unwrap().extend(heard);
+        let decision = LimitDecision::Approved { max: request.proposed };
+        Box::pin(std::future::ready(LimitAnswer { decision, by: "the front end".into() }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_open_before_anybody_hears_of_it() {
+    let desk = Arc::new(Quick::default());
+    let mut scene = scene(steps(2), Limits::default(), None, None);
+    scene.session = scene.session.with_budget(
+        Budget::new(limits(|limits| limits.steps = Some(1)), None),
+        Some(Arc::clone(&desk) as Arc<dyn Approvals>),
+    );
+    *desk.events.lock().unwrap() = Some(scene.session.subscribe());
+    assert_eq!(scene.turn("go").await.0.status, TurnStatus::Completed);
+    assert_eq!(*desk.heard_before.lock().unwrap(), ["thread_started"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -179,7 +179,10 @@ impl Editor {
 
     /// Reads one line of the agent, and answers it if it is a request.
     pub(crate) fn step(&mut self) {
-        let line = self.lines.recv_timeout(PATIENCE).expect("the agent sends a line");
+        let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+            let last = &self.traffic[self.traffic.len().saturating_sub(5)..];
+            panic!("the agent sends no line: {error}; the last were {last:#?}")
+        });
         // Nothing but the protocol is on standard output.
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");

@@ -231,15 +231,20 @@ impl Children {
             let mut request = LimitRequest::new(0, limit, current, max, max * 2.0 + 1.0);
             // Ids of calls can repeat in a thread.
             request.id = format!("limit-{}", new_session_id().as_str());
-            let mut asked = MoreAgents::asked(self, desk, &parent.budget, request);
+            let mut asked = MoreAgents::new(self, desk, &parent.budget, &request);
+            let decided = desk.decide(&request);
+            self.emit(EventKind::LimitEscalationRequested(request.clone()));
             if let Some(journal) = parent.journal.as_ref().and_then(Weak::upgrade) {
                 journal.durable().await.map_err(|error| error.to_string())?;
             }
-            asked.answer = desk.decide(&asked.request).await;
+            asked.answer = decided.await;
             let decision = asked.answer.decision.clone();
+            if let LimitDecision::Approved { max } = decision {
+                parent.budget.set(limit, max);
+            }
             drop(asked);
             match decision {
-                LimitDecision::Approved { max } => parent.budget.set(limit, max),
+                LimitDecision::Approved { .. } => {}
                 LimitDecision::Denied { reason } if !reason.trim().is_empty() => {
                     return Err(format!("{} A person denied more: {reason}", refused()));
                 }
@@ -285,15 +290,13 @@ struct MoreAgents<'a> {
     agents: &'a Children,
     desk: &'a Desk,
     budget: &'a Budget,
-    request: LimitRequest,
+    request: &'a LimitRequest,
     asked_ms: u64,
     answer: LimitAnswer,
 }
 
 impl<'a> MoreAgents<'a> {
-    /// Reports the request.
-    fn asked(agents: &'a Children, desk: &'a Desk, budget: &'a Budget, request: LimitRequest) -> Self {
-        agents.emit(EventKind::LimitEscalationRequested(request.clone()));
+    fn new(agents: &'a Children, desk: &'a Desk, budget: &'a Budget, request: &'a LimitRequest) -> Self {
         let reason = "the call that needs it was stopped".to_owned();
         let answer = LimitAnswer { decision: LimitDecision::Denied { reason }, by: String::new() };
         Self { agents, desk, budget, request, asked_ms: desk.now_ms(), answer }

@@ -9,7 +9,7 @@ use flow::{EventKind, LimitDecision, LimitRequest};
 
 use super::{Stop, Turn};
 use crate::budget::{Exceeded, Next};
-use flow::ports::{Approvals, EventSink, LimitAnswer};
+use flow::ports::{BoxFuture, EventSink, LimitAnswer};
 
 impl Turn<'_> {
     /// Returns when the next request for an answer exceeds no limit, or when the user interrupts the question about one: the inputs are in
@@ -76,20 +76,22 @@ impl Turn<'_> {
         }
         // It stays open where the turn is cancelled now.
         self.session.thread.open_request = Some((request.id.clone(), limit));
+        let decided = approvals.decide(&request);
         self.session.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
-        let Some(LimitAnswer { decision, by }) = self.decided(&*approvals, &request).await else { return Ok(()) };
+        let Some(LimitAnswer { decision, by }) = self.unless_interrupted(decided).await else { return Ok(()) };
         if decision != LimitDecision::TimedOut {
             self.session.thread.open_request = None;
+        }
+        // Who reads the event finds the limit as it is now.
+        if let LimitDecision::Approved { max } = decision {
+            self.session.budget.set(limit, max);
         }
         let resolved =
             EventKind::LimitEscalationResolved { request: request.id.clone(), limit, decision: decision.clone(), by };
         self.session.hub.emit(resolved);
         match decision {
-            LimitDecision::Approved { max } => {
-                self.session.budget.set(limit, max);
-                Ok(())
-            }
+            LimitDecision::Approved { .. } => Ok(()),
             LimitDecision::Denied { reason } if reason.trim().is_empty() => {
                 Err(suspended(format!("{}; it was denied", request.message)))
             }
@@ -99,11 +101,11 @@ impl Turn<'_> {
     }
 
     /// Waits for a decision. `None`: the user interrupts.
-    async fn decided(&mut self, approvals: &dyn Approvals, request: &LimitRequest) -> Option<LimitAnswer> {
+    async fn unless_interrupted(&mut self, decision: BoxFuture<'_, LimitAnswer>) -> Option<LimitAnswer> {
         self.spending.begin_wait(self.session.parts.clock.now_ms());
         let decided = tokio::select! {
             biased;
-            answer = approvals.decide(request) => Some(answer),
+            answer = decision => Some(answer),
             claim = self.session.inputs.interrupting() => {
                 self.halted = Some(claim);
                 None
