@@ -42,7 +42,8 @@ pub struct Listed {
 ///
 /// The name of a program is without its folder. Quotes and backslashes are taken away; white space within a word is `␣`, an empty word
 /// is `''`, and what is only known when the command runs is as it is written. A variable that is set has a line of its own before
-/// the command, `NAME=value`, and so has each pair of commands of which the second reads what the first writes, `| first | second`.
+/// the command, `NAME=value`, and so has each pair of commands of which the second reads what the first writes, `| first | second`, and
+/// each command that reads a text of the line, `| <<text | command`.
 ///
 /// What the line itself says of an expansion is filled in, on a line of its own; so is the command of a program such as `git` without the
 /// options before it, and a path in its shortest form.
@@ -157,6 +158,15 @@ pub(crate) fn note_pipes(walk: &mut Walk<'_>, stages: &[Range<usize>]) {
         notes.truncate(MAX_PIPES);
         walk.unread(format!("a pipeline has more than {MAX_PIPES} pairs of commands"));
     }
+    notes.into_iter().for_each(|line| walk.note(line));
+}
+
+/// Notes which commands get a text that is written in the line. `first`: the first of them.
+pub(crate) fn note_text(walk: &mut Walk<'_>, text: &str, first: usize) {
+    let work = walk.found.work.clone();
+    let commands = walk.found.simple.get(first..).unwrap_or_default().iter();
+    let commands = commands.filter(|one| !one.is_guess && work.take(weight(&one.words) + text.len()));
+    let notes: Vec<String> = commands.map(|one| format!("| <<{} | {}", shown(text), command(one))).collect();
     notes.into_iter().for_each(|line| walk.note(line));
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use shuck_ast::{Redirect, RedirectKind, RedirectTarget};
 
+use crate::listed;
 use crate::output::output;
 use crate::values::Values;
 use crate::walk::{Simple, Walk, script};
@@ -59,6 +60,7 @@ impl Walk<'_> {
                 }
                 _ => continue,
             };
+            text.iter().for_each(|text| listed::note_text(self, text, first));
             self.reads_all(&readers, text.as_deref());
             self.found.inputs.push((first, text));
         }

@@ -27,7 +27,7 @@ pub enum NamePart {
 }
 
 /// The most places where the arguments of a command can begin that are tried.
-const MAX_STARTS: usize = 4;
+const MAX_STARTS: usize = 32;
 
 /// The command, if it is one, also without options before its first argument. Where the line itself says what a name is, the command is
 /// listed with it.
@@ -47,6 +47,9 @@ pub(crate) fn unnamed(simple: &Simple, values: &Values) -> Vec<Unnamed> {
         [Part::Unknown(written)] if is_variable(written) => Some(written.clone()),
         _ => None,
     };
+    if variable.as_deref().is_some_and(runs_its_arguments) {
+        return Vec::new();
+    }
     let name: Vec<NamePart> = name.parts.iter().map(part).collect();
     let starts = without_options(arguments).into_iter().take(if is_known { 1 } else { MAX_STARTS });
     let from = |start: usize| {
@@ -54,6 +57,12 @@ pub(crate) fn unnamed(simple: &Simple, values: &Values) -> Vec<Unnamed> {
         Unnamed { name: name.clone(), arguments, variable: variable.clone() }
     };
     starts.map(from).collect()
+}
+
+/// Whether a variable is named as scripts name the one that is `sudo` or empty: what it runs is listed as if it were.
+fn runs_its_arguments(variable: &str) -> bool {
+    let name = variable.trim_matches(['$', '{', '}']).to_ascii_lowercase();
+    ["sudo", "doas", "as_root"].iter().any(|start| name.starts_with(start))
 }
 
 impl Unnamed {

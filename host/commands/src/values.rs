@@ -223,17 +223,30 @@ impl Values {
             if ways.len() * (lists.len() + other.iter().len()) > MAX_WAYS {
                 return None;
             }
-            let split = |list: Vec<String>| -> Vec<String> {
-                let words = list.iter().flat_map(|text| text.split_whitespace());
-                if word.is_elastic { words.map(str::to_owned).collect() } else { list }
-            };
-            let to_parts = |list| split(list).into_iter().map(Part::Text).collect();
+            let lists = if word.is_elastic { self.split(&lists)? } else { lists };
+            let to_parts = |list: Vec<String>| list.into_iter().map(Part::Text).collect();
             let choices: Vec<Vec<Part>> =
                 lists.into_iter().map(to_parts).chain(other.map(|other| vec![Part::Unknown(other)])).collect();
             ways = self.with_choices(ways, &choices, &empty)?;
         }
         let is_word = |one: &Word| !one.parts.is_empty() || !word.is_elastic;
         Some(ways.into_iter().map(|way| way.into_iter().filter(is_word).collect()).collect())
+    }
+
+    /// The words into which a shell splits these texts: at white space, and at what the line gives to `IFS`.
+    fn split(&self, lists: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
+        let separators = self.of.get("IFS").map(|known| known.values.as_slice()).unwrap_or_default();
+        self.work.take(of_lists(lists) * (1 + separators.len())).then_some(())?;
+        let at = |is_separator: &dyn Fn(char) -> bool| -> Vec<Vec<String>> {
+            lists.iter().map(|list| list.iter().flat_map(|text| fields(text, is_separator)).collect()).collect()
+        };
+        let mut split = at(&char::is_whitespace);
+        for separators in separators.iter().flatten().filter(|separators| !separators.is_empty()) {
+            split.extend(at(&|c| separators.contains(c)));
+        }
+        let mut seen = HashSet::new();
+        split.retain(|list| seen.insert(list.clone()));
+        Some(split)
     }
 
     /// The ways of a word, each with each of these lists at its end.
@@ -244,7 +257,9 @@ impl Values {
                 if at > 0 {
                     way.push(empty.clone());
                 }
-                way.last_mut().into_iter().for_each(|last| last.add(part.clone()));
+                // A separator ends the word before it, or begins the one after it.
+                let is_place = empty.is_elastic && *part == Part::Text(String::new());
+                way.last_mut().into_iter().filter(|_| !is_place).for_each(|last| last.add(part.clone()));
             }
         };
         if let [only] = choices {
@@ -343,6 +358,14 @@ impl Values {
         }
         (words.len() > 1).then(|| words.into_iter().filter(|word| !word.is_empty()).collect())
     }
+}
+
+/// The fields of a text; an empty one where it begins or ends with a separator.
+fn fields(text: &str, is_separator: &dyn Fn(char) -> bool) -> Vec<String> {
+    let all: Vec<&str> = text.split(is_separator).collect();
+    let last = all.len() - 1;
+    let is_kept = |(at, field): &(usize, &str)| !field.is_empty() || (last > 0 && (*at == 0 || *at == last));
+    all.into_iter().enumerate().filter(is_kept).map(|(_, field)| field.to_owned()).collect()
 }
 
 /// Whether an expansion is the name of a file, which says nothing.

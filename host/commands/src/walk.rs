@@ -420,7 +420,9 @@ impl Walk<'_> {
         for word in words.iter().chain(ways.iter().flatten()) {
             if !self.found.values.follows(word) {
                 self.found.values.assign(name, None);
-            } else if let Some(text) = word.exact() {
+            }
+            // The names that a pattern stands for are not known, but what is done to each is done to the pattern.
+            if let Some(text) = word.as_written() {
                 self.found.values.assign(name, Some(vec![text]));
             }
         }

@@ -36,7 +36,11 @@ struct Names {
 #[serde(deny_unknown_fields)]
 struct After {
     names: Vec<String>,
+    #[serde(default)]
     marks: Vec<String>,
+    /// Options whose value is a script, each after the command of the program that has it.
+    #[serde(default)]
+    scripts: Vec<String>,
     /// It adds the name of a file where there is no place for it.
     #[serde(default)]
     appends: bool,
@@ -287,7 +291,8 @@ impl After {
             // It can be one, or have the beginning of the command in it.
             let can_be = word.exact().is_none() && (word.start().is_empty() || word.start().starts_with('-'));
             let within = if self.appends && !is_mark { within_mark(word) } else { None };
-            if !is_mark && !can_be && within.is_none() {
+            self.scripts(walk, words, at);
+            if self.marks.is_empty() || (!is_mark && !can_be && within.is_none()) {
                 continue;
             }
             let end = ends.get(ends.partition_point(|end| *end <= at)).copied().unwrap_or(words.len());
@@ -303,9 +308,26 @@ impl After {
             }
             command(walk, &run, is_mark, (root, offset + at + 1));
         }
-        if words.iter().any(|word| word.is_elastic) {
+        if !self.marks.is_empty() && words.iter().any(|word| word.is_elastic) {
             walk.undecided("its arguments are not written out");
         }
+    }
+
+    /// Walks through the script that is the value of an option, in the word after it or in the same one.
+    fn scripts(&self, walk: &mut Walk<'_>, words: &[Word], at: usize) {
+        let (word, own) = (&words[at], words.get(1..at).unwrap_or_default());
+        let value = |option: &str| match word.start().strip_prefix(option)? {
+            "" => words.get(at + 1).filter(|_| word.exact().is_some()).cloned(),
+            rest if rest.starts_with('=') && option.starts_with("--") => word.after('='),
+            _ if option.starts_with('-') && !option.starts_with("--") => word.from(option.len()),
+            _ => None,
+        };
+        let of_command = |listed: &String| {
+            let (command, option) = listed.split_once(' ')?;
+            own.iter().any(|word| word.exact().as_deref() == Some(command)).then(|| value(option))?
+        };
+        let name = words[0].without_folder().exact().unwrap_or_default();
+        self.scripts.iter().find_map(of_command).iter().for_each(|text| script(walk, text, &name));
     }
 }
 

@@ -227,7 +227,7 @@ fn the_substitutions_of_every_here_document_are_listed() {
         assert!(listed(&line).text.lines().any(|one| one == "rm victim"), "{line:?} is listed as {:?}", listed(&line));
     }
     let quoted = listed("cat <<'A' <<'B'\nx\nA\n$(rm victim)\nB").text;
-    assert_eq!(quoted, "cat\n");
+    assert_eq!(quoted, "cat\n| <<x␣ | cat\n| <<$(rm␣victim)␣ | cat\n");
 }
 
 /// Words that `$IFS` splits are not followed, and the line is none that was read.
