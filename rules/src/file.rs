@@ -13,7 +13,7 @@ use crate::duplicate::{AGAIN, Duplicate, FIRST};
 use crate::front_matter;
 use crate::hosts::{self, Attached};
 use crate::keys::{self, Takes};
-use crate::places::{Key, Places};
+use crate::places::{Key, RulePlaces};
 use crate::rule::GLOBS;
 use crate::yaml::{self, Entry, FlawKind, Scalar, Value};
 use crate::{Rule, RuleSpec, values};
@@ -109,7 +109,7 @@ impl File<'_> {
         rule
     }
 
-    fn toml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
+    fn toml(&mut self, front: Range<usize>) -> Option<(RuleSpec, RulePlaces)> {
         let file = self.file;
         let text = &file.text[front.clone()];
         let place = |span: Range<usize>| front.start + span.start..front.start + span.end;
@@ -162,7 +162,7 @@ impl File<'_> {
         if self.is_refused() {
             return None;
         }
-        let places = Places::of_toml(file, front.clone()).whole_file();
+        let places = RulePlaces::of_toml(file, front.clone()).whole_file();
         match toml::from_str(text) {
             Ok(spec) => Some((spec, places)),
             // The table of keys lets pass what `RuleSpec` takes and nothing else.
@@ -180,7 +180,7 @@ impl File<'_> {
 
     /// Converts YAML entries into keys. Unknown keys are reported and ignored, so that
     /// files written for other hosts load.
-    fn yaml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
+    fn yaml(&mut self, front: Range<usize>) -> Option<(RuleSpec, RulePlaces)> {
         let (entries, strange) = yaml::parse(&self.file.text[front.clone()]);
         let place = |span: &Range<usize>| front.start + span.start..front.start + span.end;
         for span in strange {
@@ -242,7 +242,7 @@ impl File<'_> {
                 if let Some((attached, key, span)) = attached {
                     self.attach(&mut spec, attached, &key, span)?;
                 }
-                Some((spec, Places::of_file(self.file, keys)))
+                Some((spec, RulePlaces::of_file(self.file, keys)))
             }
             Err(error) => {
                 self.error(Code::RuleInvalidValue, error.message().to_owned(), None, None);
@@ -265,7 +265,7 @@ impl File<'_> {
     }
 
     /// A file without front matter is what other hosts always give to the model.
-    fn plain(&mut self) -> Option<(RuleSpec, Places)> {
+    fn plain(&mut self) -> Option<(RuleSpec, RulePlaces)> {
         let text = self.file.text.as_str();
         let at = text.len() - text.trim_start_matches('\u{feff}').trim_start().len();
         let line = text[at..].lines().next().unwrap_or_default();
@@ -281,7 +281,7 @@ impl File<'_> {
             self.error(Code::RuleFrontMatter, message, Some(help.to_owned()), Some(span));
             return None;
         }
-        Some((RuleSpec { always_apply: true, ..RuleSpec::default() }, Places::of_file(self.file, Vec::new())))
+        Some((RuleSpec { always_apply: true, ..RuleSpec::default() }, RulePlaces::of_file(self.file, Vec::new())))
     }
 
     /// Does what a key of another host says about a rule without a condition.

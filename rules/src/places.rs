@@ -13,7 +13,7 @@ use crate::example::Example;
 
 /// Where a rule is written: its file, and the positions of its keys and values. Empty for a rule without a file.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct RulePlaces {
     file: Option<Arc<SourceFile>>,
     /// The place of a diagnostic about the rule as a whole: its name in a manifest, the first byte of a rule file.
     whole: Range<usize>,
@@ -28,7 +28,7 @@ pub(crate) struct Key {
     pub(crate) values: Vec<(String, Range<usize>)>,
 }
 
-impl Places {
+impl RulePlaces {
     /// The keys of a rule file.
     pub(crate) fn of_file(file: &Arc<SourceFile>, keys: Vec<Key>) -> Self {
         Self { file: Some(Arc::clone(file)), whole: 0..0, keys: keys.into() }

@@ -11,7 +11,7 @@ use crate::{Requirement, Rule, RuleLayer, RuleOrigin, RuleSet, RuleSettings, Rul
 
 /// A required rule that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmet {
+pub struct UnmetRule {
     /// The name of the required rule.
     pub rule: String,
     /// Where it comes from; `None` where there is no rule of this name.
@@ -55,12 +55,12 @@ impl RuleSet {
 
     /// The required rules that are not in force, by name: there is no such rule, it is disabled, it can never fire,
     /// or a part of it was refused.
-    pub fn unmet(&self) -> Vec<Unmet> {
+    pub fn unmet(&self) -> Vec<UnmetRule> {
         let names = required_names(self.with_states().map(|(rule, _)| rule), self.settings());
         names.into_iter().filter_map(|name| self.unmet_of(name)).collect()
     }
 
-    fn unmet_of(&self, name: &str) -> Option<Unmet> {
+    fn unmet_of(&self, name: &str) -> Option<UnmetRule> {
         let of_name = |(rule, _): &(&Rule, &RuleState)| rule.name == name;
         let used = self.with_states().find(|(rule, state)| rule.name == name && !is_off(state));
         let Some((rule, state)) = used.or_else(|| self.with_states().find(of_name)) else {
@@ -68,7 +68,7 @@ impl RuleSet {
             let near =
                 flow::text::nearest(name, names).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let help = format!("{near}`tidegate rules list` prints the names");
-            return Some(Unmet { rule: name.to_owned(), source: None, why: "there is no such rule".into(), help });
+            return Some(UnmetRule { rule: name.to_owned(), source: None, why: "there is no such rule".into(), help });
         };
         let (why, help) = match state {
             RuleState::Active if rule.incomplete => {
@@ -79,7 +79,7 @@ impl RuleSet {
             RuleState::Unreachable(why) => (why.clone(), "correct its scope, or stop requiring it"),
             RuleState::Shadowed(by) => (format!("it is shadowed: {by}"), "rename one of them"),
         };
-        Some(Unmet { rule: name.to_owned(), source: Some(rule.source.clone()), why, help: help.to_owned() })
+        Some(UnmetRule { rule: name.to_owned(), source: Some(rule.source.clone()), why, help: help.to_owned() })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::glob;
 use crate::idiom;
 use crate::keys;
 use crate::never;
-use crate::places::Places;
+use crate::places::RulePlaces;
 use crate::scope::{looks_like_glob, may_be_regex, split_tokens};
 use crate::spec::Strings;
 use crate::{ContextMode, Globs, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope};
@@ -103,7 +103,7 @@ pub struct Rule {
     /// Why it can never fire, where that is known. It was reported when the rule was read.
     pub never: Option<String>,
     /// Where the rule is written; diagnostics point there.
-    pub places: Places,
+    pub places: RulePlaces,
     /// The rule file's examples of what it fires on and what not. Not part of the body: the model never sees them.
     pub examples: Vec<Example>,
 }
@@ -117,7 +117,7 @@ impl Rule {
         spec: &RuleSpec,
         file: Option<(&Arc<SourceFile>, Range<usize>)>,
     ) -> (Option<Self>, Vec<Diagnostic>) {
-        let places = file.map(|(file, part)| Places::of_toml(file, part).named()).unwrap_or_default();
+        let places = file.map(|(file, part)| RulePlaces::of_toml(file, part).named()).unwrap_or_default();
         Self::from_places(name, source, spec, &places, false)
     }
 
@@ -127,7 +127,7 @@ impl Rule {
         name: &str,
         source: &RuleOrigin,
         spec: &RuleSpec,
-        places: &Places,
+        places: &RulePlaces,
         trusted: bool,
     ) -> (Option<Self>, Vec<Diagnostic>) {
         let mut reader = Reader { name, source, places, trusted, found: Vec::new() };
@@ -210,7 +210,7 @@ impl Rule {
 pub(crate) struct Reader<'a> {
     name: &'a str,
     source: &'a RuleOrigin,
-    pub(crate) places: &'a Places,
+    pub(crate) places: &'a RulePlaces,
     pub(crate) trusted: bool,
     found: Vec<Diagnostic>,
 }
@@ -475,7 +475,7 @@ impl Reader<'_> {
             }
             match Scope::parse(token) {
                 Ok(scope) => scopes.push(scope),
-                Err(glob::Invalid { message, help }) => {
+                Err(glob::InvalidScope { message, help }) => {
                     let span = self.places.find(&["scope"], token, 0..token.len());
                     self.report(Severity::Error, Code::RuleInvalidScope, message, help, span);
                 }
@@ -534,7 +534,7 @@ impl Reader<'_> {
         Some(out)
     }
 
-    fn invalid_glob(&mut self, invalid: glob::Invalid, text: &str, keys: &[&str]) {
+    fn invalid_glob(&mut self, invalid: glob::InvalidScope, text: &str, keys: &[&str]) {
         let span = self.places.find(keys, text, 0..text.len());
         self.report(Severity::Error, Code::RuleInvalidGlob, invalid.message, invalid.help, span);
     }

@@ -1,7 +1,7 @@
 //! Which streams a rule watches: the scope grammar.
 
 use crate::conditions::shown;
-use crate::glob::{self, Globs, Invalid};
+use crate::glob::{self, Globs, InvalidScope};
 
 /// One scope of a rule.
 #[derive(Clone, Debug)]
@@ -44,8 +44,8 @@ impl Scope {
     ///
     /// # Errors
     /// What is wrong with the token, in words.
-    pub fn parse(token: &str) -> Result<Self, Invalid> {
-        let refused = |why: &str| Err(Invalid::new(format!("scope `{}` {why}", shown(token))).help(SCOPE_HELP));
+    pub fn parse(token: &str) -> Result<Self, InvalidScope> {
+        let refused = |why: &str| Err(InvalidScope::new(format!("scope `{}` {why}", shown(token))).help(SCOPE_HELP));
         let (target, glob) = match token.find('(') {
             None if token.contains(')') => return refused("has a `)` without a matching `(`"),
             None => (token, None),

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use flow::{Diagnostic, DiagnosticCode as Code, Severity};
 
-use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
 use crate::required;
 use crate::shadow::Shadow;
@@ -140,11 +139,6 @@ impl RuleSet {
 
     pub(crate) fn groups(&self) -> &Groups {
         self.groups.get_or_init(|| Groups::new(&self.rules, &self.active))
-    }
-
-    /// The cache statistics of the automata, one entry for each.
-    pub fn engines(&self) -> Vec<EngineStats> {
-        self.groups().all().iter().map(|group| group.automaton.stats()).collect()
     }
 
     /// A warning about the cache budget with the remedy, in one line; `None` if it suffices. Rules fire at the right

@@ -138,7 +138,7 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     let trouble = set.engine_trouble().unwrap();
     assert!(trouble.contains("`hard`") && trouble.contains("disable the rule"), "{trouble}");
     assert!(!trouble.contains('\n'));
-    assert!(set.engines()[0].budget_used < 48 << 20);
+    assert!(rules::engine::stats(&set)[0].budget_used < 48 << 20);
 }
 
 /// Rules that make matching slow are named, with their share, before a stream is slow.

@@ -307,7 +307,7 @@ fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
             break;
         }
     }
-    let stats = session.rules().engines();
+    let stats = rules::engine::stats(session.rules());
     assert_eq!(stats.len(), 1, "text and tools have the same rules and share an automaton");
     assert!(stats[0].patterns == 1000 && !stats[0].frozen && stats[0].bytes < 16 << 20, "{stats:?}");
 }

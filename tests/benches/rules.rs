@@ -55,7 +55,7 @@ fn begin(table: &mut Table, count: usize, patterns: &[String], text: &str) {
         "ms",
     );
     let memory = |set: &RuleSet| {
-        let engines = set.engines();
+        let engines = rules::engine::stats(set);
         engines.iter().map(|engine| engine.nfa_bytes + engine.bytes).sum::<usize>() as f64 / f64::from(1 << 20)
     };
     let set = rule_set(patterns);

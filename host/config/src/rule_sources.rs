@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::{Severity, ToolSpec};
-use rules::{Bucket, READ_RULE, Requirement, Rule, RuleLayer, RuleSet, RuleState, Scope, Unmet};
+use rules::{Bucket, READ_RULE, Requirement, Rule, RuleLayer, RuleSet, RuleState, Scope, UnmetRule};
 
 use crate::agents::{Agent, MAIN};
 use crate::{Code, Demands, Diagnostic, Location, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders};
@@ -166,7 +166,7 @@ pub struct Sources {
 
 /// Rules that can be used.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct BuiltRules {
     /// The rules, those that are not used included.
     pub set: Arc<RuleSet>,
     /// Diagnostics of rules that are valid alone and not in combination.
@@ -222,7 +222,7 @@ impl Sources {
     }
 
     /// Puts all rules together.
-    pub fn build(&self, files: &RuleFiles) -> Built {
+    pub fn build(&self, files: &RuleFiles) -> BuiltRules {
         let mut all: Vec<Rule> = files.rules().chain(&self.fixed).cloned().collect();
         let mut about_set: Vec<Diagnostic> =
             all.iter_mut().filter(|rule| rule.enabled).flat_map(|rule| rule.try_on(&self.tools)).collect();
@@ -234,13 +234,13 @@ impl Sources {
             active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools, &self.agents)?))).collect();
         let about_files = self.about_files(files, &set);
         let agents = self.agents.clone();
-        let mut built = Built { set, about_set, about_files, idle, tools, agents, unmet: Vec::new() };
+        let mut built = BuiltRules { set, about_set, about_files, idle, tools, agents, unmet: Vec::new() };
         built.unmet = self.unmet(files, &built);
         built
     }
 
     /// Why the host must not run, each reason once.
-    pub fn unmet(&self, files: &RuleFiles, built: &Built) -> Vec<Diagnostic> {
+    pub fn unmet(&self, files: &RuleFiles, built: &BuiltRules) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = files.unmet().chain(self.unmet.iter().cloned()).collect();
         for unmet in built.set.unmet() {
             let errors: Vec<&Diagnostic> = files
@@ -273,7 +273,7 @@ impl Sources {
         once
     }
 
-    fn unmet_rule(&self, unmet: &Unmet) -> Diagnostic {
+    fn unmet_rule(&self, unmet: &UnmetRule) -> Diagnostic {
         let message = format!("the rule is required but not active: {}", unmet.why);
         let error = Diagnostic::error(Code::RuleRequired, message).about_rule(&unmet.rule, unmet.source.as_ref());
         self.required_at(&unmet.rule, error.help(unmet.help.clone()))
@@ -316,7 +316,7 @@ impl Sources {
     }
 }
 
-impl Built {
+impl BuiltRules {
     /// Rules that are not in force as written, for reports of broken guards: what was refused, and what can
     /// never fire.
     pub fn problems(&self) -> Vec<Diagnostic> {

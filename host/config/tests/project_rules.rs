@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidegate_config::rule_sources::{self, Built, Sources};
+use tidegate_config::rule_sources::{self, BuiltRules, Sources};
 use tidegate_config::{Operator, RuleFiles};
 
 /// A workspace with `.tidegate/rules`, a folder of the user, and one that the user names.
@@ -27,7 +27,7 @@ impl Place {
         fs::write(self.path(path), format!("+++\n{keys}\n+++\nDo not.\n")).unwrap();
     }
 
-    fn build(&self, settings: &str) -> Built {
+    fn build(&self, settings: &str) -> BuiltRules {
         let source = flow::SourceFile::new(self.path("user.toml"), settings);
         let operator = Operator::of_source(&source).unwrap_or_else(|found| panic!("{found}"));
         let (work, user) = (self.path("work").canonicalize().unwrap(), self.path("user"));
@@ -39,12 +39,12 @@ impl Place {
 }
 
 /// The folder of the rule of this name that is used.
-fn used(built: &Built, name: &str) -> Option<String> {
+fn used(built: &BuiltRules, name: &str) -> Option<String> {
     let path = built.set.active(name)?.source.path.clone();
     Path::new(&path).parent().map(|folder| folder.display().to_string())
 }
 
-fn warned(built: &Built, rule: &str) -> Vec<String> {
+fn warned(built: &BuiltRules, rule: &str) -> Vec<String> {
     let warnings = built.warnings();
     let about = warnings.iter().filter(|one| one.rule() == Some(rule) && one.code.as_str() == "rule-shadowed");
     about.map(ToString::to_string).collect()

@@ -35,12 +35,12 @@ const UNUSED: WasmFeatures = WasmFeatures::MEMORY64
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Where compiled components are kept. `None`: every start compiles. The folder is made where it does not exist; it
-    /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] has the reason.
+    /// must belong to the user and be closed to everybody else, or it is not used and [`EngineReport::cache`] has the reason.
     pub cache_dir: Option<PathBuf>,
     /// How many instances there may be at once, at least 1. A plugin has one in each session that used it within the last minute, and
     /// another one for each `ttsr_triggered` that runs. Where all are taken, a call gets that of an idle session; where a call runs in
     /// each, it waits for [`EngineOptions::instance_wait`]. Address space is set aside for them, about 4 GiB each; where the system
-    /// refuses it, memory is taken as it is needed, which is slower, and [`Report::pooling`] reports this. Each also has a stack that is
+    /// refuses it, memory is taken as it is needed, which is slower, and [`EngineReport::pooling`] reports this. Each also has a stack that is
     /// set up at start, 4 µs each: ask for no more than will be used where a process must start fast.
     pub max_instances: u32,
     /// How long a call waits for an instance. What it was to check is not shown then, and its turn ends: that all instances are in use
@@ -56,7 +56,7 @@ impl Default for EngineOptions {
 
 /// What of the options could not be had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct EngineReport {
     /// Why instances are not pooled.
     pub pooling: Option<String>,
     /// Why compiled components are not kept.
@@ -65,7 +65,7 @@ pub struct Report {
 
 /// How often something was compiled, and how often it was found compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EngineCounts {
     /// Components that were compiled, not loaded from the cache.
     pub compiled: u64,
     /// Components taken from the cache.
@@ -91,7 +91,7 @@ pub enum EngineError {
 pub(crate) struct Machine {
     pub(crate) id: u64,
     pub(crate) engine: Engine,
-    pub(crate) report: Report,
+    pub(crate) report: EngineReport,
     ticker: Ticker,
     pub(crate) instances: Instances,
     pub(crate) cache: Option<Cache>,
@@ -107,7 +107,7 @@ const MAX_RECENT: usize = 32;
 
 impl Machine {
     pub(crate) fn new(options: &EngineOptions) -> Result<Arc<Self>, EngineError> {
-        let mut report = Report::default();
+        let mut report = EngineReport::default();
         let engine = match Engine::new(&config(Some(pooled(options.max_instances)))) {
             Ok(engine) => engine,
             Err(error) => {
@@ -187,9 +187,9 @@ impl Machine {
         self.ticker.enter()
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> EngineCounts {
         let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts { compiled: now(&self.compiled), loaded: now(&self.loaded), shared: now(&self.shared) }
+        EngineCounts { compiled: now(&self.compiled), loaded: now(&self.loaded), shared: now(&self.shared) }
     }
 }
 

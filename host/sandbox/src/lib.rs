@@ -46,7 +46,7 @@ mod tools;
 mod v0_1;
 mod wasm;
 
-pub use engine::{Counts, EngineError, EngineOptions, Report};
+pub use engine::{EngineCounts, EngineError, EngineOptions, EngineReport};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::{SESSION_STATE_BYTES, SandboxHost};
 pub use instances::InstanceCounts;

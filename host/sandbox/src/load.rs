@@ -7,7 +7,7 @@ use flow::{BreakerState, CallbackKind, DecidedBy, KeptText, OnFailure, PluginId,
 use wasmtime::component::{Component, Linker};
 
 use crate::breakers::HostBreakers;
-use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
+use crate::engine::{EngineCounts, EngineError, EngineOptions, EngineReport, Machine};
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
@@ -122,12 +122,12 @@ impl Sandbox {
     }
 
     /// What of the options could not be had.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &EngineReport {
         &self.machine.report
     }
 
     /// How many components were compiled, and how many found compiled.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EngineCounts {
         self.machine.counts()
     }
 

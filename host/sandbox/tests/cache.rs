@@ -9,19 +9,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use support::{Guest, PASS, source};
-use tidegate_sandbox::{Counts, EngineOptions, Sandbox};
+use tidegate_sandbox::{EngineCounts, EngineOptions, Sandbox};
 
 fn start(dir: &Path) -> Sandbox {
     Sandbox::new(&EngineOptions { cache_dir: Some(dir.to_owned()), max_instances: 4, ..EngineOptions::default() })
         .unwrap()
 }
 
-fn counts(compiled: u64, loaded: u64) -> Counts {
-    Counts { compiled, loaded, shared: 0 }
+fn counts(compiled: u64, loaded: u64) -> EngineCounts {
+    EngineCounts { compiled, loaded, shared: 0 }
 }
 
 /// Starts, loads `component`, and returns the time and the work.
-fn load(dir: &Path, component: &[u8]) -> Counts {
+fn load(dir: &Path, component: &[u8]) -> EngineCounts {
     let sandbox = start(dir);
     assert_eq!(sandbox.report().cache, None);
     sandbox.load(source("guest", component.to_vec())).unwrap();

@@ -4,7 +4,9 @@ use chat::{Changed, ChatSession, ChildThread, SavedChat};
 use flow::Event;
 use tokio::sync::mpsc;
 
-use crate::{ChildSessions, NoBacklog, Session};
+use crate::Session;
+use crate::agents::ChildSessions;
+use crate::recent::NoBacklog;
 
 /// What happens in the sessions of the agents that a session starts, and of those that they start, for a [`ChatSession`] of that session. Made by
 /// [`Session::child_events`].

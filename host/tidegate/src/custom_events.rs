@@ -9,7 +9,7 @@ use flow::{EventCatalogue, PluginId};
 use serde_json::Value;
 use store::emission::{DeclaredTypes, OwnType};
 
-use crate::Loaded;
+use crate::loaded::Loaded;
 use crate::session_plugins::SessionPlugins;
 
 /// The declared types of a session, which are read when they are first needed.

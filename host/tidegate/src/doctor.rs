@@ -20,10 +20,11 @@ use crate::command_variables;
 use crate::context_check::context_check;
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
+use crate::loaded::Loaded;
 use crate::options::new_session_id;
 use crate::rule_checks::rule_checks;
-use crate::state::Stored;
-use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
+use crate::stored::Stored;
+use crate::{Host, HostBuilder, HostError, SessionOptions};
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

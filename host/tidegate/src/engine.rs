@@ -1,7 +1,7 @@
 //! The WebAssembly engine, as a handle for embedders.
 
 use metrics::{InstanceNumbers, Metrics};
-use sandbox::{Counts, EngineError, EngineOptions, InstanceCounts, Report, Sandbox};
+use sandbox::{EngineCounts, EngineError, EngineOptions, EngineReport, InstanceCounts, Sandbox};
 
 use crate::HostError;
 
@@ -19,7 +19,7 @@ impl Engine {
     }
 
     /// The options that could not be met, with the reasons.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &EngineReport {
         self.0.report()
     }
 
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// How many components were compiled, taken from the cache on the disk, and shared between hosts.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EngineCounts {
         self.0.counts()
     }
 }

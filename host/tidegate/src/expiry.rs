@@ -144,7 +144,7 @@ fn distrusted(due: &str, pause_days: u64) -> String {
 }
 
 /// What is to be reported of expired state that was deleted, or was not because the clock can be wrong.
-pub fn swept(state: SweptState) -> Option<String> {
+pub fn swept_state(state: SweptState) -> Option<String> {
     let sessions =
         |count| format!("the state of plugins in {}", sessions(usize::try_from(count).unwrap_or(usize::MAX)));
     if let Some(days) = state.pause_days {
@@ -195,7 +195,7 @@ impl Host {
                 tracing::warn!(session, "the state of plugins cannot be removed with the transcript: {error}");
             }
         }
-        lines.extend(swept(state));
+        lines.extend(swept_state(state));
         Ok(lines)
     }
 

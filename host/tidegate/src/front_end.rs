@@ -8,7 +8,10 @@ use flow::{Image, Message, Origin, Part, Role};
 
 use turn::Subscription;
 
-use crate::{ChildEvents, Input, NewInput, NoBacklog, Session};
+use crate::Session;
+use crate::child_events::ChildEvents;
+use crate::recent::NoBacklog;
+use crate::session::{Input, NewInput};
 
 /// A [`ChatSession`] that takes the events of a [`Session`] and of the agents that it starts, and whose commands are carried out there.
 ///

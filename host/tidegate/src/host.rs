@@ -14,13 +14,15 @@ use system::SystemClock;
 
 use crate::admission;
 use crate::agents::Children;
+use crate::confirm::Nobody;
 use crate::desired::ReadOperator;
 use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
+use crate::loaded::Loaded;
 use crate::policy::POLICY_FILE;
 use crate::session_plugins::SessionPlugins;
-use crate::state::Stored;
-use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble, shown_prompts};
+use crate::stored::Stored;
+use crate::{Engine, HostError, Session, SessionOptions, assemble, shown_prompts};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
 #[derive(Clone)]
@@ -189,14 +191,14 @@ impl HostBuilder {
     /// Without this only the files of the plugins are followed: an edited manifest, or another component, is in force from the next
     /// turn on. Changed files of plugins that guard are not used.
     ///
-    /// [`Diagnostics::in_one_line`]: crate::Diagnostics::in_one_line
+    /// [`Diagnostics::in_one_line`]: crate::diagnostic::Diagnostics::in_one_line
     #[must_use]
     pub fn follow(mut self, read: impl Fn() -> Result<Operator, String> + Send + Sync + 'static) -> Self {
         self.follow = Some(Arc::new(read));
         self
     }
 
-    /// Opens the host, under [the policy of the machine](crate::POLICY_FILE). Nothing is sent to the provider yet. Where no provider is
+    /// Opens the host, under [the policy of the machine](crate::config::POLICY_FILE). Nothing is sent to the provider yet. Where no provider is
     /// chosen, every session has to bring a model.
     ///
     /// # Errors

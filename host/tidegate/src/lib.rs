@@ -84,7 +84,8 @@ mod session;
 mod session_plugins;
 mod shown_prompts;
 mod stale;
-mod state;
+mod stored;
+
 mod toolbox;
 mod transcripts;
 mod trouble;
@@ -110,7 +111,7 @@ pub use child_events::{ChildEvent, ChildEventKind, ChildEvents};
 pub use config::agents::{Agent, AgentLayer, Agents};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
-pub use config::rule_sources::Built as BuiltRules;
+pub use config::rule_sources::BuiltRules;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, EventDecl, FoundFiles, JudgedSettings,
@@ -124,7 +125,7 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use engine::Engine;
 pub use error::HostError;
-pub use expiry::swept as swept_state;
+pub use expiry::swept_state;
 pub use fired_rules::{FiredRule, FiredRules};
 pub use flow::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, EmitError, FileKind, FileStatus, Files, JournalError,
@@ -169,18 +170,15 @@ pub use providers::{ProviderError, RecordingError};
 pub use recent::{Backlog, NoBacklog, Reconnection, Snapshot};
 /// The records of sessions, as transcripts and `--output stream-json` have them.
 pub use record;
-pub use rules::engine::{
-    Context as PatternContext, EngineStats as RuleEngineStats, Next as PatternNext, Pattern as RulePattern,
-    PatternError,
-};
+pub use rules::engine::{Pattern as RulePattern, PatternError};
 pub use rules::{
     Bucket as RuleBucket, ContextMode, Example as RuleExample, Fold as RuleFold, Glob as RuleGlob, Globs as RuleGlobs,
-    Hold, InterruptMode, Invalid as InvalidScope, OnBudget, RepeatMode, Requirement, Rule, RuleAction, RuleInfo,
-    RulePlaces, RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings,
-    Unmet as UnmetRule,
+    Hold, InterruptMode, InvalidScope, OnBudget, RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces,
+    RuleSet, RuleSettings, RuleSpec, RuleState, Scope as RuleScope, Shadow, Strings as RuleStrings, UnmetRule,
 };
-pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
-pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, InstanceCounts, LoadError, LoadProblem};
+pub use sandbox::{
+    DuplicatePlugin, EngineCounts, EngineError, EngineOptions, EngineReport, InstanceCounts, LoadError, LoadProblem,
+};
 /// For what an embedder logs: the text with `***` in the place of each secret.
 pub use secrets::without_secrets;
 pub use session::{Input, NewInput, Session, TurnRunning, WhenBusy};

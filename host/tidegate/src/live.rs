@@ -15,7 +15,7 @@ use tokio::sync::Mutex as Turnstile;
 use turn::sources::{RuleSource, RuleUpdate};
 
 use config::in_one_line;
-use config::rule_sources::{Built, Sources};
+use config::rule_sources::{BuiltRules, Sources};
 
 use crate::looks::Looks;
 
@@ -36,7 +36,7 @@ pub(crate) struct LiveRules {
 
 /// What the last look came to.
 struct Published {
-    built: Arc<Built>,
+    built: Arc<BuiltRules>,
     folders: Vec<FolderReport>,
     /// Counts the looks that found something.
     edition: u64,
@@ -64,7 +64,7 @@ impl LiveRules {
     }
 
     /// The rules as of the last look.
-    pub(crate) fn built(&self) -> Arc<Built> {
+    pub(crate) fn built(&self) -> Arc<BuiltRules> {
         Arc::clone(&self.published().built)
     }
 
@@ -118,7 +118,7 @@ impl LiveRules {
         } else {
             let about_files = self.sources.about_files(files, &before.set);
             let unmet = self.sources.unmet(files, &before);
-            Built { about_files, unmet, ..Built::clone(&before) }
+            BuiltRules { about_files, unmet, ..BuiltRules::clone(&before) }
         };
         let known = before.warnings();
         let new = built.warnings().into_iter().filter(|one| !known.contains(one)).collect();

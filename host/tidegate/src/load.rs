@@ -18,12 +18,13 @@ use tools::{BuiltinTools, ToolSettings, ToolsError};
 use crate::agents;
 use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::LiveRules;
+use crate::loaded::Loaded;
 use crate::loaded::{Basis, Shared};
 use crate::plugin_tools::{LateExtensions, PluginTools, ToolTable};
 use crate::shown_prompts::ShownPrompts;
-use crate::state::Stored;
+use crate::stored::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
-use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook};
+use crate::{Engine, HostBuilder, HostError, SessionOptions, assemble, rulebook};
 
 /// What becomes of a part that cannot be loaded.
 pub(crate) enum Faults {

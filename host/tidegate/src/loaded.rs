@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::agents::Agents;
-use config::rule_sources::Built;
+use config::rule_sources::BuiltRules;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits, Policy};
 use flow::ports::{Clock, ExtensionHost, Tools};
 use flow::{
@@ -25,7 +25,7 @@ use crate::load::{self, Faults, Wanted};
 use crate::plugin_tools::{Binding, LateExtensions, PluginTools, ToolTable};
 use crate::rulebook::WithRulebook;
 use crate::shown_prompts::ShownPrompts;
-use crate::state::Stored;
+use crate::stored::Stored;
 use crate::toolbox::{Decisions, Toolbox};
 use crate::{Engine, HostError, SessionOptions};
 use config::in_one_line;
@@ -135,7 +135,7 @@ pub struct Loaded {
     pub(crate) extensions: Arc<SandboxHost>,
     pub(crate) live: Arc<LiveRules>,
     /// The rules when they were loaded.
-    pub(crate) built: Arc<Built>,
+    pub(crate) built: Arc<BuiltRules>,
     pub(crate) plugins: Vec<ConfiguredPlugin>,
     /// The same plugins, as the host has them.
     pub(crate) host_plugins: Vec<HostPlugin>,
@@ -218,7 +218,7 @@ impl Loaded {
     }
 
     /// The rules in force: as of the beginning of the last turn of a session of this workspace, or as they were loaded.
-    pub fn rules_in_force(&self) -> Arc<Built> {
+    pub fn rules_in_force(&self) -> Arc<BuiltRules> {
         self.live.built()
     }
 
@@ -376,7 +376,7 @@ fn other_limit(wanted: Option<u32>, has: Option<u64>) -> Option<Diagnostic> {
 }
 
 /// What the sandbox works without.
-fn lacking(report: sandbox::Report) -> impl Iterator<Item = Diagnostic> {
+fn lacking(report: sandbox::EngineReport) -> impl Iterator<Item = Diagnostic> {
     let pooling = |why| {
         let message = format!("plugin instances are not pooled, so they start more slowly: {why}");
         Diagnostic::warning(Code::HostNoPooling, message)
@@ -406,7 +406,7 @@ mod tests {
     fn what_the_sandbox_lacks_is_a_warning() {
         let report = |pooling: Option<&str>, cache: Option<&str>| {
             let (pooling, cache) = (pooling.map(str::to_owned), cache.map(str::to_owned));
-            let report = sandbox::Report { pooling, cache };
+            let report = sandbox::EngineReport { pooling, cache };
             lacking(report).map(|one| one.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(report(None, None), [""; 0]);

@@ -12,8 +12,8 @@ use flow::{Limits, Message, PluginId, SessionId, ThreadMode};
 use serde_json::{Map, Value};
 use turn::FlushMode;
 
-use crate::Backlog;
 use crate::agents::Role;
+use crate::recent::Backlog;
 
 /// What one session has of its own. Whatever is not set comes from the host.
 ///

@@ -8,9 +8,10 @@ use flow::PluginId;
 use crate::desired::Desired;
 use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
+use crate::loaded::PluginInfo;
 use crate::loaded::Shared;
 use crate::policy;
-use crate::{Host, HostError, PluginInfo};
+use crate::{Host, HostError};
 
 /// The plugins of a [`Host`]. Changes take effect in every session when its next turn starts: callbacks, rules, prompt additions
 /// and tool guidance of a plugin together. A turn that runs ends with the plugins it began with.

@@ -6,8 +6,9 @@ use config::{FolderReport, FolderState};
 use flow::{Diagnostic, DiagnosticCode};
 use rules::{Bucket, RuleInfo, RuleLayer, RuleState};
 
-use crate::{Check, Health, Loaded};
-use config::rule_sources::Built;
+use crate::doctor::{Check, Health};
+use crate::loaded::Loaded;
+use config::rule_sources::BuiltRules;
 
 /// Checks the folders, the files, every rule, and the engine.
 pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
@@ -90,7 +91,7 @@ fn folder(report: &FolderReport) -> Check {
 }
 
 /// One rule: what it watches or why it cannot, and what else is to be known of it.
-fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
+fn rule(built: &BuiltRules, info: &RuleInfo<'_>) -> Check {
     let idle = built.idle.iter().find(|(rule, _)| rule.name == info.rule.name && rule.source == info.rule.source);
     let (health, mut detail) = match (info.state, info.rule.bucket) {
         (RuleState::Disabled(why), _) => (Health::Good, format!("switched off: {why}")),
@@ -125,8 +126,8 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
 }
 
 /// The current size of the automata: none before text was processed.
-fn engine(built: &Built) -> Check {
-    let engines = built.set.engines();
+fn engine(built: &BuiltRules) -> Check {
+    let engines = rules::engine::stats(&built.set);
     let bytes: usize = engines.iter().map(|engine| engine.bytes).sum();
     let patterns: usize = engines.iter().map(|engine| engine.patterns).sum();
     let mut detail = format!("{patterns} patterns in {} automata", engines.len());

@@ -30,14 +30,15 @@ use turn::{
 
 pub use self::input::{Input, NewInput, WhenBusy};
 use self::runner::{Job, Runner};
+use crate::HostError;
 use crate::agents::ChildSessions;
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
 use crate::custom_events::CustomEvents;
 use crate::interrupted::Interrupted;
+use crate::loaded::Loaded;
 use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
-use crate::{HostError, Loaded};
 
 /// How often a running turn looks whether another process asks for its cancel.
 const CANCEL_POLL: Duration = Duration::from_millis(200);
@@ -265,7 +266,7 @@ impl Session {
 
     /// Subscribes to the rules that fire from now on, as extensions get them with `ttsr_triggered`: once for each stream, rule and turn, those
     /// that match at one byte together. The model was stopped before, where it was, and nothing waits for a subscriber. Tools of an embedder
-    /// are notified with [`Tools::ttsr_triggered`](crate::Tools::ttsr_triggered).
+    /// are notified with [`Tools::ttsr_triggered`](crate::tool::Tools::ttsr_triggered).
     pub fn subscribe_rules(&self) -> TriggerSubscription {
         self.0.triggers.subscribe()
     }

@@ -13,8 +13,9 @@ use crate::host::blocking;
 use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
 use crate::load::Wanted;
+use crate::loaded::Loaded;
 use crate::loaded::Shared;
-use crate::{HostError, Loaded, SessionOptions, host_plugin, plugins};
+use crate::{HostError, SessionOptions, host_plugin, plugins};
 
 /// The plugins of one session.
 pub(crate) struct SessionPlugins {

@@ -103,7 +103,7 @@ impl ShownPrompts {
 
 /// `tidegate/prompts` in the user's state folder. `None` where the user has no home.
 pub(crate) fn default_folder() -> Option<PathBuf> {
-    crate::state_folder().map(|folder| folder.join("prompts"))
+    crate::assemble::state_folder().map(|folder| folder.join("prompts"))
 }
 
 /// All that a plugin has the model read: what it adds to the prompt, its guidance on tools, and its tools.

@@ -48,7 +48,7 @@ pub(crate) fn open(settings: &TranscriptSettings, clock: Arc<dyn Clock>) -> Resu
 
 /// `tidegate/sessions` in the user's state folder. `None` where the user has no home.
 fn default_folder() -> Option<PathBuf> {
-    crate::state_folder().map(|folder| folder.join("sessions"))
+    crate::assemble::state_folder().map(|folder| folder.join("sessions"))
 }
 
 /// Opens the transcript of a session for writing, and rebuilds what is recorded in it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use flow::{CallFailure, CallbackOutcome, CallbackReport, PluginId, ToolOutcome, ToolReport};
 
-use crate::remedy;
+use crate::doctor::remedy;
 
 /// Remembers what was reported: a plugin whose calls are not permitted is reported once a turn, and not for every line of an answer.
 #[derive(Debug, Default)]

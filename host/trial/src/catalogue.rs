@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::agents::Agents;
-use config::rule_sources::{self, Built, Sources};
+use config::rule_sources::{self, BuiltRules, Sources};
 use config::{Diagnostics, Operator, RuleFile, RuleFiles, RuleFolder};
 use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
@@ -18,7 +18,7 @@ use super::promise;
 
 /// The rules of a host, without anything else of it: no component is loaded and no provider is needed.
 pub struct Catalogue {
-    built: Arc<Built>,
+    built: Arc<BuiltRules>,
     tools: Vec<String>,
     specs: Arc<[ToolSpec]>,
     /// The rule folder of the project, where it is read.
@@ -168,7 +168,7 @@ impl Catalogue {
     }
 
     /// The rules that a session goes by, to be listed: without the schemas of tools, so that they are not replayed.
-    pub fn of(built: Arc<Built>) -> Self {
+    pub fn of(built: Arc<BuiltRules>) -> Self {
         let tools = built.tools.clone();
         Self { built, tools, specs: Arc::default(), project: None, folders: Vec::new() }
     }

@@ -5,7 +5,7 @@ use regex_syntax::hir::Look;
 /// The context of a position: the class of the byte before it, as far as assertions distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Context {
+pub(crate) enum Context {
     /// No byte: the start of the stream.
     Start,
     /// A line feed, `\n`.
@@ -20,10 +20,10 @@ pub enum Context {
 
 impl Context {
     /// All contexts; the position of each is its number.
-    pub const ALL: [Self; 5] = [Self::Start, Self::Lf, Self::Cr, Self::Word, Self::Other];
+    pub(crate) const ALL: [Self; 5] = [Self::Start, Self::Lf, Self::Cr, Self::Word, Self::Other];
 
     /// The context after `byte`.
-    pub fn after(byte: u8) -> Self {
+    pub(crate) fn after(byte: u8) -> Self {
         match byte {
             b'\n' => Self::Lf,
             b'\r' => Self::Cr,

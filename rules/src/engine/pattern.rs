@@ -14,7 +14,7 @@ use crate::fold::Fold;
 
 /// What follows the position in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Not known yet: assertions that depend on it fail.
     Unseen,
     /// The next byte of the stream.
@@ -169,7 +169,7 @@ impl Pattern {
 
     /// The first start of a match that ends where `window` ends; `before` is the context before the window, `next` is
     /// what follows it. Returns `None` if the match started before the window.
-    pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
+    pub(crate) fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
         self.earliest(window, before, next, |_| false)
     }
 

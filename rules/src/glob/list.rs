@@ -1,10 +1,10 @@
 //! Splits a list of globs in one string.
 
-use super::Invalid;
+use super::InvalidScope;
 
 /// The globs of a list. A comma or a semicolon separates them, and a blank where what precedes it is a glob of its own;
 /// within `()`, `[]`, `{}` and quotes nothing does. Quotes around a whole glob are taken away.
-pub(crate) fn split(text: &str) -> Result<Vec<String>, Invalid> {
+pub(crate) fn split(text: &str) -> Result<Vec<String>, InvalidScope> {
     let mut out = Vec::new();
     for token in parts(text, |c| matches!(c, ',' | ';' | '\n')) {
         let token = token.trim();
@@ -53,7 +53,7 @@ pub(crate) fn parts(text: &str, separates: impl Fn(char) -> bool) -> Vec<&str> {
 }
 
 /// `*.ts *.js` is a list, `My Notes/*.md` is not, and `a.json b.json` may be either.
-fn at_blanks(text: &str) -> Result<Vec<String>, Invalid> {
+fn at_blanks(text: &str) -> Result<Vec<String>, InvalidScope> {
     let words: Vec<&str> = parts(text, char::is_whitespace).into_iter().filter(|word| !word.is_empty()).collect();
     let mut out: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -70,7 +70,7 @@ fn at_blanks(text: &str) -> Result<Vec<String>, Invalid> {
                     let message =
                         format!("glob `{text}` contains a blank, which may separate two globs or be part of a name");
                     let help = "write a comma between two globs, or quotes around a name with a blank";
-                    return Err(Invalid::new(message).help(help));
+                    return Err(InvalidScope::new(message).help(help));
                 }
             },
         }

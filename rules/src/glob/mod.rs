@@ -21,14 +21,14 @@ pub(crate) use void::are_void;
 
 /// Why a value cannot be used, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct InvalidScope {
     /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
 }
 
-impl Invalid {
+impl InvalidScope {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None }
     }
@@ -38,7 +38,7 @@ impl Invalid {
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
@@ -72,7 +72,7 @@ impl Glob {
         Self::read(text).map_err(|invalid| invalid.to_string())
     }
 
-    pub(crate) fn read(text: &str) -> Result<Self, Invalid> {
+    pub(crate) fn read(text: &str) -> Result<Self, InvalidScope> {
         let forms = read::forms(text)?;
         Ok(Self { text: text.to_owned(), excludes: false, forms, compiled: Arc::default() })
     }
@@ -146,7 +146,7 @@ pub struct Globs(Vec<Glob>);
 
 impl Globs {
     /// Reads a list in one string, such as `src/**/*.ts, !**/*.test.ts`.
-    pub(crate) fn read(text: &str) -> Result<Self, Invalid> {
+    pub(crate) fn read(text: &str) -> Result<Self, InvalidScope> {
         let mut globs = Self::default();
         for token in split(text)? {
             globs.add(&token)?;
@@ -155,7 +155,7 @@ impl Globs {
     }
 
     /// A list of one glob.
-    pub(crate) fn one(text: &str) -> Result<Self, Invalid> {
+    pub(crate) fn one(text: &str) -> Result<Self, InvalidScope> {
         let mut globs = Self::default();
         if !text.trim().is_empty() {
             globs.add(text.trim())?;
@@ -164,7 +164,7 @@ impl Globs {
     }
 
     /// Adds a glob, or with `!` before it an exclusion.
-    pub(crate) fn add(&mut self, text: &str) -> Result<(), Invalid> {
+    pub(crate) fn add(&mut self, text: &str) -> Result<(), InvalidScope> {
         let glob = match exclusion(text) {
             Some(rest) => Glob { text: text.to_owned(), excludes: true, ..Glob::read(rest)? },
             None => Glob::read(text)?,

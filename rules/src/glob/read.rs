@@ -2,7 +2,7 @@
 
 use flow::text::check_glob;
 
-use super::{Invalid, build, list::parts};
+use super::{InvalidScope, build, list::parts};
 use crate::conditions::shown;
 
 /// A glob in plain syntax.
@@ -24,9 +24,9 @@ pub(super) struct Forms {
 const MAX_RANGE: u32 = 100;
 
 /// Reads a glob without `!` before it.
-pub(super) fn forms(text: &str) -> Result<Forms, Invalid> {
+pub(super) fn forms(text: &str) -> Result<Forms, InvalidScope> {
     let shown = &shown(text);
-    check_glob(text).map_err(|why| Invalid::new(format!("glob `{shown}` is invalid: {why}")))?;
+    check_glob(text).map_err(|why| InvalidScope::new(format!("glob `{shown}` is invalid: {why}")))?;
     refuse_other_syntax(text, shown)?;
     let text = braces(&escapes(text))?;
     let anchored = text.starts_with('/') || text.starts_with("./");
@@ -48,12 +48,12 @@ pub(super) fn forms(text: &str) -> Result<Forms, Invalid> {
 }
 
 /// What is no glob, and would match nothing.
-fn refuse_other_syntax(text: &str, shown: &str) -> Result<(), Invalid> {
-    let refused = |why: &str, help: &str| Err(Invalid::new(format!("glob `{shown}` {why}")).help(help));
+fn refuse_other_syntax(text: &str, shown: &str) -> Result<(), InvalidScope> {
+    let refused = |why: &str, help: &str| Err(InvalidScope::new(format!("glob `{shown}` {why}")).help(help));
     let typographic = |c: char| matches!(c, '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»');
     if text.trim().is_empty() {
         let help = "write a glob after the `!`, such as `!*.test.ts`";
-        return Err(Invalid::new("a glob is missing after `!`").help(help));
+        return Err(InvalidScope::new("a glob is missing after `!`").help(help));
     }
     if text.starts_with(typographic) || text.ends_with(typographic) {
         return refused("has quotes that are not straight around it", "remove them, or write straight quotes, \"…\"");
@@ -95,7 +95,7 @@ fn escapes(text: &str) -> String {
 }
 
 /// Blanks next to the commas in braces are not part of names, and ranges are written out.
-fn braces(text: &str) -> Result<String, Invalid> {
+fn braces(text: &str) -> Result<String, InvalidScope> {
     let (mut out, mut depth, mut rest) = (String::new(), 0_usize, text);
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
@@ -107,7 +107,7 @@ fn braces(text: &str) -> Result<String, Invalid> {
                 if let Some(written) = inside.and_then(ends).map(|(first, last)| range(first, last)) {
                     out.push('{');
                     out.push_str(&written.ok_or_else(|| {
-                        Invalid::new(format!("glob `{}` contains a range that is not valid", shown(text)))
+                        InvalidScope::new(format!("glob `{}` contains a range that is not valid", shown(text)))
                             .help(format!("write its values, at most {MAX_RANGE}, with commas: `{{1,2,3}}`"))
                     })?);
                     rest = &after[inside.map_or(0, str::len)..];
@@ -153,9 +153,9 @@ fn range(first: &str, last: &str) -> Option<String> {
 
 /// Extended globs: `@(a|b)` is `{a,b}`, `?(a)` is `{,a}`, and `!(a)` is any name but `a`. Returns what has to match, and what
 /// must not.
-fn extended(text: &str) -> Result<(Vec<String>, Vec<String>), Invalid> {
+fn extended(text: &str) -> Result<(Vec<String>, Vec<String>), InvalidScope> {
     let Some((at, kind)) = first_group(text) else { return Ok((vec![text.to_owned()], Vec::new())) };
-    let refused = |why: &str, help: &str| Err(Invalid::new(format!("glob `{}` {why}", shown(text))).help(help));
+    let refused = |why: &str, help: &str| Err(InvalidScope::new(format!("glob `{}` {why}", shown(text))).help(help));
     let open = at + 1;
     let Some(end) = closing(&text[open..]).map(|end| open + end) else {
         return refused("has no closing `)`", "close the group");
@@ -217,7 +217,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// The path from the workspace on: without `.` and doubled separators, a folder with all that is below it.
-fn components(text: &str, shown: &str) -> Result<String, Invalid> {
+fn components(text: &str, shown: &str) -> Result<String, InvalidScope> {
     let mut out: Vec<&str> = Vec::new();
     for part in text.split('/') {
         match part {
@@ -225,7 +225,7 @@ fn components(text: &str, shown: &str) -> Result<String, Invalid> {
             ".." if out.last().is_none_or(|last| *last == "..") => out.push(part),
             ".." if out.last().is_some_and(|last| last.contains(['*', '?', '[', '{'])) => {
                 let message = format!("glob `{shown}` has `..` behind a wildcard");
-                return Err(Invalid::new(message).help("write the path without `..`"));
+                return Err(InvalidScope::new(message).help("write the path without `..`"));
             }
             ".." => drop(out.pop()),
             part => out.push(part),
@@ -239,7 +239,7 @@ fn components(text: &str, shown: &str) -> Result<String, Invalid> {
 
 /// The glob, with what it means in addition: the same with its brackets taken literally, and what is below it where it names
 /// a folder.
-fn compiled(path: &str, shown: &str) -> Result<Vec<globset::Glob>, Invalid> {
+fn compiled(path: &str, shown: &str) -> Result<Vec<globset::Glob>, InvalidScope> {
     let as_classes = build(path);
     let mut out = Vec::new();
     if path.contains('[') {
@@ -260,7 +260,7 @@ fn compiled(path: &str, shown: &str) -> Result<Vec<globset::Glob>, Invalid> {
         Err(_) if !out.is_empty() => {}
         Err(error) => {
             let (why, help) = super::foreign::reason(error.kind());
-            return Err(Invalid::new(format!("glob `{shown}` {why}")).help(help));
+            return Err(InvalidScope::new(format!("glob `{shown}` {why}")).help(help));
         }
     }
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) fn build(folder: &str) -> Vec<u8> {
 /// An engine with capacity for `instances`, with a pool: what is measured without one is something else.
 pub(crate) fn sandbox(instances: u32) -> Sandbox {
     let sandbox = Sandbox::new(&EngineOptions { max_instances: instances, ..EngineOptions::default() }).unwrap();
-    assert_eq!(sandbox.report(), &sandbox::Report::default(), "address space for the pool is there");
+    assert_eq!(sandbox.report(), &sandbox::EngineReport::default(), "address space for the pool is there");
     sandbox
 }
 

@@ -320,7 +320,7 @@ pub fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| {
         let sandbox = Sandbox::new(&EngineOptions { max_instances: 256, ..EngineOptions::default() }).unwrap();
-        assert_eq!(sandbox.report(), &tidegate_sandbox::Report::default(), "pooling works here");
+        assert_eq!(sandbox.report(), &tidegate_sandbox::EngineReport::default(), "pooling works here");
         sandbox
     })
 }

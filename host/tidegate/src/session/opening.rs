@@ -14,11 +14,12 @@ use crate::approvals::Desk;
 use crate::assemble;
 use crate::custom_events::CustomEvents;
 use crate::interrupted::Interrupted;
+use crate::loaded::Loaded;
 use crate::options::new_session_id;
 use crate::recent::Recent;
 use crate::session_plugins::SessionPlugins;
 use crate::transcripts::{self, Recorded};
-use crate::{HostError, Loaded, SessionOptions};
+use crate::{HostError, SessionOptions};
 
 impl Session {
     /// Opens a session in a workspace that is loaded.

@@ -7,11 +7,12 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
-use config::{Diagnostics, FoundFiles, JudgedSettings, LayerKind, Operator, OperatorFiles, TrustRequest};
-use flow::{Argument, Preview};
+use config::{Diagnostics, FoundFiles, LayerKind, Operator, OperatorFiles};
+pub use config::{JudgedSettings, RequestedKey, TrustRequest, TrustedFiles};
+use flow::{Argument, DiagnosticCode, Preview};
 
 pub use self::store::{TrustError, TrustRecord, TrustStore};
-use crate::{Check, DiagnosticCode};
+use crate::doctor::Check;
 
 /// Reads the settings of workspaces: where their files are, and which of them are trusted.
 #[derive(Clone, Debug, Default)]
@@ -137,7 +138,7 @@ impl WorkspaceSettings {
     /// What a person is shown before the decision: every key, what is new about it, and what it means.
     pub fn preview(&self) -> Option<Preview> {
         let (request, State::Undecided(undecided)) = (self.judged.request.as_ref()?, &self.state) else { return None };
-        let argument = |key: &config::RequestedKey| {
+        let argument = |key: &RequestedKey| {
             let meaning = key.meaning.map(|meaning| format!(" ({meaning})")).unwrap_or_default();
             Argument { name: format!("{}{meaning}", key.name), value: key.value.clone() }
         };
