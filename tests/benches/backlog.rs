@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{Delta, Message, ModelError, Prompt, SourceFile, StopReason, StreamKind, TurnStatus};
 use tempfile::TempDir;
-use tidegate::{Backlog, Host, Operator, Session, SessionOptions};
+use tidegate::event::Backlog;
+use tidegate::{Host, Operator, Session, SessionOptions};
 use tokio::runtime::Runtime;
 
 use crate::support::text::{pieces, text};

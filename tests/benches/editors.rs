@@ -11,7 +11,8 @@ use flow::{Delta, EventKind, ModelError, Prompt, StopReason, StreamKind, TurnSta
 use serde_json::{Value, json};
 use serve::acp::Server;
 use tempfile::TempDir;
-use tidegate::{Host, HostBuilder, Operator, Session, SessionOptions, SettingsReader};
+use tidegate::trust::SettingsReader;
+use tidegate::{Host, HostBuilder, Operator, Session, SessionOptions};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
 use crate::support::{Aim, Lane, Table, criterion, memory_kb, race};

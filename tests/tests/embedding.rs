@@ -9,10 +9,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, Clock, Delta, Engine, EngineOptions, Host, Metrics, Model, ModelError, ModelStream, Operator, Prompt,
-    SessionOptions, SourceFile, StopReason, StreamKind,
-};
+use tidegate::diagnostic::SourceFile;
+use tidegate::event::StreamKind;
+use tidegate::metrics::Metrics;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::plugin::EngineOptions;
+use tidegate::prompt::Prompt;
+use tidegate::{BoxFuture, Clock, Engine, Host, Operator, SessionOptions};
 use tidegate_kit::Frozen;
 
 /// A folder with the guest that does what the text it is given says, and its manifest.

@@ -12,10 +12,11 @@ use flow::{Event, EventKind, RunPosition, SourceFile};
 use store::emission::EmissionPolicy;
 use store::{JsonRecord, TranscriptStore};
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, CallId, Delta, Host, Model, ModelError, ModelStream, Operator, Prompt, Session, SessionId,
-    SessionOptions, StopReason, StreamKind,
-};
+use tidegate::event::StreamKind;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::prompt::Prompt;
+use tidegate::tool::CallId;
+use tidegate::{BoxFuture, Host, Operator, Session, SessionId, SessionOptions};
 
 /// Written by hand: what is only there is emitted by nobody.
 const BY_HAND: &str = "every-type.jsonl";

@@ -17,7 +17,10 @@ use flow::{Event, EventKind, InputId};
 use serde_json::Value;
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
-use tidegate::{Backlog, Host, Message, Model, NewInput, Operator, Receipt, Session, SessionId, SessionOptions};
+use tidegate::event::Backlog;
+use tidegate::input::{NewInput, Receipt};
+use tidegate::model::Model;
+use tidegate::{Host, Message, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::{Random, Script, ScriptedModel, assert_valid, blocks, calls, say};
 
 /// The environment variable with the folder of the child.

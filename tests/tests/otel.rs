@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 use expect_test::expect;
 use serde_json::Value;
 use tempfile::TempDir;
-use tidegate::{
-    Delta, ErrorClass, EventKind, Host, Metrics, Model, ModelError, Operator, Session, SessionId, SessionOptions,
-    SourceFile, StopReason, StreamKind, Telemetry, TurnStatus, Usage,
-};
+use tidegate::diagnostic::SourceFile;
+use tidegate::event::StreamKind;
+use tidegate::metrics::{Metrics, Telemetry};
+use tidegate::model::{Delta, ErrorClass, Model, ModelError, StopReason, Usage};
+use tidegate::{EventKind, Host, Operator, Session, SessionId, SessionOptions, TurnStatus};
 use tidegate_kit::{Script, ScriptedModel, blocks, tool};
 use tidegate_servers::{OtelTap, Received};
 use tracing_subscriber::filter::filter_fn;

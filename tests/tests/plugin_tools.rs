@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use tempfile::TempDir;
-use tidegate::{
-    Answer, BoxFuture, CallId, Confirm, Delta, Event, EventKind, Health, Host, HostError, Model, ModelError,
-    ModelStream, Operator, Part, Permission, PreparedCall, Preview, Progress, Prompt, Question, Session,
-    SessionOptions, SourceFile, StopReason, StreamKind, ToolCall, ToolOutcome, ToolOutput, ToolSpec, Tools, TurnStatus,
-};
+use tidegate::diagnostic::{Health, SourceFile};
+use tidegate::event::StreamKind;
+use tidegate::message::Part;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::prompt::Prompt;
+use tidegate::question::{Answer, Confirm, Preview, Question};
+use tidegate::tool::{CallId, Permission, PreparedCall, Progress, ToolCall, ToolOutcome, ToolOutput, ToolSpec, Tools};
+use tidegate::{BoxFuture, Event, EventKind, Host, HostError, Operator, Session, SessionOptions, TurnStatus};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use tidegate::chat::{ChatSession, SavedChat};
-use tidegate::{
-    Answer, Backlog, BoxFuture, Confirm, Event, Host, Model, NoBacklog, Operator, Question, Session, SessionId,
-    SessionOptions, Subscription, TurnStatus,
-};
+use tidegate::event::{Backlog, NoBacklog};
+use tidegate::model::Model;
+use tidegate::question::{Answer, Confirm, Question};
+use tidegate::{BoxFuture, Event, Host, Operator, Session, SessionId, SessionOptions, Subscription, TurnStatus};
 use tidegate_kit::{Frozen, Random, Script, ScriptedModel, calls, live, text};
 
 /// A user who approves what is not a command.

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use tidegate::{
-    Action, CallbackKind, CallbackOutcome, EventKind, Host, Operator, PreparedCall, Session, SessionOptions,
-    SourceFile, Subscription, ToolCall, ToolSpec, Tools, TtsrEvent, TurnStatus,
-};
+use tidegate::diagnostic::SourceFile;
+use tidegate::event::CallbackOutcome;
+use tidegate::plugin::CallbackKind;
+use tidegate::rule::{Action, TtsrEvent};
+use tidegate::tool::{PreparedCall, ToolCall, ToolSpec, Tools};
+use tidegate::{EventKind, Host, Operator, Session, SessionOptions, Subscription, TurnStatus};
 use tidegate_kit::{EchoTools, ScriptedModel, say};
 
 /// Tools of an embedder. Their list, once armed, is not there before the test says so: the guest that asks for it runs until then.

@@ -308,6 +308,6 @@ async fn a_second_start_compiles_nothing_and_the_doctor_finds_nothing() {
     let callbacks = checks.iter().filter(|check| check.what.starts_with("callback ")).count();
     assert!(callbacks >= 5, "{checks:#?}");
     for check in checks.iter().filter(|check| check.what != "provider") {
-        assert_eq!(check.health, tidegate::Health::Good, "{check:?}");
+        assert_eq!(check.health, tidegate::diagnostic::Health::Good, "{check:?}");
     }
 }

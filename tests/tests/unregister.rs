@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tidegate::{
-    EventKind, Host, Metrics, Operator, PreparedCall, SessionId, SessionOptions, SourceFile, ToolCall, ToolSpec, Tools,
-    TurnStatus,
-};
+use tidegate::diagnostic::SourceFile;
+use tidegate::metrics::Metrics;
+use tidegate::tool::{PreparedCall, ToolCall, ToolSpec, Tools};
+use tidegate::{EventKind, Host, Operator, SessionId, SessionOptions, TurnStatus};
 use tidegate_kit::{EchoTools, Frozen, ScriptedModel, live, say};
 
 /// Tools whose list, once armed, is not there before the test says so: the callback that asks for it runs until then.

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serve::acp::Server;
-use tidegate::{Host, HostBuilder, Metrics, Operator, WorkspaceSettings};
+use tidegate::metrics::Metrics;
+use tidegate::trust::WorkspaceSettings;
+use tidegate::{Host, HostBuilder, Operator};
 
 use crate::args::{Acp, Common};
 use crate::ending::Ending;

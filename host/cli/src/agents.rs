@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidegate::{Agent, Host, Limit, Loaded};
+use tidegate::Host;
+use tidegate::agent::Agent;
+use tidegate::limit::Limit;
+use tidegate::plugin::Loaded;
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -23,7 +26,7 @@ pub(crate) async fn list(common: &Common, json: bool) -> Result<Exit, Failure> {
     let builder = Host::builder(open::operator(common)?).max_instances(open::MAX_INSTANCES);
     let host = builder.load(&common.workspace).await?;
     let agents = host.agents();
-    let has_failed = agents.found.iter().any(tidegate::Diagnostic::is_error);
+    let has_failed = agents.found.iter().any(tidegate::diagnostic::Diagnostic::is_error);
     if json {
         let problems: Vec<String> = agents.found.iter().map(ToString::to_string).collect();
         let agents: Vec<Value> = agents.list.iter().map(as_json).collect();

@@ -9,7 +9,8 @@ mod turns;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use tidegate::{PluginId, Power};
+use tidegate::PluginId;
+use tidegate::plugin::Power;
 
 pub(crate) use self::rules::{
     FailOn, RulesCheck, RulesCommand, RulesExplain, RulesImport, RulesList, RulesReplay, RulesTest,

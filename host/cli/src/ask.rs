@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tidegate::{
-    Answer, BoxFuture, Confirm, EventKind, Limit, LimitDecision, LimitDecisionError, LimitRequest, Nobody, Question,
-    Session, Subscription,
-};
+use tidegate::limit::{Limit, LimitDecision, LimitDecisionError, LimitRequest};
+use tidegate::question::{Answer, Confirm, Nobody, Question};
+use tidegate::{BoxFuture, EventKind, Session, Subscription};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use serde_json::{Value, json};
-use tidegate::{SettingInForce, SettingOrigin};
+use tidegate::config::{SettingInForce, SettingOrigin};
 
 use crate::args::{Common, ConfigCommand, DefaultFile};
 use crate::exit::{Exit, Failure};
@@ -20,9 +20,9 @@ pub(crate) fn run(common: &Common, command: &ConfigCommand) -> Result<Exit, Fail
 
 fn default(file: DefaultFile) -> Result<Exit, Failure> {
     let text = match file {
-        DefaultFile::ThreadEvents => tidegate::default_thread_events(),
-        DefaultFile::Errors => tidegate::default_errors(),
-        DefaultFile::ThreadLimits => tidegate::default_thread_limits(),
+        DefaultFile::ThreadEvents => tidegate::config::default_thread_events(),
+        DefaultFile::Errors => tidegate::config::default_errors(),
+        DefaultFile::ThreadLimits => tidegate::config::default_thread_limits(),
     };
     let mut out = screen::out();
     out.write_all(text.as_bytes())?;
@@ -65,7 +65,7 @@ fn note_what_is_above(common: &Common) -> Result<(), Failure> {
             "note: --plugin, --grant and --set come on top of these settings, and are not in the list"
         ));
     }
-    if tidegate::machine_policy()?.is_some() {
+    if tidegate::config::machine_policy()?.is_some() {
         say::note(format_args!(
             "note: the policy of this machine is above these settings; `tidegate doctor` prints it"
         ));

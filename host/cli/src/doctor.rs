@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidegate::{Check, Health, Host};
+use tidegate::Host;
+use tidegate::diagnostic::{Check, Health};
 
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};

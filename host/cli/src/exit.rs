@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use tidegate::{DiagnosticCode, Diagnostics, HostError, TranscriptError, TurnStatus};
+use tidegate::diagnostic::{DiagnosticCode, Diagnostics};
+use tidegate::transcript::TranscriptError;
+use tidegate::{HostError, TurnStatus};
 
 use crate::{say, style};
 

@@ -5,10 +5,12 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tidegate::{
-    BoxFuture, ErrorClass, Host, Loaded, Message, Model, ModelError, ModelStream, Origin, PluginInfo, Prompt,
-    ProviderKind, SessionOptions, StatePlace, TurnStatus,
-};
+use tidegate::config::StatePlace;
+use tidegate::message::Origin;
+use tidegate::model::{ErrorClass, Model, ModelError, ModelStream, ProviderKind};
+use tidegate::plugin::{Loaded, PluginInfo};
+use tidegate::prompt::Prompt;
+use tidegate::{BoxFuture, Host, Message, SessionOptions, TurnStatus};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -62,7 +64,7 @@ pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<E
         screen::json(&as_json(&prompt, &origins, context))?;
     } else {
         text(&prompt, &origins)?;
-        let tokens = tidegate::estimated_tokens(&prompt);
+        let tokens = tidegate::prompt::estimated_tokens(&prompt);
         let of =
             context.map(|context| format!(" of {context} that the model takes, with its answer")).unwrap_or_default();
         say::note(format_args!("the request has about {tokens} tokens{of}"));
@@ -154,14 +156,14 @@ fn author(message: &Message) -> String {
 }
 
 fn as_json(prompt: &Prompt, origins: &Origins, context: Option<u64>) -> Value {
-    let block = |block: &tidegate::SystemBlock| json!({"origin": block.origin.to_string(), "bytes": block.text.len(), "text": block.text});
+    let block = |block: &tidegate::prompt::SystemBlock| json!({"origin": block.origin.to_string(), "bytes": block.text.len(), "text": block.text});
     let message = |message: &Arc<Message>| {
         let text = message.plain_text();
         json!({
             "origin": author(message), "role": message.role.as_str(), "hidden": message.hidden, "bytes": text.len(), "text": text,
         })
     };
-    let tool = |tool: &tidegate::ToolSpec| {
+    let tool = |tool: &tidegate::tool::ToolSpec| {
         let bytes = tool.description.len() + tool.parameters.to_string().len();
         let origin = origin(&tool.name, origins);
         json!({"origin": origin, "name": tool.name, "bytes": bytes, "description": tool.description, "parameters": tool.parameters})
@@ -170,7 +172,7 @@ fn as_json(prompt: &Prompt, origins: &Origins, context: Option<u64>) -> Value {
         "system": prompt.system.iter().map(block).collect::<Vec<_>>(),
         "messages": prompt.messages.iter().map(message).collect::<Vec<_>>(),
         "tools": prompt.tools.iter().map(tool).collect::<Vec<_>>(),
-        "estimated_tokens": tidegate::estimated_tokens(prompt),
+        "estimated_tokens": tidegate::prompt::estimated_tokens(prompt),
     });
     if let Some(context) = context {
         request["context_tokens"] = json!(context);

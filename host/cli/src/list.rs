@@ -4,9 +4,9 @@ use std::io::Write;
 use std::mem::ManuallyDrop;
 
 use serde_json::{Map, Value, json};
-use tidegate::{
-    CallbackKind, DecidedBy, Host, KeptText, Loaded, Manifest, Operator, PluginEntry, PluginId, PluginInfo,
-};
+use tidegate::event::{DecidedBy, KeptText};
+use tidegate::plugin::{CallbackKind, Loaded, Manifest, PluginEntry, PluginInfo};
+use tidegate::{Host, Operator, PluginId};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -147,7 +147,7 @@ fn text(host: &Loaded, disabled: &[Disabled]) -> std::io::Result<()> {
 
 /// The tools that a plugin provides; those that change nothing, as the plugin states, say so.
 fn tools(plugin: &PluginInfo) -> String {
-    let one = |one: &tidegate::ProvidedTool| {
+    let one = |one: &tidegate::plugin::ProvidedTool| {
         let reads = if one.read_only { " (reads only)" } else { "" };
         format!("{}{reads}", one.spec.name)
     };
@@ -168,7 +168,7 @@ fn limits(plugin: &PluginInfo) -> String {
 
 /// What happens when a callback of the plugin did not do its work, and who decided that. `None` where it has no callback.
 fn on_failure(plugin: &PluginInfo) -> Option<String> {
-    let one = |one: &tidegate::Registered| {
+    let one = |one: &tidegate::plugin::Registered| {
         let by = match one.decided_by {
             DecidedBy::Default => String::new(),
             by => format!(" ({})", by.as_str()),

@@ -150,7 +150,7 @@ fn start_logging(export: &Export) {
     if let (Err(error), Some(_)) = (&filter, std::env::var_os(LOG)) {
         screen::note(format_args!("{LOG} is ignored: {error}"));
     }
-    let spans = format!("{}=info", tidegate::SPANS);
+    let spans = format!("{}=info", tidegate::metrics::SPANS);
     let filter = match (filter, spans.parse()) {
         (Ok(filter), Ok(spans)) => filter.add_directive(spans),
         (Ok(filter), Err(_)) => filter,

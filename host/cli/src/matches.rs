@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidegate::{Action, RuleMatch};
+use tidegate::rule::{Action, RuleMatch};
 
 /// The matches of one turn.
 #[derive(Debug, Default)]

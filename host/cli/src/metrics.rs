@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use tidegate::{HostBuilder, Metrics, MetricsServer};
+use tidegate::HostBuilder;
+use tidegate::metrics::{Metrics, MetricsServer};
 
 use crate::exit::{Exit, Failure};
 use crate::{args, say};

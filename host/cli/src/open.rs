@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Once;
 
-use tidegate::{
-    DiagnosticCode, KeySource, LayerKind, OPERATOR_FILE, Operator, OperatorFiles, PermissionRule, PluginEntry, Power,
-    ProviderKind, SettingValue, SettingsReader, WorkspaceSettings,
-};
+use tidegate::Operator;
+use tidegate::config::{LayerKind, OPERATOR_FILE, OperatorFiles};
+use tidegate::diagnostic::DiagnosticCode;
+use tidegate::model::{KeySource, ProviderKind};
+use tidegate::plugin::{PluginEntry, Power, SettingValue};
+use tidegate::tool::PermissionRule;
+use tidegate::trust::{SettingsReader, WorkspaceSettings};
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
@@ -38,7 +41,7 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
 
 /// The settings under the policy of the machine, for commands that open no host: a host is under it by itself.
 pub(crate) fn under_policy(mut operator: Operator) -> Result<Operator, Failure> {
-    if let Some(policy) = tidegate::machine_policy()? {
+    if let Some(policy) = tidegate::config::machine_policy()? {
         let _replaced = policy.put_above(&mut operator);
     }
     Ok(operator)
@@ -91,7 +94,7 @@ pub(crate) fn plugins(common: &Common) -> Result<Vec<PluginEntry>, Failure> {
         let mut entry = PluginEntry::of_path(path);
         // Only the powers that the manifest requests: a grant on the command line applies to all plugins given there.
         // A manifest that cannot be read is reported when the plugin is loaded.
-        match tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) {
+        match tidegate::plugin::Manifest::load(&entry.folder.join(tidegate::plugin::MANIFEST_FILE)) {
             Ok(manifest) => {
                 let asks = |power: &Power| manifest.capabilities.contains_key(power);
                 entry.grants = grants.iter().copied().filter(asks).collect();
@@ -118,7 +121,9 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
     let mut ids = Vec::new();
     for entry in plugins {
         // A manifest that cannot be read is reported when the plugin is loaded.
-        let Ok(manifest) = tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) else { continue };
+        let Ok(manifest) = tidegate::plugin::Manifest::load(&entry.folder.join(tidegate::plugin::MANIFEST_FILE)) else {
+            continue;
+        };
         if manifest.id.as_str() != id {
             ids.push(format!("`{}`", manifest.id));
             continue;

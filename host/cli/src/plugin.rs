@@ -4,7 +4,9 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate::{LimitRequests, Manifest, PluginEntry, PromptText, RuleBucket};
+use tidegate::plugin::{LimitRequests, Manifest, PluginEntry};
+use tidegate::prompt::PromptText;
+use tidegate::rule::Bucket;
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -41,7 +43,7 @@ pub(crate) fn build(common: &Common, folder: &Path) -> Result<Exit, Failure> {
 fn note_pin(common: &Common, folder: &Path, built: &Path) {
     // Files that cannot be read are reported by whoever uses them.
     let operator = open::files(common).read(&common.workspace).and_then(|found| found.operator());
-    let (Ok(operator), Ok(digest)) = (operator, tidegate::file_digest(built)) else { return };
+    let (Ok(operator), Ok(digest)) = (operator, tidegate::plugin::file_digest(built)) else { return };
     let is_here = |entry: &&PluginEntry| {
         let real = |path: &Path| path.canonicalize().ok();
         real(&entry.folder) == real(folder) && entry.sha256.as_ref().is_some_and(|pinned| *pinned != digest)
@@ -91,7 +93,7 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     for (name, event) in &manifest.events {
         writeln!(out, "  event {id}.{name}: {}", flat(&event.description), id = manifest.id)?;
     }
-    for rule in manifest.rules.iter().filter(|rule| rule.bucket == RuleBucket::Stream) {
+    for rule in manifest.rules.iter().filter(|rule| rule.bucket == Bucket::Stream) {
         writeln!(out, "  stream rule {}", flat(&rule.name))?;
     }
     let texts: Vec<PromptText> = manifest.prompt_texts().into_iter().chain(manifest.guidance_text()).collect();
@@ -112,14 +114,14 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
         writeln!(out, "settings.{name} = …")?;
     }
     out.flush()?;
-    let broken = manifest.findings.iter().any(tidegate::Diagnostic::is_error);
+    let broken = manifest.findings.iter().any(tidegate::diagnostic::Diagnostic::is_error);
     Ok(if broken { Exit::Failed } else { Exit::Completed })
 }
 
 /// The component, with the digest that pins it, or why there is none.
 fn component(manifest: &Manifest, path: &Path) -> String {
     let shown = |path: &Path| print::tidy_path(&path.display().to_string());
-    match tidegate::file_digest(path) {
+    match tidegate::plugin::file_digest(path) {
         Ok(digest) => format!("sha256 = \"{digest}\" under `[[plugin]]` pins it"),
         Err(error) if error.kind() == ErrorKind::NotFound && manifest.build.is_some() => {
             format!("{} is not built: `tidegate plugin build {}`", shown(path), shown(&manifest.folder))

@@ -7,11 +7,15 @@
 
 use std::collections::BTreeMap;
 
+use tidegate::diagnostic::Troubles;
+use tidegate::event::{CompactionMethod, RegistrationAction};
+use tidegate::limit::LimitDecision;
+use tidegate::plugin::Loaded;
+use tidegate::prompt::{ExtensionPrompt, PromptText};
 use tidegate::record::Body;
-use tidegate::{
-    CallId, CompactionMethod, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded,
-    PromptText, RegistrationAction, Troubles, TurnStatus,
-};
+use tidegate::rule::{FiredRule, FiredRules};
+use tidegate::tool::CallId;
+use tidegate::{Event, EventKind, TurnStatus};
 
 use crate::matches::{self, Matches};
 use crate::say::count;
@@ -339,7 +343,7 @@ pub(crate) fn result_lines(output: &str, diff: Option<&str>, is_error: bool) -> 
 
 /// What is not as it should be, on standard error.
 pub(crate) fn warnings(loaded: &Loaded) {
-    for warning in tidegate::findings_by_kind(loaded.warnings()) {
+    for warning in tidegate::diagnostic::by_kind(loaded.warnings()) {
         screen::block(screen::diagnostic(&warning));
         screen::note("");
     }
@@ -347,7 +351,7 @@ pub(crate) fn warnings(loaded: &Loaded) {
 
 /// A path without the detours that joining two paths leaves: `a/../b` is `b`.
 pub(crate) fn tidy_path(path: &str) -> String {
-    match tidegate::normal_path(path).as_str() {
+    match tidegate::text::normal_path(path).as_str() {
         "" => ".".to_owned(),
         path => flat(path),
     }

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
+use tidegate::config::StatePlace;
+use tidegate::event::ThreadMode;
+use tidegate::metrics::Metrics;
 use tidegate::{
-    Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace, Subscription,
-    ThreadMode, TurnReport, TurnStatus, record,
+    Event, EventKind, Host, Operator, Session, SessionId, SessionOptions, Subscription, TurnReport, TurnStatus, record,
 };
 use tokio::sync::{mpsc, watch};
 

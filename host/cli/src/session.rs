@@ -10,10 +10,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tidegate::{
-    ForkedState, Host, Operator, PluginId, Rebuild, SessionId, StatePlace, TranscriptError, TranscriptStore,
-    TranscriptSummary, UnreadableTranscript, new_session_id, record,
+use tidegate::config::StatePlace;
+use tidegate::transcript::{
+    ForkedState, Rebuild, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
 };
+use tidegate::{Host, Operator, PluginId, SessionId, new_session_id, record};
 
 pub(crate) use self::export::{explain, export, export_format};
 use crate::args::{Common, SessionCommand};

@@ -1,6 +1,7 @@
 //! What is shown of the answer under way, and what remains of it.
 
-use tidegate::{Action, EventKind};
+use tidegate::EventKind;
+use tidegate::rule::Action;
 
 /// Follows the events of a session.
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use tidegate::Partial;
+    use tidegate::event::Partial;
 
     use super::*;
 
@@ -67,11 +68,11 @@ mod tests {
     fn ended(kept_bytes: Option<u64>) -> EventKind {
         EventKind::CognitionOut {
             text: String::new(),
-            keep: tidegate::KeptText::Original,
+            keep: tidegate::event::KeptText::Original,
             model: None,
-            author: tidegate::Origin::Model,
+            author: tidegate::message::Origin::Model,
             shown: None,
-            retained: tidegate::Retained::Nothing,
+            retained: tidegate::event::Retained::Nothing,
             partial: kept_bytes.map(|kept_bytes| Partial::new("e", 0, kept_bytes)),
             blocks: Vec::new(),
             annotations: Vec::new(),

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tidegate::{
-    Host, Operator, PluginId, PluginSummary, SessionId, SessionSummary, ShownSession, StateAdmin, StateEntry,
-    StateLifetime, StatePlace, swept_state,
-};
+use tidegate::config::StatePlace;
+use tidegate::plugin::PluginSummary;
+use tidegate::state::{SessionSummary, ShownSession, StateAdmin, StateEntry, StateLifetime, swept_state};
+use tidegate::{Host, Operator, PluginId, SessionId};
 
 use crate::args::{Common, StateCommand};
 use crate::exit::{Exit, Failure};

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
+use tidegate::diagnostic::Troubles;
+use tidegate::model::Usage;
+use tidegate::rule::RuleMetrics;
+use tidegate::{Event, EventKind, Session, TurnReport};
 
 use crate::matches::{self, Matches};
 use crate::print::raw_sentence;
@@ -133,7 +136,8 @@ fn row(name: &str, cells: &[String; 9]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{Action, Evidence, RuleMatch, RunPosition, StreamKind};
+    use tidegate::event::{RunPosition, StreamKind};
+    use tidegate::rule::{Action, Evidence, RuleMatch};
 
     use super::*;
 

@@ -6,10 +6,11 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use tidegate::{
-    FoundFiles, Host, HostError, LayerKind, Manifest, Operator, PluginId, SourceFile, StatePlace, SwitchError,
-    WorkspaceSettings, switch_plugin,
-};
+use tidegate::config::{FoundFiles, LayerKind, StatePlace};
+use tidegate::diagnostic::SourceFile;
+use tidegate::plugin::{Manifest, SwitchError, switch_plugin};
+use tidegate::trust::WorkspaceSettings;
+use tidegate::{Host, HostError, Operator, PluginId};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};

@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use serde_json::{Value, json};
-use tidegate::{DiagnosticCode, Preview, SettingsReader, TrustRecord, TrustStore, WorkspaceSettings};
+use tidegate::diagnostic::DiagnosticCode;
+use tidegate::question::Preview;
+use tidegate::trust::{SettingsReader, TrustRecord, TrustStore, WorkspaceSettings};
 
 use crate::args::{Common, Trust};
 use crate::ask::page::{self, Page};
@@ -89,7 +91,7 @@ fn columns() -> usize {
 /// The refusal where nobody can be asked.
 fn refused(settings: &WorkspaceSettings, preview: &Preview) -> Failure {
     let file = shown_file(settings);
-    let is_readable = settings.request().is_some_and(tidegate::TrustRequest::is_readable);
+    let is_readable = settings.request().is_some_and(tidegate::trust::TrustRequest::is_readable);
     let asks = if is_readable {
         let rows = page::lines(&page_of(settings, preview), columns());
         rows.into_iter().skip(1).collect::<Vec<_>>().join("\n")

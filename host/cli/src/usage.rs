@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidegate::{
-    BreakerScope, BreakerState, CallbackKind, CallbackOutcome, CallbackReport, Called, Event, EventKind, PluginInfo,
-    PluginLimits,
-};
+use tidegate::event::{BreakerScope, BreakerState, CallbackOutcome, CallbackReport};
+use tidegate::plugin::{CallbackKind, PluginInfo, PluginLimits};
+use tidegate::tool::Called;
+use tidegate::{Event, EventKind};
 
 use crate::say::count;
 
@@ -149,7 +149,9 @@ fn micros(nanos: u64) -> f64 {
 mod tests {
     use std::time::Duration;
 
-    use tidegate::{CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, RunPosition};
+    use tidegate::event::{CallbackOutcome, CallbackReport, RunPosition};
+    use tidegate::plugin::CallbackKind;
+    use tidegate::{Event, EventKind};
 
     use super::{PluginUsage, share};
 

@@ -14,9 +14,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::{Place, Say, code, err, out, recording};
-use tidegate::{
-    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
-};
+use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
+use tidegate::{SessionId, SystemClock};
 
 /// A workspace with a recorded model that gives these answers.
 fn place(answers: &[&[Say<'_>]]) -> Place {

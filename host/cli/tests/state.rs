@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::{Place, Say, code, err, out, recording};
-use tidegate::{
-    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
-};
+use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
+use tidegate::{SessionId, SystemClock};
 
 #[tokio::test]
 async fn stored_state_is_listed_shown_and_cleared() {

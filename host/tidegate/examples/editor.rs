@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate::{
-    BoxFuture, Confirm, DiskFiles, EventKind, FileStatus, Files, Host, Operator, Permission, PreparedCall, Preview,
-    Progress, Question, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools,
+use tidegate::question::{Confirm, Preview, Question};
+use tidegate::tool::{
+    DiskFiles, FileStatus, Files, Permission, PreparedCall, Progress, ToolCall, ToolOutput, ToolSpec, Tools,
 };
+use tidegate::{BoxFuture, EventKind, Host, Operator, SessionOptions};
 
 use support::{Answer, Prepared};
 
@@ -102,14 +103,14 @@ impl PreparedCall for List {
 struct Dialog(Mutex<Box<dyn Write + Send>>);
 
 impl Confirm for Dialog {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::question::Answer> {
         Box::pin(async move {
             let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let diff = question.preview.diff.as_deref().unwrap_or("(no diff)");
             // A dialog that cannot be shown is not an agreement.
             match write!(out, "? {} in session {}:\n{diff}", question.call.name, question.session) {
-                Ok(()) if diff.contains("main.rs") => tidegate::Answer::Approve,
-                _ => tidegate::Answer::Deny { reason: "I did not expect this change".to_owned() },
+                Ok(()) if diff.contains("main.rs") => tidegate::question::Answer::Approve,
+                _ => tidegate::question::Answer::Deny { reason: "I did not expect this change".to_owned() },
             }
         })
     }

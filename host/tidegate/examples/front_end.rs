@@ -14,7 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate::chat::{Answer, Author, ChatMode, ChatState};
-use tidegate::{Backlog, Chat, Host, Operator, SessionOptions};
+use tidegate::event::Backlog;
+use tidegate::{Chat, Host, Operator, SessionOptions};
 
 /// Sends a prompt, approves what it asks for, and draws what there is at the end.
 pub(crate) async fn run(workspace: &Path, prompt: &str, mut out: impl Write) -> Result<(), Box<dyn Error>> {

@@ -9,7 +9,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tidegate::{Engine, EngineOptions, Host, HostError, Operator, SessionOptions, TurnStatus};
+use tidegate::plugin::EngineOptions;
+use tidegate::{Engine, Host, HostError, Operator, SessionOptions, TurnStatus};
 use tokio::task::JoinSet;
 
 use support::{Answer, Prepared};

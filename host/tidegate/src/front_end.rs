@@ -19,7 +19,8 @@ use crate::session::{Input, NewInput};
 ///
 /// ```no_run
 /// # async fn run(host: tidegate::Host) -> Result<(), Box<dyn std::error::Error>> {
-/// use tidegate::{Backlog, Chat, SessionOptions};
+/// use tidegate::event::Backlog;
+/// use tidegate::{Chat, SessionOptions};
 ///
 /// let options = SessionOptions::new(".").backlog(Backlog::default()).questions_wait();
 /// let session = host.session(options).await?;

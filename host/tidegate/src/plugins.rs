@@ -21,8 +21,8 @@ use crate::{Host, HostError};
 ///
 /// ```no_run
 /// # async fn change(host: tidegate::Host) -> Result<(), tidegate::HostError> {
-/// let mut entry = tidegate::PluginEntry::of_path("plugins/notes".as_ref());
-/// entry.grants.push(tidegate::Power::State);
+/// let mut entry = tidegate::plugin::PluginEntry::of_path("plugins/notes".as_ref());
+/// entry.grants.push(tidegate::plugin::Power::State);
 /// let notes = host.plugins().register(entry).await?;
 /// host.plugins().disable(&notes).await?;
 /// # Ok(()) }

@@ -29,8 +29,8 @@ impl Session {
     /// or a permission forbids: the question stays open then.
     ///
     /// ```no_run
-    /// # fn answer(session: &tidegate::Session) -> Result<(), tidegate::AnswerError> {
-    /// use tidegate::Answer;
+    /// # fn answer(session: &tidegate::Session) -> Result<(), tidegate::question::AnswerError> {
+    /// use tidegate::question::Answer;
     ///
     /// for question in session.pending_questions() {
     ///     let reason = "only in this folder".to_owned();

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::TempDir;
-use tidegate::{
-    DiskStore, Host, HostBuilder, Metrics, Operator, RedisOptions, RedisStore, Session, SessionId, SessionOptions,
-    StoreOptions, SystemClock,
-};
+use tidegate::metrics::Metrics;
+use tidegate::state::{DiskStore, RedisOptions, RedisStore, StoreOptions};
+use tidegate::{Host, HostBuilder, Operator, Session, SessionId, SessionOptions, SystemClock};
 use tidegate_servers::RedisServer;
 
 use crate::plan::{Plan, Store};

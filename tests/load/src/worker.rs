@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tidegate::{
-    CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, HostError, Session, SessionId, TurnStatus,
-};
+use tidegate::event::{CallbackOutcome, CallbackReport};
+use tidegate::plugin::CallbackKind;
+use tidegate::{Event, EventKind, HostError, Session, SessionId, TurnStatus};
 
 use crate::place::Place;
 use crate::plan::Plan;

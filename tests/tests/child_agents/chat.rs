@@ -1,7 +1,8 @@
 //! Chats that are connected with a session: they show its agents on every level, and answer their questions.
 
 use tidegate::chat::{Answer, ChatMode, ChatOptions, ChatState, Policy};
-use tidegate::{Backlog, Chat, Host, NoBacklog, Session};
+use tidegate::event::{Backlog, NoBacklog};
+use tidegate::{Chat, Host, Session};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use crate::place::{Place, spawn};

@@ -9,7 +9,8 @@ mod questions;
 
 use flow::{EventKind, Role};
 use place::{Place, kinds, names, spawn};
-use tidegate::{Answer, TurnStatus};
+use tidegate::TurnStatus;
+use tidegate::question::Answer;
 use tidegate_kit::{ScriptedModel, calls, say};
 
 /// The answer of a child is the result of the tool call, and nothing else of it reaches the parent.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use flow::{Event, EventKind};
 use serde_json::Value;
 use tempfile::TempDir;
+use tidegate::model::Model;
+use tidegate::question::{Answer, Confirm, Question};
 use tidegate::record::Record;
-use tidegate::{
-    Answer, BoxFuture, Confirm, Host, Model, Operator, Question, Session, SessionId, SessionOptions, TranscriptStore,
-    TurnReport,
-};
-use tidegate::{Rebuild, Resumed};
+use tidegate::transcript::TranscriptStore;
+use tidegate::transcript::{Rebuild, Resumed};
+use tidegate::{BoxFuture, Host, Operator, Session, SessionId, SessionOptions, TurnReport};
 use tidegate_kit::{Script, ScriptedModel, calls};
 
 /// An answer that starts an agent.

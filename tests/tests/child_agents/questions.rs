@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use flow::EventKind;
-use tidegate::{Answer, AnswerError, QuestionId, TurnStatus};
+use tidegate::TurnStatus;
+use tidegate::question::{Answer, AnswerError, QuestionId};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use crate::place::{Place, spawn};

@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use tidegate::{Answer, EventKind, TurnStatus};
+use tidegate::question::Answer;
+use tidegate::{EventKind, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use crate::place::{Place, pending, write};

@@ -10,7 +10,8 @@ mod place;
 
 use flow::{Event, SuspendReason};
 use place::{Place, decisions, edit, pending, write};
-use tidegate::{Answer, AnswerError, EditError, EventKind, TurnStatus};
+use tidegate::question::{Answer, AnswerError, EditError};
+use tidegate::{EventKind, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 /// The first and the second case of the specification, with the tools that change files.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use flow::{Event, EventKind};
 use tempfile::TempDir;
-use tidegate::{Host, Model, Operator, Question, Session, SessionId, SessionOptions};
+use tidegate::model::Model;
+use tidegate::question::Question;
+use tidegate::{Host, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::ScriptedModel;
 
 pub(crate) struct Place {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use flow::{Event, EventKind, Retained};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidegate::{Message, Receipt, Session, TurnStatus};
+use tidegate::input::Receipt;
+use tidegate::{Message, Session, TurnStatus};
 use tidegate_kit::assert_valid;
 use tokio::task::JoinSet;
 

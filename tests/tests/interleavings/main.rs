@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
-use tidegate::{
-    Backlog, Event, EventKind, Host, Limits, Model, Operator, Session, SessionId, SessionOptions, Subscription,
-};
+use tidegate::event::Backlog;
+use tidegate::limit::Limits;
+use tidegate::model::Model;
+use tidegate::{Event, EventKind, Host, Operator, Session, SessionId, SessionOptions, Subscription};
 use tidegate_kit::Random;
 
 use self::model::RandomModel;
@@ -184,7 +185,7 @@ async fn run(seed: u64) -> BTreeSet<String> {
     drop(session);
     let next = place.open(&model).await;
     assert_eq!(next.history(), history, "seed {seed}: the next process has another conversation");
-    let texts = |waiting: &[tidegate::WaitingInput]| -> Vec<String> {
+    let texts = |waiting: &[tidegate::input::WaitingInput]| -> Vec<String> {
         waiting.iter().map(|input| input.message.plain_text()).collect()
     };
     assert_eq!(texts(&next.waiting()), texts(&waiting), "seed {seed}: other inputs wait in the next process");

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use flow::{Delta, ErrorClass, ModelError, Prompt, StopReason, StreamKind};
-use tidegate::{BoxFuture, Model, ModelStream};
+use tidegate::BoxFuture;
+use tidegate::model::{Model, ModelStream};
 use tidegate_kit::{Random, assert_valid, blocks, tool};
 
 pub(crate) struct RandomModel {

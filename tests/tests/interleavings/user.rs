@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use flow::{LimitDecision, TurnStatus};
-use tidegate::{Answer, AnswerError, InputId, NewInput, Session, WhenBusy};
+use tidegate::Session;
+use tidegate::input::{InputId, NewInput, WhenBusy};
+use tidegate::question::{Answer, AnswerError};
 use tidegate_kit::Random;
 
 use super::FrontEnds;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flow::{Confirmation, Event, EventKind, Role, TurnStatus};
-use tidegate::{Receipt, Session};
+use tidegate::Session;
+use tidegate::input::Receipt;
 use tidegate_kit::assert_valid;
 
 use super::model::RandomModel;

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use flow::ports::{BoxFuture, Confirm, Question};
 use flow::{Answer, Event, Message, Origin, Part, Role};
 use tempfile::TempDir;
-use tidegate::{Engine, EngineOptions, Host, Operator, Session, SessionId, SessionOptions};
+use tidegate::plugin::EngineOptions;
+use tidegate::{Engine, Host, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::ScriptedModel;
 
 use crate::case::{By, Case};

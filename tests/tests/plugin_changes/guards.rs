@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate::{Host, HostError, PluginEntry};
+use tidegate::plugin::PluginEntry;
+use tidegate::{Host, HostError};
 
 use crate::place::{NEW, Place, Run, component, id, manifest, started};
 

@@ -8,7 +8,10 @@ mod place;
 use std::fs;
 use std::sync::Arc;
 
-use tidegate::{EventKind, Health, HostError, Metrics, Operator, PluginEntry, Power, SourceFile, render_diagnostic};
+use tidegate::diagnostic::{Health, SourceFile, render};
+use tidegate::metrics::Metrics;
+use tidegate::plugin::{PluginEntry, Power};
+use tidegate::{EventKind, HostError, Operator};
 use tidegate_kit::Frozen;
 
 use place::{KEPT, NEW, Place, Run, component, id, manifest, started};
@@ -103,7 +106,7 @@ async fn a_format_of_state_that_nothing_migrates_to_is_a_warning() {
         let checks = host.doctor(place.0.path()).await;
         let of_doctor = checks.iter().filter(|check| check.health == Health::Warning).map(|check| check.detail.clone());
         let shown = host.loaded(place.0.path()).await.unwrap().warnings();
-        (of_doctor.collect::<Vec<_>>(), shown.iter().map(|one| render_diagnostic(one, false)).collect::<Vec<_>>())
+        (of_doctor.collect::<Vec<_>>(), shown.iter().map(|one| render(one, false)).collect::<Vec<_>>())
     };
     assert_eq!(warnings(1).await, (vec![], vec![]));
     let (doctor, shown) = warnings(3).await;
@@ -205,8 +208,8 @@ async fn unregistering_ends_after_the_running_turn_and_deletes_the_state() {
     );
     let mut entry = PluginEntry::of_path(&place.plugin());
     entry.grants = vec![Power::State, Power::Session, Power::History, Power::Tools, Power::ProvideTools];
-    entry.settings.insert("unit".into(), (tidegate::SettingValue::Text("whole".into()), None));
-    entry.settings.insert("only".into(), (tidegate::SettingValue::Texts(vec!["on_plain_text".into()]), None));
+    entry.settings.insert("unit".into(), (tidegate::plugin::SettingValue::Text("whole".into()), None));
+    entry.settings.insert("only".into(), (tidegate::plugin::SettingValue::Texts(vec!["on_plain_text".into()]), None));
     assert_eq!(host.plugins().register(entry.clone()).await.unwrap(), id("conformance"));
     let twice = host.plugins().register(entry).await.unwrap_err();
     assert!(matches!(twice, HostError::PluginRegistered { .. }), "{twice}");

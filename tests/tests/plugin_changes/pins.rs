@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use tidegate::{DiagnosticCode, Host, HostError, file_digest};
+use tidegate::diagnostic::DiagnosticCode;
+use tidegate::plugin::file_digest;
+use tidegate::{Host, HostError};
 
 use crate::place::{NEW, Place, component, started};
 

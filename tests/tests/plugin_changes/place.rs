@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, Delta, Engine, EngineOptions, EventKind, Host, HostBuilder, Model, ModelError, ModelStream, Operator,
-    PluginId, Prompt, Session, SessionOptions, StopReason, StreamKind,
-};
+use tidegate::event::StreamKind;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::plugin::EngineOptions;
+use tidegate::prompt::Prompt;
+use tidegate::{BoxFuture, Engine, EventKind, Host, HostBuilder, Operator, PluginId, Session, SessionOptions};
 
 /// The component of the guest that does what the text it is given says.
 pub(crate) fn component() -> &'static [u8] {

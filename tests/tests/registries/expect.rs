@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tidegate::{CallbackKind, OutputMode, Position};
+use tidegate::event::Position;
+use tidegate::plugin::{CallbackKind, OutputMode};
 
 use crate::random::{Addition, Spec, State, When};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use tidegate::{CallbackKind, OutputMode, Position};
+use tidegate::event::Position;
+use tidegate::plugin::{CallbackKind, OutputMode};
 use tidegate_kit::Random;
 
 /// Priorities that are drawn: few, so that ties are frequent.

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
-use tidegate::{
-    CallbackKind, CallbackOutcome, Engine, EngineOptions, Event, EventKind, Host, Operator, OutputMode, PluginEntry,
-    PluginId, Power, Prompt, Session, SessionOptions, SettingValue, SourceFile, TurnStatus,
-};
+use tidegate::diagnostic::SourceFile;
+use tidegate::event::CallbackOutcome;
+use tidegate::plugin::{CallbackKind, EngineOptions, OutputMode, PluginEntry, Power, SettingValue};
+use tidegate::prompt::Prompt;
+use tidegate::{Engine, Event, EventKind, Host, Operator, PluginId, Session, SessionOptions, TurnStatus};
 use tidegate_kit::{Random, Script, ScriptedModel, shown, text};
 
 use crate::expect::{Answer, Expected, Facts, Input};
@@ -76,7 +77,7 @@ impl World {
         let toml = format!("[rules]\nbuiltin_rules = false\nuser_rules = false\n[prompt]\nsystem = {SYSTEM:?}\n");
         let operator = Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let builtin = tidegate::tool_specs(&operator, folder.path()).unwrap().into_iter().map(|tool| tool.name);
+        let builtin = tidegate::tool::tool_specs(&operator, folder.path()).unwrap().into_iter().map(|tool| tool.name);
         let builtin = builtin.collect();
         let host = Host::builder(operator).engine(engine()).user_rules(None).open().await.unwrap();
         let model = ScriptedModel::new([]);

@@ -1,5 +1,5 @@
-//! What editors link can be named by them: every type of ours that is reachable from a public signature of `tidegate` is exported by it,
-//! and types that can grow say so.
+//! What editors link can be named by them: every type of ours that is reachable from a public signature of `tidegate` is exported by its
+//! root or by one of its public modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,9 @@ const CRATES: [(&str, &str); 12] = [
     ("metrics", "host/metrics/src/"),
     ("otel", "host/otel/src/"),
 ];
+
+/// The root of the facade.
+const ROOT: &str = "host/tidegate/src/lib.rs";
 
 /// A type: its crate, and its name there.
 type Name = (String, String);
@@ -101,6 +104,7 @@ fn is_public(visibility: &syn::Visibility) -> bool {
 impl Surface {
     fn read(files: &[File]) -> Self {
         let (mut surface, mut renamed) = (Self::default(), BTreeMap::new());
+        let modules = public_modules(files);
         for (own, folder) in CRATES {
             for file in files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder)) {
                 let parsed = syn::parse_file(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path));
@@ -111,13 +115,11 @@ impl Surface {
                     }
                 }
                 parsed.items.iter().for_each(|item| surface.take(item, &scope));
-                if file.path == format!("{folder}lib.rs") {
+                if own == "tidegate" && is_public_module(&file.path, &modules) {
+                    surface.exports.extend(exported(own, &parsed.items).into_values());
+                } else if file.path == format!("{folder}lib.rs") {
                     let names = exported(own, &parsed.items);
-                    if own == "tidegate" {
-                        surface.exports = names.into_values().collect();
-                    } else {
-                        renamed.extend(names.into_iter().map(|(name, meant)| ((own.to_owned(), name), meant)));
-                    }
+                    renamed.extend(names.into_iter().map(|(name, meant)| ((own.to_owned(), name), meant)));
                 }
             }
         }
@@ -175,7 +177,7 @@ impl Surface {
             for to in self.reaches.get(from).into_iter().flatten() {
                 if defined.contains(to) && !self.exports.contains(to) {
                     findings.insert(format!(
-                        "{}::{} shows {}::{}, which `tidegate` does not export",
+                        "{}::{} shows {}::{}, which no public module of `tidegate` exports",
                         from.0, from.1, to.0, to.1
                     ));
                 }
@@ -185,7 +187,25 @@ impl Surface {
     }
 }
 
-/// The names that a crate's root exports, each with the type it means.
+/// The public modules of the facade, which its root declares.
+fn public_modules(files: &[File]) -> BTreeSet<String> {
+    let root = files.iter().find(|file| file.path == ROOT);
+    let parsed = root.and_then(|root| syn::parse_file(&root.text).ok());
+    let modules = parsed.into_iter().flat_map(|parsed| parsed.items).filter_map(|item| match item {
+        syn::Item::Mod(one) if is_public(&one.vis) => Some(one.ident.to_string()),
+        _ => None,
+    });
+    modules.collect()
+}
+
+/// Whether a file of the facade is its root or the file of a public module.
+fn is_public_module(path: &str, modules: &BTreeSet<String>) -> bool {
+    let own = path.trim_start_matches("host/tidegate/src/");
+    let module = own.strip_suffix("/mod.rs").or_else(|| own.strip_suffix(".rs"));
+    path == ROOT || module.is_some_and(|module| modules.contains(module))
+}
+
+/// The names that a crate's root or module exports, each with the type it means.
 fn exported(own: &str, items: &[syn::Item]) -> BTreeMap<String, Name> {
     let mut scope = Scope { own, used: BTreeMap::new() };
     // One of them can have the name of a crate, which is then not meant.
@@ -197,12 +217,28 @@ fn exported(own: &str, items: &[syn::Item]) -> BTreeMap<String, Name> {
             let first = if let syn::UseTree::Path(path) = tree { path.ident.to_string() } else { String::new() };
             first == "crate" || (crate_of(&first).is_some() && !is_module(&first))
         };
-        let before = if of_ours(&one.tree) { Vec::new() } else { vec!["crate".to_owned()] };
+        let before =
+            if one.leading_colon.is_some() || of_ours(&one.tree) { Vec::new() } else { vec!["crate".to_owned()] };
         if is_public(&one.vis) {
             scope.take_use(&one.tree, &before);
         }
     }
+    for ident in items.iter().filter_map(defined) {
+        scope.used.insert(ident.to_string(), (own.to_owned(), ident.to_string()));
+    }
     scope.used
+}
+
+/// The name of a public type that an item defines.
+fn defined(item: &syn::Item) -> Option<&syn::Ident> {
+    let (visibility, ident) = match item {
+        syn::Item::Struct(one) => (&one.vis, &one.ident),
+        syn::Item::Enum(one) => (&one.vis, &one.ident),
+        syn::Item::Trait(one) => (&one.vis, &one.ident),
+        syn::Item::Type(one) => (&one.vis, &one.ident),
+        _ => return None,
+    };
+    is_public(visibility).then_some(ident)
 }
 
 fn facade(files: &[File]) -> (usize, Vec<String>) {
@@ -215,6 +251,19 @@ fn facade(files: &[File]) -> (usize, Vec<String>) {
 fn every_type_that_the_facade_shows_can_be_named() {
     let (read, findings) = facade(&files());
     hold("facade", read, 120, &findings);
+}
+
+/// The names at the facade's root, its modules left out.
+fn root_names(files: &[File]) -> usize {
+    let root = files.iter().find(|file| file.path == ROOT).and_then(|root| syn::parse_file(&root.text).ok());
+    root.map_or(0, |root| exported("tidegate", &root.items).len())
+}
+
+/// A reader takes in about this many at once; everything else has a subject, and a module for it.
+#[test]
+fn the_root_of_the_facade_is_short() {
+    let names = root_names(&files());
+    assert!((15..=28).contains(&names), "{ROOT} exports {names} names: move some to the module of their subject");
 }
 
 #[test]
@@ -241,6 +290,19 @@ fn a_type_that_cannot_be_named_is_found() {
     let whole = |exports| [lib(exports), event_of(&place), event_of(&method), event_of(&turn)];
     bites(&facade(&whole("pub use turn;")).1, "turn::T shows flow::Other");
     assert!(facade(&whole("pub use turn; pub use flow::Other;")).1.is_empty());
+    let module = |text: &str| File::sample("host/tidegate/src/event.rs", text);
+    let with_module = |root, text| [lib(root), module(text), event_of(&event), event_of(&place)];
+    bites(&facade(&with_module("pub mod event;", "pub use flow::Event;")).1, "flow::Event shows flow::Place");
+    bites(
+        &facade(&with_module("mod event; pub use flow::Event;", "pub use flow::Place;")).1,
+        "flow::Event shows flow::Place",
+    );
+    assert!(facade(&with_module("pub mod event; pub use flow::Event;", "pub use flow::Place;")).1.is_empty());
+    assert!(
+        facade(&with_module("pub mod event; pub use ::flow::Event;", "pub struct Own; pub use ::flow::Place;"))
+            .1
+            .is_empty()
+    );
     let own = File::sample("host/tidegate/src/host.rs", "use flow::Place; pub struct Host { pub at: Place }");
     bites(
         &facade(&[lib("mod host; pub use host::Host;"), own, event_of(&place)]).1,

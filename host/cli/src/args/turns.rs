@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tidegate::ProviderKind;
+use tidegate::model::ProviderKind;
 
 /// The keys that `chat --help` lists.
 pub(super) const CHAT_HELP: &str = "\

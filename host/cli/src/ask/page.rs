@@ -3,7 +3,7 @@
 //! The host begins every row, also where a long line continues, so that nothing in an argument can look like a line of the
 //! host. What is invisible is escaped (`screen::clean::exact`), and the question mentions it.
 
-use tidegate::Question;
+use tidegate::question::Question;
 
 use crate::screen::clean::{exact, flat, has_right_to_left};
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
@@ -115,7 +115,9 @@ fn value(
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{Argument, CallId, Preview, SessionId, ToolCall};
+    use tidegate::SessionId;
+    use tidegate::question::{Argument, Preview};
+    use tidegate::tool::{CallId, ToolCall};
 
     use super::*;
     use crate::style::{Part, parts};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use tidegate::agent::{ChildEvent, ChildEventKind};
 use tidegate::chat::{Answer, ChatOptions, ChatSession, Question, QuestionId, SavedChat, SteeringOptions};
-use tidegate::{
-    ChildEvent, ChildEventKind, Event, EventKind, LimitDecision, LimitDecisionError, LimitRequest, Session,
-};
+use tidegate::limit::{LimitDecision, LimitDecisionError, LimitRequest};
+use tidegate::{Event, EventKind, Session};
 
 use super::asking::{Asking, Reply, Subject};
 use super::bindings::{self, Action};

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use tidegate::LimitRequest;
 use tidegate::chat::QuestionId;
+use tidegate::limit::LimitRequest;
 
 use super::bindings::{ANSWERS, plain};
 use crate::screen::keys::Key;
@@ -231,7 +231,7 @@ impl Asking {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use tidegate::Limit;
+    use tidegate::limit::Limit;
 
     use super::*;
 

@@ -16,7 +16,7 @@ pub(super) struct History(Option<PathBuf>);
 impl History {
     /// The file of this user, in the folder for state.
     pub(super) fn of_user() -> Self {
-        Self(tidegate::state_folder().map(|folder| folder.join("chat_history.jsonl")))
+        Self(tidegate::state::state_folder().map(|folder| folder.join("chat_history.jsonl")))
     }
 
     /// No file: inputs are not kept.

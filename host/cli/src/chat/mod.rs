@@ -15,7 +15,10 @@ mod view;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidegate::{Backlog, Event, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions, Subscription};
+use tidegate::event::Backlog;
+use tidegate::metrics::Metrics;
+use tidegate::model::Model;
+use tidegate::{Event, Host, Operator, Session, SessionId, SessionOptions, Subscription};
 use tokio::signal::unix::Signal;
 
 use self::app::{Act, App};

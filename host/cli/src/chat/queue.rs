@@ -1,7 +1,7 @@
 //! The messages that wait: they are the session's, so that they outlive this process, and other front ends see them.
 
-use tidegate::Part;
 use tidegate::chat::{OutgoingId, SteeringState, Way};
+use tidegate::message::Part;
 
 use super::app::App;
 use super::slash::Queue;

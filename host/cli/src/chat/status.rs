@@ -1,6 +1,7 @@
 //! What a session has taken so far, for the status line and `/cost`.
 
-use tidegate::{Event, EventKind, Session, Usage};
+use tidegate::model::Usage;
+use tidegate::{Event, EventKind, Session};
 
 use crate::screen::clean::flat;
 

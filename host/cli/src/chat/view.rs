@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use tidegate::Interrupted;
 use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, ToolEntry, ToolStatus};
+use tidegate::event::Interrupted;
 
 use crate::print::{result_lines, shorten};
 use crate::screen::{self, Answer};

@@ -45,7 +45,7 @@ pub(super) fn hand_over() {
 /// A proxy's password stays: the client of the provider reads it from the environment.
 fn is_taken(name: &OsStr, value: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    !name.to_ascii_lowercase().ends_with("_proxy") && tidegate::looks_secret(&name, &value.to_string_lossy())
+    !name.to_ascii_lowercase().ends_with("_proxy") && tidegate::text::looks_secret(&name, &value.to_string_lossy())
 }
 
 /// Starts the program again. Returns only where that fails.

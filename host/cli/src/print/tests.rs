@@ -3,15 +3,19 @@
 
 use std::sync::Arc;
 
-use tidegate::{
-    Action, CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, ErrorMetadata, Evidence,
-    FailureCause, PluginId, PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome,
-    ToolReport,
+use tidegate::PluginId;
+use tidegate::event::{
+    CallFailure, CallbackOutcome, CallbackReport, FailureCause, RegistrationAction, RunPosition, StreamKind,
 };
+use tidegate::model::{ErrorClass, ErrorMetadata};
+use tidegate::plugin::CallbackKind;
+use tidegate::prompt::PromptText;
+use tidegate::rule::{Action, Evidence, RuleMatch};
+use tidegate::tool::{ToolOutcome, ToolReport};
 
 use super::*;
 use crate::args::ColorWhen;
-use tidegate::is_hidden;
+use tidegate::text::is_hidden;
 
 use crate::screen::clean::GUTTER;
 use crate::screen::testing::written;

@@ -4,7 +4,7 @@ use std::io::{Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tidegate::DiagnosticCode;
+use tidegate::diagnostic::DiagnosticCode;
 use trial::{Catalogue, Checked, check};
 
 use super::{count, json as shapes, kinds};

@@ -94,7 +94,7 @@ fn watches(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
         line(out, "watches", &format!("{}{reach}", scope.scope))?;
     }
     let list =
-        |globs: &[tidegate::RuleGlob]| globs.iter().map(tidegate::RuleGlob::as_str).collect::<Vec<_>>().join(", ");
+        |globs: &[tidegate::rule::Glob]| globs.iter().map(tidegate::rule::Glob::as_str).collect::<Vec<_>>().join(", ");
     if !rule.globs.is_empty() {
         line(out, "files", &list(&rule.globs))?;
     }

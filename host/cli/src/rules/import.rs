@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ::import::{Feature, Hidden, Imported, RuleText, Skipped, import, set_name};
 use serde_json::{Value, json};
-use tidegate::SourceFile;
+use tidegate::diagnostic::SourceFile;
 
 use super::rule_files::{self, file_of};
 use super::{count, json as shapes};

@@ -1,7 +1,9 @@
 //! What several commands print of the same things, as JSON.
 
 use serde_json::{Value, json};
-use tidegate::{Diagnostic, Label, RuleMatch, RuleSource, StreamKind, Subject};
+use tidegate::diagnostic::{Diagnostic, Label, Subject};
+use tidegate::event::StreamKind;
+use tidegate::rule::{RuleMatch, RuleOrigin};
 use trial::RuleEntry;
 
 /// A diagnostic: `{"code", "severity", "rule", "plugin", "message", "file", "line", "column", "labels", "help"}`; what is
@@ -40,8 +42,8 @@ fn label(label: &Label) -> Value {
 }
 
 /// Where a rule comes from: `{"layer", "path"}`, for a plugin's rule with `"plugin"`.
-pub(super) fn source(source: &RuleSource) -> Value {
-    use tidegate::RuleLayer;
+pub(super) fn source(source: &RuleOrigin) -> Value {
+    use tidegate::rule::RuleLayer;
     let (layer, plugin) = match &source.layer {
         RuleLayer::Project => ("project", None),
         RuleLayer::User => ("user", None),
@@ -57,15 +59,15 @@ pub(super) fn source(source: &RuleSource) -> Value {
 
 /// A rule with its state, as `rules list --json` and `rules explain --json` give it.
 pub(super) fn entry(entry: &RuleEntry) -> Value {
-    use tidegate::RuleBucket;
+    use tidegate::rule::Bucket;
     let rule = &entry.rule;
     let bucket = match rule.bucket {
-        RuleBucket::Stream => "stream",
-        RuleBucket::AlwaysApply => "always_apply",
-        RuleBucket::Rulebook => "rulebook",
+        Bucket::Stream => "stream",
+        Bucket::AlwaysApply => "always_apply",
+        Bucket::Rulebook => "rulebook",
     };
-    let globs = |globs: &[tidegate::RuleGlob]| globs.iter().map(|glob| glob.as_str().to_owned()).collect::<Vec<_>>();
-    let stream = rule.bucket == RuleBucket::Stream;
+    let globs = |globs: &[tidegate::rule::Glob]| globs.iter().map(|glob| glob.as_str().to_owned()).collect::<Vec<_>>();
+    let stream = rule.bucket == Bucket::Stream;
     json!({
         "name": rule.name,
         "description": rule.description,
@@ -84,7 +86,7 @@ pub(super) fn entry(entry: &RuleEntry) -> Value {
         "required": entry.required,
         "secret": rule.secret,
         "fold": rule.fold.words().collect::<Vec<_>>(),
-        "gap": (stream && entry.repeat == tidegate::RepeatMode::AfterGap).then_some(entry.gap),
+        "gap": (stream && entry.repeat == tidegate::rule::RepeatMode::AfterGap).then_some(entry.gap),
         "conditions": rule.conditions.len(),
         "all": rule.all.len(),
         "unless": rule.unless.len(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidegate::{Diagnostic, DiagnosticCode};
+use tidegate::diagnostic::{Diagnostic, DiagnosticCode};
 
 /// So many files are named.
 const MAX_FILES: usize = 3;

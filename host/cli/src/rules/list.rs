@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidegate::{Diagnostic, RuleBucket};
+use tidegate::diagnostic::Diagnostic;
+use tidegate::rule::Bucket;
 use trial::{Catalogue, REPEAT_LEGEND, RuleEntry, RuleStatus};
 
 use super::{count, json as shapes, warn};
@@ -55,7 +56,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList, hint: &str) -> Result
         short(&mut out, &entries, &catalogue.refused(), hint)?;
     }
     let warnings = catalogue.warnings();
-    warn(&tidegate::findings_by_kind(warnings.clone()));
+    warn(&tidegate::diagnostic::by_kind(warnings.clone()));
     let unmet = catalogue.unmet();
     warn(&unmet.iter().filter(|one| !warnings.contains(one)).cloned().collect::<Vec<_>>());
     if !unmet.is_empty() {
@@ -85,7 +86,7 @@ fn short(
         };
         writeln!(out, "{}: {status}", style::out(style::STRONG, &who))?;
     }
-    if entries.iter().any(|entry| entry.rule.bucket == RuleBucket::Stream) {
+    if entries.iter().any(|entry| entry.rule.bucket == Bucket::Stream) {
         writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
     }
     let active = entries.iter().filter(|entry| entry.status == RuleStatus::Active).count() as u64;
@@ -116,18 +117,18 @@ fn row(entry: &RuleEntry) -> Vec<Cell> {
     let name = Cell(rule.name.clone(), style::STRONG);
     let state = Cell(entry.status.as_str().to_owned(), look);
     let from = match &rule.source.layer {
-        tidegate::RuleLayer::Project => "project".to_owned(),
-        tidegate::RuleLayer::User => "user".to_owned(),
-        tidegate::RuleLayer::Plugin(id) => id.to_string(),
-        tidegate::RuleLayer::Builtin => "built-in".to_owned(),
+        tidegate::rule::RuleLayer::Project => "project".to_owned(),
+        tidegate::rule::RuleLayer::User => "user".to_owned(),
+        tidegate::rule::RuleLayer::Plugin(id) => id.to_string(),
+        tidegate::rule::RuleLayer::Builtin => "built-in".to_owned(),
     };
     let blank = || Cell::from("-");
     match rule.bucket {
-        RuleBucket::AlwaysApply => {
+        Bucket::AlwaysApply => {
             vec![name, state, blank(), blank(), blank(), from.into(), "(in the system prompt)".into()]
         }
-        RuleBucket::Rulebook => vec![name, state, blank(), blank(), blank(), from.into(), "(in the rulebook)".into()],
-        RuleBucket::Stream => vec![
+        Bucket::Rulebook => vec![name, state, blank(), blank(), blank(), from.into(), "(in the rulebook)".into()],
+        Bucket::Stream => vec![
             name,
             state,
             entry.action().into(),
@@ -141,7 +142,7 @@ fn row(entry: &RuleEntry) -> Vec<Cell> {
 
 fn repeats(entry: &RuleEntry) -> String {
     match entry.repeat {
-        tidegate::RepeatMode::AfterGap => format!("after {}", count(entry.gap, "turn", "turns")),
+        tidegate::rule::RepeatMode::AfterGap => format!("after {}", count(entry.gap, "turn", "turns")),
         other => other.as_str().to_owned(),
     }
 }
@@ -171,7 +172,7 @@ fn long(out: &mut impl Write, entry: &RuleEntry) -> std::io::Result<()> {
     heading(out, entry)?;
     let rule = &entry.rule;
     match rule.bucket {
-        RuleBucket::Stream => {
+        Bucket::Stream => {
             let action = match entry.action() {
                 "interrupt" => format!("interrupt ({})", entry.interrupt.as_str()),
                 other => other.to_owned(),
@@ -189,8 +190,8 @@ fn long(out: &mut impl Write, entry: &RuleEntry) -> std::io::Result<()> {
                 .collect();
             writeln!(out, "  {}; longest match {longest}", parts.join(", "))?;
         }
-        RuleBucket::AlwaysApply => writeln!(out, "  has no condition: its body is part of the system prompt")?,
-        RuleBucket::Rulebook => writeln!(out, "  has no condition: the model reads it on demand")?,
+        Bucket::AlwaysApply => writeln!(out, "  has no condition: its body is part of the system prompt")?,
+        Bucket::Rulebook => writeln!(out, "  has no condition: the model reads it on demand")?,
     }
     let required = if entry.required { "; required: the host does not run without it" } else { "" };
     writeln!(out, "  from {}{required}", tidy_path(&rule.source.to_string()))?;

@@ -13,7 +13,7 @@ mod test;
 
 use std::sync::Arc;
 
-use tidegate::BuiltRules;
+use tidegate::rule::BuiltRules;
 use trial::{Catalogue, NotFound, Subject};
 
 use crate::args::{Common, RulesCommand, RulesList};
@@ -30,7 +30,7 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
     }
     let operator = open::under_policy(open::operator(common)?)?;
     let work = move || {
-        let tools = tidegate::tool_specs(&operator, &workspace)?;
+        let tools = tidegate::tool::tool_specs(&operator, &workspace)?;
         let catalogue = Catalogue::load(&operator, &workspace, tools)?;
         match command {
             RulesCommand::List(args) => {
@@ -74,7 +74,7 @@ fn find(catalogue: &Catalogue, wanted: &str) -> Result<Subject, Failure> {
 }
 
 /// Findings on standard error, a blank line after each.
-fn warn(findings: &[tidegate::Diagnostic]) {
+fn warn(findings: &[tidegate::diagnostic::Diagnostic]) {
     for finding in findings {
         say::block(say::diagnostic(finding));
         say::note("");

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use tidegate::{RuleMatch, StreamKind};
+use tidegate::event::StreamKind;
+use tidegate::rule::RuleMatch;
 use trial::{Agreement, Catalogue, Fire, Replay, RuleTally, Subject, Then, Tokens, Trial, Where, replay};
 
 use super::{count, find, json as shapes};

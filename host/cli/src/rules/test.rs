@@ -160,7 +160,7 @@ fn as_json(input: &Input, probe: &Probe) -> Value {
     json!({
         "stream": input.stream(),
         "fired": probe.fired.is_some(),
-        "action": probe.action.map(tidegate::Action::as_str),
+        "action": probe.action.map(tidegate::rule::Action::as_str),
         "match": probe.fired.as_ref().or(probe.would_fire.as_ref()).map(shapes::found),
         "held": {
             "most_bytes": probe.held.most,

@@ -3,7 +3,7 @@
 //!
 //! Nothing is stripped, because a person who does not see that something was there cannot judge it.
 
-use tidegate::{MAX_MARKS, is_hidden, is_mark};
+use tidegate::text::{MAX_MARKS, is_hidden, is_mark};
 
 /// What becomes of line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,10 +105,10 @@ fn escape(c: char, out: &mut String) {
     out.extend(c.escape_unicode());
 }
 
-/// A value of which nothing may be hidden, and whether anything was escaped: [`tidegate::exact`], with characters that could pass for the
+/// A value of which nothing may be hidden, and whether anything was escaped: [`tidegate::text::exact`], with characters that could pass for the
 /// gutter escaped too.
 pub(crate) fn exact(text: &str) -> (String, bool) {
-    tidegate::exact(text, is_like_gutter)
+    tidegate::text::exact(text, is_like_gutter)
 }
 
 /// Whether a terminal may show a text in another order than it is stored in, because it has letters that are written from

@@ -45,7 +45,7 @@ impl Drop for Line {
 impl Line {
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(&self.0);
-        tidegate::without_secrets(text.strip_suffix('\n').unwrap_or(&text)).into_owned()
+        tidegate::text::without_secrets(text.strip_suffix('\n').unwrap_or(&text)).into_owned()
     }
 }
 

@@ -210,8 +210,8 @@ fn write_note(line: &str, end: &str) {
 }
 
 /// A diagnostic with its colours. Its lines are its own: a line end in a message or in the name of a file is escaped.
-pub(crate) fn diagnostic(diagnostic: &tidegate::Diagnostic) -> String {
-    let rendered = tidegate::render_diagnostic(&diagnostic.clone().map_strings(clean::flat), false);
+pub(crate) fn diagnostic(diagnostic: &tidegate::diagnostic::Diagnostic) -> String {
+    let rendered = tidegate::diagnostic::render(&diagnostic.clone().map_strings(clean::flat), false);
     let lines = rendered.split('\n').map(|line| {
         let label =
             |style, word: &str| line.strip_prefix(word).map(|rest| format!("{}{rest}", style::out(style, word)));

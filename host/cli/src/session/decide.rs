@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tidegate::{Limit, SessionId, TranscriptStore, record};
+use tidegate::limit::Limit;
+use tidegate::transcript::TranscriptStore;
+use tidegate::{SessionId, record};
 
 use crate::ask;
 use crate::exit::{Exit, Failure};

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use report::Report;
-use tidegate::{SessionId, TranscriptStore, record};
+use tidegate::transcript::TranscriptStore;
+use tidegate::{SessionId, record};
 
 use super::{as_json, store};
 use crate::args::{Common, ExplainArgs, ExportFormat};

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use serde_json::json;
-use tidegate::{RuleRecord, SessionId, TranscriptStore, record};
+use tidegate::rule::RuleRecord;
+use tidegate::transcript::TranscriptStore;
+use tidegate::{SessionId, record};
 
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;

@@ -1,6 +1,6 @@
 //! The export of a program that is built with the feature `otel`.
 
-use tidegate::{Metrics, Telemetry};
+use tidegate::metrics::{Metrics, Telemetry};
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
@@ -10,7 +10,7 @@ use crate::say;
 
 /// Whether the policy of the machine permits an endpoint.
 fn permits(url: &str) -> Result<(), String> {
-    let policy = tidegate::machine_policy().map_err(|found| found.in_one_line())?;
+    let policy = tidegate::config::machine_policy().map_err(|found| found.in_one_line())?;
     policy.map_or(Ok(()), |policy| policy.check_address("telemetry", url)).map_err(|found| found.in_one_line())
 }
 

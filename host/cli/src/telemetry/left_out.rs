@@ -1,6 +1,6 @@
 //! The export of a program that is built without the feature `otel`: a notice.
 
-use tidegate::Metrics;
+use tidegate::metrics::Metrics;
 use tracing_subscriber::layer::Identity;
 
 use super::has_turns;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate::{
-    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
-};
+use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
+use tidegate::{SessionId, SystemClock};
 
 use crate::editor::{Editor, Sent, shown};
 use crate::model::Model;

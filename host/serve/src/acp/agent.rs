@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidegate::{
-    Host, HostError, RuleRecord, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
-    WorkspaceSettings, new_session_id,
-};
+use tidegate::rule::RuleRecord;
+use tidegate::transcript::{TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript};
+use tidegate::trust::WorkspaceSettings;
+use tidegate::{Host, HostError, SessionId, new_session_id};
 
 use super::client::{Abilities, Client, Folder};
 use super::hosts::{Hosts, error, failed};

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::json;
-use tidegate::{Answer, BoxFuture, Confirm, Limit, LimitDecision, LimitRequest, Question, Session};
+use tidegate::limit::{Limit, LimitDecision, LimitRequest};
+use tidegate::question::{Answer, Confirm, Question};
+use tidegate::{BoxFuture, Session};
 use tokio::sync::watch;
 
 use super::client::Client;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tidegate::{CallId, Event, EventKind, Preview, RunPosition};
+use tidegate::event::RunPosition;
+use tidegate::question::Preview;
+use tidegate::tool::CallId;
+use tidegate::{Event, EventKind};
 
 use super::names;
 use super::sdk::v1::{self, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdateFields};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::TerminalCommand;
+use tidegate::tool::TerminalCommand;
 
 use super::environment;
 use super::names::{self, meta};

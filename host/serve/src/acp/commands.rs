@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tidegate::{CallbackKind, Message, Session};
+use tidegate::plugin::CallbackKind;
+use tidegate::{Message, Session};
 
 use super::sdk::v1;
 

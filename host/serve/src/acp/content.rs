@@ -1,6 +1,7 @@
 //! The content blocks of a prompt, as the message that the model gets.
 
-use tidegate::{Image, Message, Origin, Part, Role};
+use tidegate::Message;
+use tidegate::message::{Image, Origin, Part, Role};
 
 use super::sdk::v1::{self, ContentBlock, EmbeddedResourceResource};
 

@@ -1,7 +1,7 @@
 //! Commands in terminals of a client get the short list of variables, too: a terminal begins with all that the client has, and the
 //! protocol can only add to it.
 
-use tidegate::TerminalCommand;
+use tidegate::tool::TerminalCommand;
 
 use super::sdk::v1;
 

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tidegate::{BoxFuture, DiskFiles, FileStatus, Files};
+use tidegate::BoxFuture;
+use tidegate::tool::{DiskFiles, FileStatus, Files};
 
 use super::client::Client;
 use super::sdk::{Error, v1};

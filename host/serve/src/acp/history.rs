@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use chat::{Author, BlockKind, ChatImage, ChatMessage, ChatSession, SavedChat, ToolEntry, ToolStatus};
-use tidegate::{CallId, RunPosition};
+use tidegate::event::RunPosition;
+use tidegate::tool::CallId;
 
 use super::calls::Left;
 use super::names;

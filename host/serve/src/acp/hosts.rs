@@ -5,7 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidegate::{Engine, Host, HostBuilder, HostError, ProviderError, SettingsReader, WorkspaceSettings};
+use tidegate::model::ProviderError;
+use tidegate::trust::{SettingsReader, WorkspaceSettings};
+use tidegate::{Engine, Host, HostBuilder, HostError};
 use tokio::sync::Mutex;
 
 use super::sdk::Error;

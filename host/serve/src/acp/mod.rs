@@ -34,7 +34,8 @@ mod updates;
 
 use std::sync::Arc;
 
-use tidegate::{HostBuilder, SettingsReader, WorkspaceSettings};
+use tidegate::HostBuilder;
+use tidegate::trust::{SettingsReader, WorkspaceSettings};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::agent::Agent;

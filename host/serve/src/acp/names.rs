@@ -1,7 +1,8 @@
 //! Names of methods' extensions and of fields that are not of the protocol. All of them are in `_meta`.
 
 use serde_json::Value;
-use tidegate::{CallId, RunPosition};
+use tidegate::event::RunPosition;
+use tidegate::tool::CallId;
 
 use super::sdk::v1::{MessageId, Meta, ToolCallId};
 

@@ -1,7 +1,10 @@
 //! What the user should know of a session and has no update of its own: what goes wrong with extensions, the provider and the records.
 
+use tidegate::EventKind;
+use tidegate::diagnostic::Troubles;
+use tidegate::event::CompactionMethod;
 use tidegate::record::Body;
-use tidegate::{CompactionMethod, EventKind, ToolOutcome, Troubles};
+use tidegate::tool::ToolOutcome;
 
 use super::sdk::v1::NoticeSeverity::{self, Error, Info, Warning};
 
@@ -59,7 +62,8 @@ fn trouble((line, more): (String, Vec<String>)) -> Notice {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use tidegate::{CallFailure, CallbackKind, CallbackOutcome, CallbackReport, FailureCause};
+    use tidegate::event::{CallFailure, CallbackOutcome, CallbackReport, FailureCause};
+    use tidegate::plugin::CallbackKind;
 
     use super::*;
 

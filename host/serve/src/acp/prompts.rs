@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::{InputId, NewInput, StopReason, Turn, TurnReport, TurnStatus};
+use tidegate::input::{InputId, NewInput};
+use tidegate::model::StopReason;
+use tidegate::{Turn, TurnReport, TurnStatus};
 
 use super::agent::{Agent, answered};
 use super::commands::{self, Command};

@@ -5,7 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidegate::{Backlog, CallId, Diagnostics, Host, HostError, InputId, Model, Session, SessionId, SessionOptions};
+use tidegate::diagnostic::Diagnostics;
+use tidegate::event::Backlog;
+use tidegate::input::InputId;
+use tidegate::model::Model;
+use tidegate::tool::CallId;
+use tidegate::{Host, HostError, Session, SessionId, SessionOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::ask::Asker;
@@ -163,7 +168,7 @@ impl Open {
                 findings.push(warning);
             }
         }
-        let problems: Vec<String> = tidegate::findings_by_kind(findings)
+        let problems: Vec<String> = tidegate::diagnostic::by_kind(findings)
             .into_iter()
             .map(|finding| Diagnostics(vec![finding]).in_one_line())
             .collect();

@@ -1,6 +1,6 @@
 //! The text of an answer as the client has it: each attempt has written a message, and what a rule stopped is retracted from them.
 
-use tidegate::{Partial, Retained, RunPosition};
+use tidegate::event::{Partial, Retained, RunPosition};
 
 /// The messages of the answer that is being written. Offsets are in what its events call the shown text.
 #[derive(Debug, Default)]

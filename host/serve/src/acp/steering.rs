@@ -1,6 +1,7 @@
 //! `_session/steering`: a message for the running turn.
 
-use tidegate::{EventKind, InputId, Message, Receipt, Session, Subscription};
+use tidegate::input::{InputId, Receipt};
+use tidegate::{EventKind, Message, Session, Subscription};
 
 use super::agent::{Agent, answered};
 use super::commands::{self, Command};

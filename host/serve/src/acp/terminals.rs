@@ -1,6 +1,7 @@
 //! The terminals of a client, in which the commands of `shell` run where it has any.
 
-use tidegate::{BoxFuture, CallId, TerminalCommand, TerminalEnd, TerminalExit, Terminals};
+use tidegate::BoxFuture;
+use tidegate::tool::{CallId, TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 use tokio::sync::{mpsc, oneshot};
 
 use super::client::Client;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tidegate::{Preview, exact, normal_path};
+use tidegate::question::Preview;
+use tidegate::text::{exact, normal_path};
 
 use super::diff;
 use super::sdk::v1::{Content, ContentBlock, Diff, TextContent, ToolCallContent, ToolCallLocation, ToolKind};

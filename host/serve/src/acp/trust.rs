@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidegate::{Preview, SessionId, WorkspaceSettings};
+use tidegate::SessionId;
+use tidegate::question::Preview;
+use tidegate::trust::WorkspaceSettings;
 
 use super::agent::{Agent, State, answered};
 use super::client::Client;

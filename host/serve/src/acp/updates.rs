@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
+use tidegate::event::{AnswerBlock, Partial, Retained, RunPosition, StreamKind};
 use tidegate::record::Body;
-use tidegate::{
-    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
-    TurnStatus,
-};
+use tidegate::rule::{Action, FiredRule, FiredRules};
+use tidegate::{Event, EventKind, TurnStatus};
 
 use super::calls::Calls;
 use super::client::{self, Abilities};

@@ -8,7 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidegate::{BoxFuture, CallId, Delta, Model, ModelError, ModelStream, Prompt, StopReason, StreamKind};
+use tidegate::BoxFuture;
+use tidegate::event::StreamKind;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::prompt::Prompt;
+use tidegate::tool::CallId;
 
 /// A prepared answer.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tidegate::{Host, Model};
+use tidegate::Host;
+use tidegate::model::Model;
 
 use crate::Machine;
 use crate::support::Scripted;

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tidegate::{
-    BoxFuture, Confirm, HostBuilder, Model, OperatorFiles, Part, PermissionRule, Question, Session, SessionOptions,
-    SettingsReader, TrustStore,
-};
+use tidegate::config::OperatorFiles;
+use tidegate::message::Part;
+use tidegate::model::Model;
+use tidegate::question::{Confirm, Question};
+use tidegate::tool::PermissionRule;
+use tidegate::trust::{SettingsReader, TrustStore};
+use tidegate::{BoxFuture, HostBuilder, Session, SessionOptions};
 
 use crate::Machine;
 use crate::support::{Answer, Scripted};
@@ -16,13 +19,13 @@ const POLICY: &str = "[tools.permission]\nwrite_file = \"deny\"\n\"read_file(sec
                       spawn_agent = \"ask\"\n";
 
 /// Answers every question the same way, and keeps what could have been allowed for good.
-struct Answers(tidegate::Answer, Mutex<Vec<Option<String>>>);
+struct Answers(tidegate::question::Answer, Mutex<Vec<Option<String>>>);
 
 impl Confirm for Answers {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::question::Answer> {
         self.1.lock().unwrap().push(question.always.clone());
         // An answer that is refused is asked for again.
-        let answer = if question.refused.is_some() { tidegate::Answer::Approve } else { self.0.clone() };
+        let answer = if question.refused.is_some() { tidegate::question::Answer::Approve } else { self.0.clone() };
         Box::pin(async move { answer })
     }
 }
@@ -83,7 +86,7 @@ async fn session(
     builder: HostBuilder,
     machine: &Machine,
     model: &[Reply],
-    answer: tidegate::Answer,
+    answer: tidegate::question::Answer,
 ) -> (Session, Arc<Answers>) {
     let answers = Arc::new(Answers(answer, Mutex::default()));
     let model = Scripted::new(model.iter().map(|answer| match answer {
@@ -119,7 +122,7 @@ async fn no_setting_flag_or_answer_permits_what_the_policy_denies() {
         Reply::Text("done"),
     ];
     for (way, settings, open) in WAYS {
-        for answer in [tidegate::Answer::Approve, tidegate::Answer::Always] {
+        for answer in [tidegate::question::Answer::Approve, tidegate::question::Answer::Always] {
             let machine = Machine::new(POLICY);
             machine.write("work/secret/key", "hunter2");
             let builder = open(&machine, machine.builder(settings));
@@ -150,7 +153,7 @@ async fn what_the_policy_asks_about_is_asked_about_each_time() {
         let is_timed = settings.contains("on_timeout");
         let machine = Machine::new(POLICY);
         let builder = open(&machine, machine.builder(settings));
-        let (session, answers) = session(builder, &machine, &calls, tidegate::Answer::Always).await;
+        let (session, answers) = session(builder, &machine, &calls, tidegate::question::Answer::Always).await;
         drop(session.prompt("go").report().await);
         // "Always" is refused for each of the two calls, and asked about again.
         let asked = answers.1.lock().unwrap().clone();
@@ -165,7 +168,7 @@ async fn what_the_policy_asks_about_is_asked_about_each_time() {
 struct Silent;
 
 impl Confirm for Silent {
-    fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
+    fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, tidegate::question::Answer> {
         Box::pin(std::future::pending())
     }
 }
@@ -194,7 +197,7 @@ async fn agents_are_under_the_policy_and_their_start_too() {
         Reply::Text("done"),
     ];
     let builder = machine.builder("[tools.permission]\n\"*\" = \"allow\"\n");
-    let (session, answers) = session(builder, &machine, &calls, tidegate::Answer::Always).await;
+    let (session, answers) = session(builder, &machine, &calls, tidegate::question::Answer::Always).await;
     drop(session.prompt("go").report().await);
     assert_eq!(*answers.1.lock().unwrap(), [None, None], "each start is asked about");
     assert!(!machine.path("work/made").exists() && results(&session)[0].contains("I wrote it."));
@@ -222,7 +225,7 @@ async fn without_an_entry_the_operator_decides() {
         Reply::Call("read_file", r#"{"path": "notes.txt"}"#),
         Reply::Text("done"),
     ];
-    let deny = tidegate::Answer::Deny { reason: "no".into() };
+    let deny = tidegate::question::Answer::Deny { reason: "no".into() };
     for (settings, runs) in [("", false), ("[tools.permission]\nwrite_file = \"allow\"\n", true)] {
         let (session, answers) = session(machine.builder(settings), &machine, &calls, deny.clone()).await;
         drop(session.prompt("go").report().await);

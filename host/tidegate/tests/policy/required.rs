@@ -3,7 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
-use tidegate::{HostError, Model, Operator, PluginId, SessionOptions};
+use tidegate::model::Model;
+use tidegate::{HostError, Operator, PluginId, SessionOptions};
 
 use crate::Machine;
 use crate::support::Scripted;
@@ -124,7 +125,7 @@ async fn the_doctor_names_entries_that_have_no_effect() {
     for part in ["tidegate.toml:2", "tidegate.toml:4", "required plugins: ", "etc/guard", "required rule folders: "] {
         assert!(check.detail.contains(part), "{part} is not in {check:?}");
     }
-    assert_eq!(check.health, tidegate::Health::Warning);
+    assert_eq!(check.health, tidegate::diagnostic::Health::Warning);
 }
 
 #[tokio::test]

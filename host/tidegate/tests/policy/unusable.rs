@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use tidegate::Model;
+use tidegate::model::Model;
 
 use crate::Machine;
 use crate::support::Scripted;

@@ -101,7 +101,7 @@ async fn sources_have_their_order_and_every_shadowed_rule_is_named() {
     assert_eq!(condition("two"), "team/two.md");
     assert_ne!(condition("git-force-push"), "mine");
     let user = place.path("user");
-    let said: Vec<String> = loaded.warnings().iter().map(tidegate::Diagnostic::headline).collect();
+    let said: Vec<String> = loaded.warnings().iter().map(tidegate::diagnostic::Diagnostic::headline).collect();
     for (name, used, unused) in [
         ("all", "project, team/all.md", format!("project, .tidegate/rules/all.md; user, {}/all.md", user.display())),
         ("two", "project, team/two.md", format!("user, {}/two.md", user.display())),
@@ -137,7 +137,7 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
     let plugins = ["without", "wrong", "right"].map(|name| format!("[[plugin]]\npath = \"{name}\"\n")).concat();
     let checks =
         place.builder(&format!("[rules]\nbuiltin_rules = false\n{plugins}")).doctor(place.path("workspace")).await;
-    let line = |one: &tidegate::Check| format!("{:?} {}: {}", one.health, one.what, one.detail);
+    let line = |one: &tidegate::diagnostic::Check| format!("{:?} {}: {}", one.health, one.what, one.detail);
     let lines: Vec<String> = checks.iter().map(line).collect();
     let all = lines.join("\n").replace(&format!("{}/", place.path("").display()).replace("//", "/"), "");
     for wanted in [

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{EmitError, EventKind, Model, Session, SessionId, SessionOptions, ThreadMode};
+use tidegate::event::{EmitError, ThreadMode};
+use tidegate::model::Model;
+use tidegate::{EventKind, Session, SessionId, SessionOptions};
 
 use crate::support::{Answer, Scripted, builder};
 
@@ -22,7 +24,7 @@ fn workspace(file: &str, text: &str) -> TempDir {
     folder
 }
 
-async fn session(folder: &Path, is_recorded: bool) -> (Session, Option<tidegate::TranscriptStore>) {
+async fn session(folder: &Path, is_recorded: bool) -> (Session, Option<tidegate::transcript::TranscriptStore>) {
     let sessions = folder.join("sessions");
     let toml = format!("[transcript]\nenabled = {is_recorded}\nfolder = {:?}\n", sessions.display().to_string());
     let host = builder(&toml).open().await.unwrap();

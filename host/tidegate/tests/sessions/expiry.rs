@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
-use tidegate::{Host, Layer, LayerKind, Operator, SourceFile};
+use tidegate::config::{Layer, LayerKind};
+use tidegate::diagnostic::SourceFile;
+use tidegate::{Host, Operator};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 

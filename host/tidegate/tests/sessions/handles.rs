@@ -1,6 +1,7 @@
 //! The handle of a session: none of its methods waits for a running turn, and no end of a turn loses anything.
 
-use tidegate::{EventKind, Turn, TurnRunning, TurnStatus};
+use tidegate::message::TurnRunning;
+use tidegate::{EventKind, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
 use crate::support::{Answer, Scripted, session, texts};

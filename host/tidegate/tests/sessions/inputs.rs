@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
-use tidegate::{
-    Backlog, EventKind, FlushMode, InputId, InputWay, Model, NewInput, Receipt, Session, SessionId, SessionOptions,
-    Subscription, Turn, TurnStatus, WhenBusy,
-};
+use tidegate::event::Backlog;
+use tidegate::input::{FlushMode, InputId, InputWay, NewInput, Receipt, WhenBusy};
+use tidegate::model::Model;
+use tidegate::{EventKind, Session, SessionId, SessionOptions, Subscription, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
 use crate::support::{Answer, Scripted, builder, session, texts};

@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, Confirm, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question, Session,
-    SessionId, SessionOptions, StateError, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus, render_diagnostic,
-};
+use tidegate::diagnostic::render;
+use tidegate::model::Model;
+use tidegate::question::{Confirm, Preview, Question};
+use tidegate::state::StateError;
+use tidegate::tool::{Permission, PreparedCall, Progress, ToolCall, ToolOutput, ToolSpec, Tools};
+use tidegate::{BoxFuture, HostError, Message, Session, SessionId, SessionOptions, TurnStatus};
 
 use crate::support::{Answer, Scripted, builder, texts};
 
@@ -40,10 +42,10 @@ impl PreparedCall for OwnCall {
 }
 
 /// Answers every question the same way, and keeps the questions.
-struct Answers(tidegate::Answer, Mutex<Vec<String>>);
+struct Answers(tidegate::question::Answer, Mutex<Vec<String>>);
 
 impl Confirm for Answers {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::question::Answer> {
         self.1.lock().unwrap().push(format!("{}: {}", question.session, question.call.name));
         Box::pin(async { self.0.clone() })
     }
@@ -53,7 +55,7 @@ impl Confirm for Answers {
 async fn call(tool: &'static str, own: Permission, toml: &str) -> (String, Vec<String>) {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Call(tool, "{}"), Answer::Text("done")]);
-    let answers = Arc::new(Answers(tidegate::Answer::Approve, Mutex::default()));
+    let answers = Arc::new(Answers(tidegate::question::Answer::Approve, Mutex::default()));
     let options = SessionOptions::new(folder.path())
         .id(SessionId::new("s"))
         .model(Arc::clone(&model) as Arc<dyn Model>)
@@ -62,7 +64,7 @@ async fn call(tool: &'static str, own: Permission, toml: &str) -> (String, Vec<S
     let session = builder(toml).open().await.unwrap().session(options).await.unwrap();
     assert_eq!(session.prompt("go").report().await.status, TurnStatus::Completed);
     let result = session.history()[2].parts.first().cloned();
-    let Some(tidegate::Part::ToolResult(result)) = result else { panic!("{result:?}") };
+    let Some(tidegate::message::Part::ToolResult(result)) = result else { panic!("{result:?}") };
     let asked = answers.1.lock().unwrap().clone();
     (result.content.join("\n"), asked)
 }
@@ -98,7 +100,7 @@ async fn a_permission_of_a_tool_that_a_session_does_not_have_is_a_warning_and_a_
     let options = || SessionOptions::new(folder.path()).model(Scripted::new([]));
     let host = builder("[tools.permission]\nmine = \"deny\"\n").open().await.unwrap();
     let session = host.session(options()).await.unwrap();
-    let warnings: Vec<String> = session.loaded().warnings().iter().map(|one| render_diagnostic(one, false)).collect();
+    let warnings: Vec<String> = session.loaded().warnings().iter().map(|one| render(one, false)).collect();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(warning.starts_with("warning[config-unknown-tool]: the permission `mine` is for a tool"), "{warning}");
     assert!(warning.contains("tidegate.toml:4:1"), "{warning}");

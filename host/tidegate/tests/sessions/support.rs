@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, CallId, Delta, Host, HostBuilder, Message, Model, ModelError, ModelStream, Operator, Prompt, Session,
-    SessionOptions, StopReason, StreamKind,
-};
+use tidegate::event::StreamKind;
+use tidegate::model::{Delta, Model, ModelError, ModelStream, StopReason};
+use tidegate::prompt::Prompt;
+use tidegate::tool::CallId;
+use tidegate::{BoxFuture, Host, HostBuilder, Message, Operator, Session, SessionOptions};
 use tokio::sync::mpsc;
 
 /// One answer: text, or the call of a tool; or one that the test sends chunk by chunk.
@@ -94,7 +95,8 @@ impl ModelStream for Stream {
 
 /// A builder over the operator's defaults, with no plugin, no rule and no folder of the user's.
 pub(crate) fn builder(toml: &str) -> HostBuilder {
-    let source = tidegate::SourceFile::new("tidegate.toml", format!("[rules]\nbuiltin_rules = false\n{toml}"));
+    let source =
+        tidegate::diagnostic::SourceFile::new("tidegate.toml", format!("[rules]\nbuiltin_rules = false\n{toml}"));
     let operator = Operator::of_source(&source).unwrap_or_else(|wrong| panic!("{wrong}"));
     Host::builder(operator).cache_dir(None).max_instances(4).user_rules(None)
 }

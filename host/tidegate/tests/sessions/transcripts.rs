@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tidegate::{
-    BoxFuture, Clock, DiskStore, Host, HostError, Message, Model, SessionId, SessionOptions, StateBatch, StateChange,
-    StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
-};
+use tidegate::model::Model;
+use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
+use tidegate::{BoxFuture, Clock, Host, HostError, Message, SessionId, SessionOptions, SystemClock};
 
 use crate::support::{Answer, Scripted, builder, texts};
 

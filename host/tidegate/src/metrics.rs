@@ -1,0 +1,11 @@
+//! Numbers about all sessions of a host, for Prometheus and OpenMetrics; with the feature `metrics-server` an endpoint that serves them,
+//! and with the feature `otel` the export to OpenTelemetry.
+
+pub use flow::SPANS;
+pub use metrics::{
+    InstanceNumbers, METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics,
+};
+#[cfg(feature = "metrics-server")]
+pub use metrics::{MetricsServer, ServeError};
+#[cfg(feature = "otel")]
+pub use otel::{LostTelemetry, OtelError, Telemetry};

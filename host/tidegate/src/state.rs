@@ -1,0 +1,9 @@
+//! What plugins keep in a session, and the stores that it is kept in: memory, one file for each session, or Redis.
+
+pub use crate::assemble::state_folder;
+pub use crate::expiry::swept_state;
+pub use flow::ports::{
+    SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
+    StateError, StateLifetime, StateStore, StoredState, SweptState,
+};
+pub use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
