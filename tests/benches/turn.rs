@@ -15,11 +15,11 @@ use flow::{
     Answer, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
     TurnStatus,
 };
-use providers::{AnswerDecoder, Wire};
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use turn::sources::FixedRules;
 use turn::{CancellationToken, Session, SessionParts, SessionSettings};
+use wire::{AnswerDecoder, Wire};
 
 use crate::support::guests::store;
 use crate::support::text::{pieces, text};

@@ -11,9 +11,10 @@ use flow::{
     CallId, Delta, ErrorClass, Message, ModelError, Origin, Part, Prompt, Role, StopReason, StreamKind, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
-use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, check, connect};
+use providers::{HttpConfig, ProviderConfig, ReplayConfig, check, connect};
 use serde_json::{Value, json};
 use tidegate_servers::{Aimock, Llmock, RealModel};
+use wire::Wire;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

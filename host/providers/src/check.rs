@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::config::{HttpConfig, ProviderConfig, ProviderError};
-use crate::failure;
 use crate::http::{Http, MAX_MODELS_BYTES};
 use crate::recording::{Replay, requests};
 
@@ -45,7 +44,7 @@ async fn server(config: &HttpConfig) -> Result<String, ProviderError> {
         // Many servers have no list; that they answer is what counts.
         404 | 405 | 501 => Ok(format!("{place} answers; it has no list of models to look for {} in", config.model)),
         _ => {
-            let refused = http.secrets().mask(failure::refused(status, &[], &body));
+            let refused = http.secrets().mask(wire::failure::refused(status, &[], &body));
             Err(unreachable(format!("{place}: {}", refused.message)))
         }
     }
@@ -65,7 +64,7 @@ fn known(model: &str, body: &[u8], place: &str) -> String {
     } else if ids.is_empty() {
         format!("{place} answers; its list of models is empty or in another shape")
     } else {
-        let some: Vec<String> = ids.iter().take(5).map(|id| failure::shortened(id, 100)).collect();
+        let some: Vec<String> = ids.iter().take(5).map(|id| wire::failure::shortened(id, 100)).collect();
         let models = if ids.len() == 1 { " model" } else { " models" };
         let more = if ids.len() > some.len() { ", …" } else { "" };
         format!("{place} answers; {model} is not on its list of {}{} ({}{})", ids.len(), models, some.join(", "), more)

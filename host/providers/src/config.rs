@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::Model;
-use flow::{KeySource, ModelError, ProviderKind};
+use flow::{KeySource, ModelError};
+use wire::{AnswerLimits, RequestOptions, Wire};
 
 use crate::http::Http;
-use crate::limits::AnswerLimits;
 use crate::model::WireModel;
 use crate::recording::{LEAST_BYTES, Recorder, RecordingError, Replay};
 
@@ -106,63 +106,6 @@ impl ReplayConfig {
     }
 }
 
-/// The wire formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wire {
-    /// The Messages API of Anthropic.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAiChat,
-    /// The Responses API of OpenAI.
-    OpenAiResponses,
-}
-
-impl Wire {
-    /// The wire format of a kind of provider; `None` for recordings.
-    pub fn of(kind: ProviderKind) -> Option<Self> {
-        match kind {
-            ProviderKind::Anthropic => Some(Self::Anthropic),
-            ProviderKind::OpenaiChat => Some(Self::OpenAiChat),
-            ProviderKind::OpenaiResponses => Some(Self::OpenAiResponses),
-            ProviderKind::Recording => None,
-        }
-    }
-
-    /// The format's word on every surface: `anthropic`, `openai-chat`, `openai-responses`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => ProviderKind::Anthropic.as_str(),
-            Self::OpenAiChat => ProviderKind::OpenaiChat.as_str(),
-            Self::OpenAiResponses => ProviderKind::OpenaiResponses.as_str(),
-        }
-    }
-
-    /// The vendor's own address.
-    pub fn default_base_url(self) -> &'static str {
-        match self {
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
-        }
-    }
-
-    /// The vendor's usual environment variable for the key.
-    pub fn default_key_env(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAiChat | Self::OpenAiResponses => "OPENAI_API_KEY",
-        }
-    }
-
-    /// Where requests go, below the version.
-    pub(crate) fn endpoint(self) -> &'static str {
-        match self {
-            Self::Anthropic => "messages",
-            Self::OpenAiChat => "chat/completions",
-            Self::OpenAiResponses => "responses",
-        }
-    }
-}
-
 /// A provider cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -223,7 +166,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 Some(path) => Some(Recorder::create(path, config.wire, &config.model, http.secrets().iter())?),
                 None => None,
             };
-            let options = Options::of(config, http.is_vendor());
+            let options = request_options(config, http.is_vendor());
             let (name, secrets) = (config.model.clone(), http.secrets().clone());
             WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
                 .hiding(secrets)
@@ -233,35 +176,20 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
         ProviderConfig::Recording(config) => {
             let replay = Replay::open(config)?;
             let (wire, name) = (replay.wire(), replay.model().to_owned());
-            WireModel::new("recording", name, wire, Options::default(), Box::new(replay), None)
+            WireModel::new("recording", name, wire, RequestOptions::default(), Box::new(replay), None)
         }
     }))
 }
 
-/// What a request needs in addition to its prompt.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
-    pub(crate) max_tokens: Option<u32>,
-    pub(crate) thinking_budget: Option<u32>,
-    pub(crate) effort: Option<String>,
-    /// The server is the vendor's own, not one that imitates it.
-    pub(crate) vendor: bool,
-    /// Overrides what is known of the model; `None` = by its name.
-    pub(crate) prefill: Option<bool>,
-    /// Nothing is marked for the provider's prompt cache.
-    pub(crate) unmarked: bool,
-}
-
-impl Options {
-    pub(crate) fn of(config: &HttpConfig, vendor: bool) -> Self {
-        Self {
-            max_tokens: config.max_tokens,
-            thinking_budget: config.thinking_budget,
-            effort: config.effort.clone(),
-            vendor,
-            prefill: config.prefill,
-            unmarked: false,
-        }
+/// What requests need in addition to their prompts. `vendor`: the server is the vendor's own.
+pub(crate) fn request_options(config: &HttpConfig, vendor: bool) -> RequestOptions {
+    RequestOptions {
+        max_tokens: config.max_tokens,
+        thinking_budget: config.thinking_budget,
+        effort: config.effort.clone(),
+        vendor,
+        prefill: config.prefill,
+        unmarked: false,
     }
 }
 

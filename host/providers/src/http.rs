@@ -15,7 +15,9 @@ use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderNa
 use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use crate::config::{HttpConfig, ProviderError, Secret, Secrets, Wire};
+use wire::Wire;
+
+use crate::config::{HttpConfig, ProviderError, Secret, Secrets};
 use crate::model::{Chunks, Reply, Transport};
 
 /// The most bytes that are read of a list of models; those of the largest gateways have less than one MiB.

@@ -12,24 +12,21 @@ use flow::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 use flow::{Delta, FailureKind, Image, ModelError, Prompt, Usage};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
+use wire::head::{content_type, finish, is_stream, no_stream};
+use wire::{AnswerDecoder, AnswerLimits, Renamed, RequestOptions, Wire};
 
-use crate::config::{HttpConfig, Options, Secrets, Wire};
-use crate::conversation::Renamed;
-use crate::decode::AnswerDecoder;
-use crate::limits::AnswerLimits;
+use crate::config::{HttpConfig, Secrets, request_options};
+use crate::models;
 use crate::patience::Patience;
 use crate::recording::{RecordedEnd, Recorder, Taken};
 use crate::refused::Refused;
-use crate::wires::takes;
-use crate::{anthropic, failure, models, nul, openai_chat, openai_responses};
 
 /// The body of the request that this configuration makes of a prompt: JSON, as it is sent.
 ///
 /// # Errors
 /// A tool's parameters cannot be written as JSON.
 pub fn encode(config: &HttpConfig, prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
-    let options = Options::of(config, config.base_url.is_none());
-    encode_with(config.wire, prompt, &config.model, &options)
+    wire::encode(config.wire, prompt, &config.model, &request_options(config, config.base_url.is_none()))
 }
 
 /// How a request travels.
@@ -56,7 +53,7 @@ pub(crate) struct WireModel {
     provider: &'static str,
     name: String,
     wire: Wire,
-    options: Options,
+    options: RequestOptions,
     transport: Box<dyn Transport>,
     recorder: Option<Recorder>,
     secrets: Secrets,
@@ -72,7 +69,7 @@ impl WireModel {
         provider: &'static str,
         name: String,
         wire: Wire,
-        options: Options,
+        options: RequestOptions,
         transport: Box<dyn Transport>,
         recorder: Option<Recorder>,
     ) -> Self {
@@ -106,12 +103,12 @@ impl WireModel {
         Self { content_timeout: Some(content_timeout), ..self }
     }
 
-    fn options(&self) -> Options {
-        Options { unmarked: self.unmarked.load(Ordering::Relaxed), ..self.options.clone() }
+    fn options(&self) -> RequestOptions {
+        RequestOptions { unmarked: self.unmarked.load(Ordering::Relaxed), ..self.options.clone() }
     }
 
     async fn answer(&self, prompt: &Prompt) -> Result<AnswerStream, ModelError> {
-        let body = encode_with(self.wire, prompt, &self.name, &self.options()).map_err(|cause| {
+        let body = wire::encode(self.wire, prompt, &self.name, &self.options()).map_err(|cause| {
             self.reported(ModelError::of_kind(
                 FailureKind::Request,
                 format!("cannot write the request as JSON: {cause}"),
@@ -139,7 +136,7 @@ impl WireModel {
             taken,
             secrets: self.secrets.clone(),
             wire: self.wire,
-            renamed: Renamed::new(&prompt.tools, takes(self.wire)),
+            renamed: Renamed::new(&prompt.tools, self.wire),
             patience: self.content_timeout.map(Patience::new),
             note: None,
         };
@@ -173,7 +170,7 @@ impl Model for WireModel {
     }
 
     fn prefill(&self) -> bool {
-        self.wire == Wire::Anthropic && anthropic::goes_on(&self.name, &self.options)
+        self.wire == Wire::Anthropic && wire::goes_on(&self.name, &self.options)
     }
 
     fn context_tokens(&self, usage: Usage) -> Option<u64> {
@@ -196,7 +193,7 @@ impl Model for WireModel {
     fn answer_tokens(&self, asked: Option<u32>) -> Option<u64> {
         let asked = asked.or(self.options.max_tokens);
         // This format requires a number.
-        let default = (self.wire == Wire::Anthropic).then_some(anthropic::DEFAULT_MAX_TOKENS);
+        let default = (self.wire == Wire::Anthropic).then_some(wire::DEFAULT_MAX_TOKENS);
         asked.or(default).map(u64::from)
     }
 
@@ -327,78 +324,4 @@ fn end(taken: &mut Option<Taken>, how: &RecordedEnd) {
     if let Some(taken) = taken {
         taken.end(how);
     }
-}
-
-fn encode_with(wire: Wire, prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
-    let body = match wire {
-        Wire::Anthropic => anthropic::encode(prompt, model, options),
-        Wire::OpenAiChat => openai_chat::encode(prompt, model, options),
-        Wire::OpenAiResponses => openai_responses::encode(prompt, model, options),
-    };
-    body.map(nul::replaced)
-}
-
-fn header<'h>(headers: &'h [(String, String)], wanted: &str) -> Option<&'h str> {
-    headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
-}
-
-pub(crate) fn content_type(headers: &[(String, String)]) -> Option<&str> {
-    header(headers, "content-type")
-}
-
-/// How a body is compressed, if it is. Requests ask for none.
-pub(crate) fn compression(headers: &[(String, String)]) -> Option<&str> {
-    header(headers, "content-encoding").filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("identity"))
-}
-
-/// Ends a decoder. Where the body had no event, its content type may say why.
-///
-/// # Errors
-/// The answer was not complete.
-pub(crate) fn finish(decoder: &mut AnswerDecoder, kind: Option<&str>) -> Result<(), ModelError> {
-    decoder.finish().map_err(|mut error| {
-        if !decoder.has_events() {
-            let kind = kind.map_or("no content type".to_owned(), |kind| format!("content type {kind}"));
-            error.message.push_str(&format!(" ({kind})"));
-        }
-        error
-    })
-}
-
-/// Whether an answer with this head is a stream.
-pub(crate) fn is_stream(status: u16, headers: &[(String, String)]) -> bool {
-    status == 200 && is_event_stream(headers) && compression(headers).is_none()
-}
-
-/// A missing type is taken for a stream: the decoder will say if it is none.
-fn is_event_stream(headers: &[(String, String)]) -> bool {
-    content_type(headers).is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
-}
-
-/// The error of an answer that is not a stream.
-pub(crate) fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
-    if status != 200 {
-        return failure::refused(status, headers, body);
-    }
-    let kind = content_type(headers).unwrap_or_default();
-    let message = if let Some(compression) = compression(headers) {
-        format!(
-            "the provider compressed its answer (`content-encoding: {}`) although the request asks for \
-             `accept-encoding: identity`; switch compression off for this address, in the server or in the proxy \
-             before it",
-            failure::shortened(compression, 100)
-        )
-    } else if body.is_empty() {
-        format!("the provider answered with an empty body: 0 bytes, content type {kind:?}; check `base_url`")
-    } else {
-        let begin = failure::excerpt(body);
-        format!(
-            "the provider answered with content type {kind:?} where a stream (text/event-stream) was expected; check \
-             `base_url`. It begins: {begin}"
-        )
-    };
-    // A server that answers nothing may answer something next time, whatever it calls it.
-    let is_empty = body.is_empty() && compression(headers).is_none();
-    let kind = if is_empty { FailureKind::Incomplete } else { FailureKind::Unsupported };
-    ModelError { status: Some(status), ..ModelError::of_kind(kind, message) }
 }

@@ -13,8 +13,9 @@ use flow::{ModelError, Part, Prompt};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tidegate_providers::{HttpConfig, ProviderConfig, Wire, connect, encode};
+use tidegate_providers::{HttpConfig, ProviderConfig, connect, encode};
 use tidegate_servers::{Judge, RealModel, post};
+use wire::Wire;
 
 const WIRES: [(Wire, &str); 3] =
     [(Wire::Anthropic, "/messages"), (Wire::OpenAiChat, "/chat/completions"), (Wire::OpenAiResponses, "/responses")];

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use classes::class_of;
 use flow::ports::Model;
 use flow::{ErrorClass, Message, ModelError, Prompt};
-use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, connect};
+use providers::{HttpConfig, ProviderConfig, ReplayConfig, connect};
 use support::{Fixture, Script};
 use tidegate_providers as providers;
+use wire::Wire;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

@@ -6,7 +6,7 @@ mod classes;
 use classes::class_of;
 use flow::{Delta, ErrorClass, ModelError};
 use serde_json::json;
-use tidegate_providers::{AnswerDecoder, AnswerLimits, Wire};
+use wire::{AnswerDecoder, AnswerLimits, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

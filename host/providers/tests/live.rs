@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use classes::class_of;
 use flow::ports::{Model, ModelStream};
 use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
-use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
+use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, check, connect};
 use support::{Fixture, Script, Step};
 use tidegate_providers as providers;
+use wire::Wire;
 
 const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
 const CRLF: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text-crlf.sse");
@@ -165,7 +166,7 @@ async fn a_slow_reader_is_not_taken_for_a_silent_server() {
 #[tokio::test]
 async fn an_event_beyond_the_limit_ends_the_answer() {
     let mut huge = b"data: ".to_vec();
-    huge.resize(providers::MAX_EVENT_BYTES + 10, b'x');
+    huge.resize(wire::MAX_EVENT_BYTES + 10, b'x');
     let server = Fixture::start([Script::stream([TEXT[..300].to_vec(), huge]).then(Step::Hang)]).await;
     let (_, error) = ask(&model(config(&server)), "hi").await;
     let error = error.unwrap();
@@ -369,7 +370,7 @@ async fn an_answer_without_end_is_dropped_at_its_limit() {
     let begin: &[u8] = b"data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\"}}\n\n";
     let endless = (0..60).fold(Script::stream([begin]), |script, _| script.then(Step::Send(piece.clone())));
     let server = Fixture::start([endless.then(Step::Hang)]).await;
-    let limits = providers::AnswerLimits { block_bytes: 95, ..providers::AnswerLimits::default() };
+    let limits = wire::AnswerLimits { block_bytes: 95, ..wire::AnswerLimits::default() };
     let (deltas, error) = ask(&model(HttpConfig { limits, ..config(&server) }), "hi").await;
     let error = error.unwrap();
     assert_eq!((class_of(&error), text_of(&deltas).len()), (ErrorClass::Permanent, 90));

@@ -12,7 +12,8 @@ use base64::Engine as _;
 use classes::class_of;
 use flow::{BlockId, Delta, ErrorClass};
 use serde_json::{Value, json};
-use tidegate_providers::{AnswerDecoder, Expect, RecordedEnd, RecordingWriter, Wire};
+use tidegate_providers::{Expect, RecordedEnd, RecordingWriter};
+use wire::{AnswerDecoder, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 const SECRET: &str = "tide-\"k\\ey\"/9";

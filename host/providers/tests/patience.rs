@@ -10,7 +10,8 @@ use std::time::Duration;
 use classes::class_of;
 use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
 use support::{Fixture, Script, Step};
-use tidegate_providers::{HttpConfig, ProviderConfig, Wire, connect};
+use tidegate_providers::{HttpConfig, ProviderConfig, connect};
+use wire::Wire;
 
 const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
 

@@ -3,7 +3,8 @@
 #![allow(clippy::print_stdout, reason = "the test prints how many cases it has")]
 
 use flow::KeySource;
-use tidegate_providers::{HttpConfig, ProviderConfig, ProviderError, Secret, Wire, check, connect};
+use tidegate_providers::{HttpConfig, ProviderConfig, ProviderError, Secret, check, connect};
+use wire::Wire;
 
 /// Addresses, and whether what is secret is sent there.
 const ADDRESSES: [(&str, bool); 16] = [

@@ -13,8 +13,9 @@ use flow::{Action, CallId, Delta, ErrorClass, FailureKind, Message, ModelError, 
 use serde_json::json;
 use tidegate_providers::{
     Expect, ProviderConfig, RecordedEnd, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig,
-    Wire, connect,
+    connect,
 };
+use wire::Wire;
 
 struct File {
     _folder: tempfile::TempDir,

@@ -11,7 +11,8 @@ use flow::{CallId, Image, Message, ModelError, Origin, Part, Prompt, Role, ToolC
 use serde::Deserialize;
 use serde_json::Value;
 use support::{Fixture, Script};
-use tidegate_providers::{HttpConfig, ProviderConfig, Wire, connect};
+use tidegate_providers::{HttpConfig, ProviderConfig, connect};
+use wire::Wire;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,7 +9,8 @@ use std::fs;
 use conversations::{conversations, kept, message, plain, prompt, text, tools};
 use flow::{AdditionId, Message, Origin, Prompt, Role};
 use serde_json::{Value, json};
-use tidegate_providers::{HttpConfig, Wire, encode};
+use tidegate_providers::{HttpConfig, encode};
+use wire::Wire;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

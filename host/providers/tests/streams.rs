@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use classes::class_of;
 use flow::{Delta, ModelError, StreamKind, Usage};
 use proptest::prelude::*;
-use tidegate_providers::{AnswerDecoder, Wire};
+use wire::{AnswerDecoder, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

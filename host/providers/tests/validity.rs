@@ -12,7 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_kit::judge::{problems, sources};
-use tidegate_providers::{HttpConfig, Wire, encode};
+use tidegate_providers::{HttpConfig, encode};
+use wire::Wire;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

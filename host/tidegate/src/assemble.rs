@@ -7,8 +7,9 @@ use std::sync::Arc;
 use config::{OnTimeout, Operator, Policy, Provider, StatePlace};
 use flow::ports::Tools;
 use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ThreadMode, ToolSpec};
-use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
+use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret};
 use sandbox::{ComponentSource, PluginSource};
+use wire::Wire;
 
 use crate::{HostError, rulebook};
 

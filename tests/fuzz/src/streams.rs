@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use flow::Delta;
-use providers::{AnswerDecoder, AnswerLimits, Wire};
+use wire::{AnswerDecoder, AnswerLimits, Wire};
 
 use crate::mutate::Numbers;
 

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use flow::ports::{BoxFuture, Model, ModelStream};
 use flow::{Delta, ModelError, Prompt};
-use providers::{AnswerDecoder, Wire};
 use serde_json::json;
+use wire::{AnswerDecoder, Wire};
 
 use crate::tally::Tally;
 

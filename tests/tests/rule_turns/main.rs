@@ -10,9 +10,9 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::wire::Wire;
 use flow::ports::Tools as _;
 use flow::{Action, Event, EventKind, Message, SessionId, StreamKind, TurnStatus};
-use providers::Wire;
 use rules::{Rule, RuleLayer, RuleOrigin, RuleSet, RuleSpec};
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::wire::Wire;
 use flow::ports::AnswerLog;
 use flow::{Action, Event, EventKind, RuleMatch};
-use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
+use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber};
 use record::Record;
 use serde_json::Value;
 use tempfile::TempDir;

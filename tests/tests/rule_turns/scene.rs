@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ::wire::{AnswerDecoder, Wire};
 use flow::ports::{
     AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
     Progress, Question, SessionView, StateError, Tools, TtsrEvent,
@@ -13,7 +14,7 @@ use flow::{
     Callback, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission, Preview,
     Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
-use providers::{AnswerDecoder, HttpConfig, Wire};
+use providers::HttpConfig;
 use turn::sources::{RuleSource, RuleUpdate};
 
 use crate::case::Answer;

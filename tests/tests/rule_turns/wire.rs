@@ -53,11 +53,11 @@ pub(crate) fn chunks(bytes: &[u8], cut: Cut) -> Vec<Vec<u8>> {
 }
 
 /// The bytes of an answer.
-pub(crate) fn encode(wire: providers::Wire, answer: &Answer, cut: Cut) -> Vec<u8> {
+pub(crate) fn encode(wire: ::wire::Wire, answer: &Answer, cut: Cut) -> Vec<u8> {
     let events = match wire {
-        providers::Wire::Anthropic => anthropic(answer, cut),
-        providers::Wire::OpenAiChat => openai_chat(answer, cut),
-        providers::Wire::OpenAiResponses => openai_responses(answer, cut),
+        ::wire::Wire::Anthropic => anthropic(answer, cut),
+        ::wire::Wire::OpenAiChat => openai_chat(answer, cut),
+        ::wire::Wire::OpenAiResponses => openai_responses(answer, cut),
     };
     events.concat().into_bytes()
 }

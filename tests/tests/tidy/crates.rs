@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 31] = [
+const MAP: [(&str, &[&str]); 32] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -22,7 +22,8 @@ const MAP: [(&str, &[&str]); 31] = [
     ("system", &["flow"]),
     ("sandbox", &["flow", "system", "secrets"]),
     ("net", &["flow"]),
-    ("providers", &["flow", "net", "system", "secrets"]),
+    ("wire", &["flow"]),
+    ("providers", &["flow", "net", "system", "secrets", "wire"]),
     ("tools", &["flow", "commands", "system", "secrets"]),
     ("store", &["flow", "record", "system"]),
     ("metrics", &["flow"]),
@@ -50,6 +51,7 @@ const MAP: [(&str, &[&str]); 31] = [
             "config",
             "secrets",
             "system",
+            "wire",
         ],
     ),
     ("serve", &["tidegate", "chat"]),
@@ -64,9 +66,9 @@ const MAP: [(&str, &[&str]); 31] = [
     ("kit", &["flow", "record", "rules", "turn"]),
     ("servers", &[]),
     // A host like that of an embedder, with a model of its own.
-    ("load", &["tidegate", "flow", "turn", "providers", "build", "servers"]),
+    ("load", &["tidegate", "flow", "turn", "wire", "build", "servers"]),
     ("xtask", &["build", "servers"]),
-    ("fuzz", &["flow", "rules", "providers", "config"]),
+    ("fuzz", &["flow", "rules", "wire", "config"]),
     // The runners may look at anything.
     ("tests", &[]),
 ];

@@ -1,11 +1,11 @@
-//! `flow`, `record`, `rules`, `chat` and the attempt core of `turn` do no I/O and know no clock; the core emits nothing either. (That they
+//! `flow`, `record`, `rules`, `wire`, `chat` and the attempt core of `turn` do no I/O and know no clock; the core emits nothing either. (That they
 //! compile for a target without either is another check; this one names the line.)
 
 use crate::imports::{is_within, paths};
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-const PURE: [&str; 5] = ["host/flow/src/", "host/record/src/", "rules/src/", "host/chat/src/", CORE];
+const PURE: [&str; 6] = ["host/flow/src/", "host/record/src/", "host/wire/src/", "rules/src/", "host/chat/src/", CORE];
 
 /// The attempt core returns effects and events; what emits them is around it.
 const CORE: &str = "host/turn/src/attempt/";

@@ -17,7 +17,7 @@ pub(crate) fn ensure_target() -> Result<()> {
     cargo("build").map(drop)
 }
 
-/// `flow`, `record`, `rules` and `chat` compile where there is no file, no network, no clock: they can have none.
+/// `flow`, `record`, `rules`, `wire` and `chat` compile where there is no file, no network, no clock: they can have none.
 pub(crate) fn check_pure_crates() -> Result<()> {
     let mut command = cargo("check")?;
     command.args([
@@ -28,11 +28,13 @@ pub(crate) fn check_pure_crates() -> Result<()> {
         "--package",
         "tidegate-rules",
         "--package",
+        "tidegate-wire",
+        "--package",
         "tidegate-chat",
         "--locked",
     ]);
     command.arg("--target-dir").arg(run::target().join("wasm-check"));
-    run::step("flow, record, rules and chat without a system", &mut command)
+    run::step("flow, record, rules, wire and chat without a system", &mut command)
 }
 
 /// Cargo with a subcommand for the wasm target.

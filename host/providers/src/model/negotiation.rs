@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use flow::ports::ModelStream;
 use flow::{ModelError, Prompt};
 
-use super::{AnswerStream, WireModel, encode_with};
-use crate::Wire;
+use super::{AnswerStream, WireModel};
 use crate::refused::{Doubt, is_refused};
+use wire::Wire;
 
 /// The most requests that are sent again because errors name parts by their paths.
 const MAX_NAMED: usize = 16;
@@ -94,7 +94,8 @@ impl WireModel {
         let (error, prompt) = (error.clone(), prompt.clone());
         let (wire, name, options) = (self.wire, self.name.clone(), self.options());
         let find = move || {
-            let body = |prompt: &Prompt| serde_json::from_slice(&encode_with(wire, prompt, &name, &options).ok()?).ok();
+            let body =
+                |prompt: &Prompt| serde_json::from_slice(&wire::encode(wire, prompt, &name, &options).ok()?).ok();
             doubt.add_named(&error, &prompt, &body).then_some(doubt)
         };
         tokio::task::spawn_blocking(find).await.ok().flatten()

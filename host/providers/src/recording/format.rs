@@ -10,7 +10,7 @@ use flow::{Action, CallId, ErrorClass, FailureKind, ModelError, ProviderKind, Ru
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Wire;
+use wire::Wire;
 
 /// The version of the format that is written. Version 1 had no `rules`, and version 2 a `class` instead of the `kind` of a failure; both
 /// are read as well.

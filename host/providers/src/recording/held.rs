@@ -13,7 +13,7 @@ use super::watch::{Patch, Unescaped, Watch};
 const LONGEST_WAIT: usize = 64 << 10;
 
 /// The most bytes of an event that wait for its end: as many as the decoder takes.
-const LARGEST_EVENT: usize = crate::MAX_EVENT_BYTES;
+const LARGEST_EVENT: usize = wire::MAX_EVENT_BYTES;
 
 /// The most texts of one body that are watched at a time.
 const MOST_TEXTS: usize = 1024;

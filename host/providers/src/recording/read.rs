@@ -11,8 +11,8 @@ use flow::{Delta, FailureKind, ModelError};
 use serde_json::Value;
 
 use super::format::{Head, Line, NO_LINE, RecordedEnd, RecordedRules, Recording, RecordingError, end, no_head};
-use crate::model::{content_type, no_stream};
-use crate::{AnswerDecoder, Wire};
+use wire::head::{content_type, no_stream};
+use wire::{AnswerDecoder, Wire};
 
 /// The most bytes one line may have: 64 MiB, far above the largest request there is.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -206,7 +206,7 @@ impl Pending {
     }
 
     fn is_stream(&self) -> bool {
-        self.head.as_ref().is_none_or(|head| crate::model::is_stream(head.status, &head.headers))
+        self.head.as_ref().is_none_or(|head| wire::head::is_stream(head.status, &head.headers))
     }
 
     fn finish(mut self) -> RecordedAnswer {
@@ -232,7 +232,7 @@ impl Pending {
             }
             RecordedEnd::Complete => {
                 let kind = self.head.as_ref().and_then(|head| content_type(&head.headers));
-                let error = crate::model::finish(&mut self.decoder, kind).err();
+                let error = wire::head::finish(&mut self.decoder, kind).err();
                 self.answer.deltas.extend(std::iter::from_fn(|| self.decoder.next_delta()));
                 error
             }

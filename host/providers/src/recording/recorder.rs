@@ -15,7 +15,7 @@ use flow::{Action, RuleMatch};
 
 use super::format::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingError};
 use super::writer::{RecordingWriter, RequestNumber};
-use crate::Wire;
+use wire::Wire;
 
 /// The most bytes that wait for the disk: 64 MiB, minutes of the fastest answers. Beyond, the recording ends.
 const LONGEST_QUEUE: usize = 64 << 20;

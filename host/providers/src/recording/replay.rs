@@ -15,9 +15,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::format::{Expect, Recorded, RecordedEnd, Recording};
 use super::held::mask_text;
 use super::secrets::Masks;
-use crate::Wire;
 use crate::config::{ProviderError, ReplayConfig};
 use crate::model::{Chunks, Reply, Transport};
+use wire::Wire;
 
 /// A recording that answers.
 pub(crate) struct Replay {

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::format::{Expect, Line, RecordedEnd, RecordedRules, RulesLine, VERSION};
 use super::held::{Chunk, Held, mask_text};
 use super::secrets::Masks;
-use crate::Wire;
-use crate::model::is_stream;
+use wire::Wire;
+use wire::head::is_stream;
 
 /// Headers of an answer that are written down; no other can hold back a reader, and none of these contains a secret.
 const HEADERS: [&str; 8] = [

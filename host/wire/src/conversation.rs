@@ -17,7 +17,8 @@ use flow::{Image, Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 
 use self::ids::Ids;
-pub(crate) use self::ids::{Renamed, tool_name};
+pub use self::ids::Renamed;
+pub(crate) use self::ids::tool_name;
 use crate::nul;
 use crate::wires::Takes;
 

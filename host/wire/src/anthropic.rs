@@ -6,8 +6,9 @@ mod request;
 use flow::{BlockId, CallId, ModelError, StopReason, StreamKind, Usage};
 use serde::Deserialize;
 
-pub(crate) use self::prefill::goes_on;
-pub(crate) use self::request::{DEFAULT_MAX_TOKENS, encode};
+pub use self::prefill::goes_on;
+pub use self::request::DEFAULT_MAX_TOKENS;
+pub(crate) use self::request::encode;
 use crate::decode::{Answer, ended_without, is_done, misplaced, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};

@@ -10,7 +10,8 @@ use std::hash::Hasher as _;
 
 use flow::{Delta, StreamKind, ToolSpec};
 
-use crate::wires::{IdCharacters, Takes};
+use crate::Wire;
+use crate::wires::{IdCharacters, Takes, takes};
 
 /// Characters of the digest at the end of a name that was changed.
 const DIGEST: usize = 8;
@@ -41,16 +42,18 @@ pub(crate) fn tool_name<'a>(name: &'a str, takes: &Takes) -> Cow<'a, str> {
 
 /// The tools that are offered under another name than their own: the model calls them by that.
 #[derive(Debug, Default)]
-pub(crate) struct Renamed(Vec<(String, String)>);
+pub struct Renamed(Vec<(String, String)>);
 
 impl Renamed {
-    pub(crate) fn new(tools: &[ToolSpec], takes: &Takes) -> Self {
+    /// The tools of a request.
+    pub fn new(tools: &[ToolSpec], wire: Wire) -> Self {
+        let takes = takes(wire);
         let sent = tools.iter().map(|tool| (tool_name(&tool.name, takes), &tool.name));
         Self(sent.filter(|(sent, own)| *sent != ***own).map(|(sent, own)| (sent.into_owned(), own.clone())).collect())
     }
 
     /// Gives a call of the model the tool's own name.
-    pub(crate) fn restore(&self, delta: &mut Delta) {
+    pub fn restore(&self, delta: &mut Delta) {
         if let Delta::BlockStart { kind: StreamKind::Tool { name, .. }, .. } = delta
             && let Some((_, own)) = self.0.iter().find(|(sent, _)| sent == name)
         {

@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use providers::{MAX_EVENT_BYTES, SseDecoder, TooLarge};
-use tidegate_providers as providers;
+use tidegate_wire::{MAX_EVENT_BYTES, SseDecoder, TooLarge};
 
 /// Name and data of every event, the bytes pushed in these chunks. What the end leaves over is not taken.
 fn decode<'b>(chunks: impl IntoIterator<Item = &'b [u8]>) -> Vec<(String, String)> {

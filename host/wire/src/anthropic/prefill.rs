@@ -4,13 +4,13 @@
 //! refusal would cost a request, so prefill is only used where it is known to work.
 
 use super::request::MIN_THINKING;
-use crate::Options;
+use crate::RequestOptions;
 
 /// The last models that take a beginning, as major and minor version.
 const LAST: (u32, u32) = (4, 5);
 
 /// Whether this model supports prefill.
-pub(crate) fn goes_on(model: &str, options: &Options) -> bool {
+pub fn goes_on(model: &str, options: &RequestOptions) -> bool {
     let thinks = options.thinking_budget.is_some_and(|budget| budget >= MIN_THINKING);
     !thinks && options.prefill.unwrap_or_else(|| version(model).is_some_and(|version| version <= LAST))
 }
@@ -50,13 +50,14 @@ mod tests {
         for (name, expected) in known {
             assert_eq!(version(name), expected, "{name}");
             let can = expected.is_some_and(|version| version <= (4, 5));
-            assert_eq!(goes_on(name, &Options::default()), can, "{name}");
+            assert_eq!(goes_on(name, &RequestOptions::default()), can, "{name}");
         }
     }
 
     #[test]
     fn what_is_said_counts_but_never_with_thinking() {
-        let options = |prefill, thinking_budget| Options { prefill, thinking_budget, ..Options::default() };
+        let options =
+            |prefill, thinking_budget| RequestOptions { prefill, thinking_budget, ..RequestOptions::default() };
         assert!(goes_on("some-model", &options(Some(true), None)));
         assert!(!goes_on("claude-haiku-4-5", &options(Some(false), None)));
         assert!(!goes_on("claude-haiku-4-5", &options(Some(true), Some(2048))));

@@ -10,15 +10,15 @@ use super::goes_on;
 use crate::conversation::{Answered, Called, Exchange, Said, Word, exchanges, is_blank, tool_name};
 use crate::schema::parameters;
 use crate::wires::takes;
-use crate::{Options, Wire};
+use crate::{RequestOptions, Wire};
 
 /// The default, since the format requires a number.
-pub(crate) const DEFAULT_MAX_TOKENS: u32 = 8192;
+pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The least the provider accepts for thinking.
 pub(super) const MIN_THINKING: u32 = 1024;
 
 /// The request's body.
-pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn encode(prompt: &Prompt, model: &str, options: &RequestOptions) -> serde_json::Result<Vec<u8>> {
     let max_tokens = prompt.max_tokens.or(options.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
     // The budget must be less than the whole.
     let budget = options.thinking_budget.map(|budget| budget.min(max_tokens.saturating_sub(1)));

@@ -3,7 +3,7 @@
 use flow::{FailureKind, ModelError, RetryHeader};
 use serde_json::Value;
 
-use crate::model::compression;
+use crate::head::compression;
 
 /// The headers that are read when a request was refused.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl Hints {
 }
 
 /// The error of a response without a success status.
-pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
+pub fn refused(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
     let hints = Hints::read(headers);
     let words = Words::of_body(body);
     let said = words.said().unwrap_or_else(|| match compression(headers) {
@@ -65,7 +65,7 @@ const MAX_SAID: usize = 2000;
 const MAX_CODE: usize = 100;
 
 /// The first bytes of something unexpected, as one line. What was cut off is marked as in [`shortened`].
-pub(crate) fn excerpt(body: &[u8]) -> String {
+pub fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if body.len() > 400 {
@@ -75,7 +75,7 @@ pub(crate) fn excerpt(body: &[u8]) -> String {
 }
 
 /// The text, or its start and `…`: the mark tells the masking of secrets that one could be cut there.
-pub(crate) fn shortened(text: &str, characters: usize) -> String {
+pub fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::conversation::{Called, Exchange, Said, Word, data_url, exchanges, is_blank, tool_name};
 use crate::schema::parameters;
 use crate::wires::takes;
-use crate::{Options, Wire};
+use crate::{RequestOptions, Wire};
 
 /// The request's body.
-pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn encode(prompt: &Prompt, model: &str, options: &RequestOptions) -> serde_json::Result<Vec<u8>> {
     let mut messages = Vec::new();
     let system: Vec<&str> =
         prompt.system.iter().map(|block| block.text.as_str()).filter(|text| !is_blank(text)).collect();

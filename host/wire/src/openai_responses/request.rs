@@ -10,13 +10,13 @@ use super::Sealed;
 use crate::conversation::{Exchange, Said, Word, data_url, exchanges, is_blank, tool_name};
 use crate::schema::parameters;
 use crate::wires::takes;
-use crate::{Options, Wire};
+use crate::{RequestOptions, Wire};
 
 /// OpenAI refuses a request for fewer: "Expected a value >= 16".
 const LEAST_OUTPUT_TOKENS: u32 = 16;
 
 /// The request's body.
-pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn encode(prompt: &Prompt, model: &str, options: &RequestOptions) -> serde_json::Result<Vec<u8>> {
     let system: Vec<&str> =
         prompt.system.iter().map(|block| block.text.as_str()).filter(|text| !is_blank(text)).collect();
     let mut input = Vec::new();
