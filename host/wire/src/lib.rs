@@ -26,7 +26,7 @@ pub use self::anthropic::{DEFAULT_MAX_TOKENS, goes_on};
 pub use self::conversation::Renamed;
 pub use self::decode::AnswerDecoder;
 pub use self::limits::AnswerLimits;
-pub use self::sse::{MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
+pub use self::sse::{Frame, MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
 
 /// The wire formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! Splits a byte stream into server-sent events: bounded, linear, the same for every way the network cuts the bytes.
 //!
-//! It knows lines and fields, no provider. A line that lies whole in one chunk is read where it lies; only a line cut by
-//! a chunk boundary is copied. `id` and `retry` are passed over: a model's answer is never resumed by reconnecting.
+//! It knows lines and fields, no provider. What lies whole in one chunk is read where it lies; only what a chunk boundary cuts is copied. No
+//! byte is lost: whoever forwards a stream gets each event with the bytes that it came in, and those between events. `id` and `retry` are
+//! passed over: a model's answer is never resumed by reconnecting.
 
 use std::borrow::Cow;
 
@@ -20,6 +21,15 @@ pub struct SseEvent<'a> {
     pub data: Cow<'a, str>,
 }
 
+/// A stretch of a stream. All frames of a stream, one after the other, are its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Its bytes: those of an event with the blank line after it, or of comments.
+    pub raw: &'a [u8],
+    /// The event; `None` for comments, blank lines, and fields without data.
+    pub event: Option<SseEvent<'a>>,
+}
+
 /// An event was larger than [`MAX_EVENT_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a server-sent event is larger than {MAX_EVENT_BYTES} bytes")]
@@ -28,8 +38,10 @@ pub struct TooLarge;
 /// The decoder of one stream. After [`TooLarge`] it must not be used again.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
-    /// The start of an incomplete line.
-    line: Vec<u8>,
+    /// The beginning of an incomplete frame.
+    raw: Vec<u8>,
+    /// Where in it an incomplete line begins.
+    line: usize,
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -39,6 +51,14 @@ pub struct SseDecoder {
     after_cr: bool,
     /// Something was read: a byte order mark can no longer come.
     begun: bool,
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Blank,
+    Comment,
+    Field,
 }
 
 impl SseDecoder {
@@ -53,32 +73,63 @@ impl SseDecoder {
     /// What `each` returns, or [`TooLarge`].
     pub fn push<E: From<TooLarge>>(
         &mut self,
-        mut bytes: &[u8],
+        bytes: &[u8],
         mut each: impl FnMut(&SseEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        while !bytes.is_empty() {
-            if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
-                bytes = &bytes[1..];
-                continue;
-            }
-            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
-                self.line.extend_from_slice(bytes);
-                return Ok(self.check(self.line.len())?);
-            };
-            self.after_cr = bytes[end] == b'\r';
-            let (rest_of_line, rest) = (&bytes[..end], &bytes[end + 1..]);
-            bytes = rest;
-            if self.line.is_empty() {
-                self.take_line(rest_of_line, &mut each)?;
+        self.push_frames(bytes, |frame| frame.event.as_ref().map_or(Ok(()), &mut each))
+    }
+
+    /// Reads the next bytes and gives each frame they complete to `each`, until it fails. A comment between events is a frame as soon as its
+    /// line is complete.
+    ///
+    /// # Errors
+    /// What `each` returns, or [`TooLarge`].
+    pub fn push_frames<E: From<TooLarge>>(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut raw = std::mem::take(&mut self.raw);
+        // Where in `bytes` what is not in `raw` begins, and the line; that can begin in `raw`.
+        let (mut frame, mut line) = (0, 0);
+        let mut is_cut = raw.len() > self.line;
+        if std::mem::take(&mut self.after_cr) && bytes.first() == Some(&b'\n') {
+            line = 1;
+        }
+        while let Some(length) = memchr2(b'\n', b'\r', &bytes[line..]) {
+            let end = line + length;
+            let is_pair = bytes[end..].starts_with(b"\r\n");
+            let next = end + if is_pair { 2 } else { 1 };
+            self.after_cr = bytes[end] == b'\r' && next == bytes.len() && !is_pair;
+            let kind = if std::mem::take(&mut is_cut) {
+                raw.extend_from_slice(&bytes[frame..end]);
+                frame = end;
+                self.take_line(&raw[self.line..])?
             } else {
-                let mut line = std::mem::take(&mut self.line);
-                line.extend_from_slice(rest_of_line);
-                self.take_line(&line, &mut each)?;
-                line.clear();
-                self.line = line; // keeps its memory for the next cut line
+                self.take_line(&bytes[line..end])?
+            };
+            line = next;
+            if kind == Line::Blank || (kind == Line::Comment && self.held == 0) {
+                let whole = if raw.is_empty() {
+                    &bytes[frame..next]
+                } else {
+                    raw.extend_from_slice(&bytes[frame..next]);
+                    raw.as_slice()
+                };
+                self.give(whole, &mut each)?;
+                raw.clear();
+                frame = next;
             }
         }
-        Ok(())
+        if !is_cut {
+            self.line = raw.len() + line - frame;
+        }
+        raw.extend_from_slice(&bytes[frame..]);
+        self.raw = raw;
+        Ok(self.check(self.raw.len() - self.line)?)
     }
 
     /// Gives the event that the end of the stream left without its blank line, if there is one.
@@ -88,29 +139,43 @@ impl SseDecoder {
     ///
     /// # Errors
     /// What `each` returns, or [`TooLarge`].
-    pub fn finish<E: From<TooLarge>>(mut self, mut each: impl FnMut(&SseEvent<'_>) -> Result<(), E>) -> Result<(), E> {
-        let line = std::mem::take(&mut self.line);
+    pub fn finish<E: From<TooLarge>>(self, mut each: impl FnMut(&SseEvent<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.finish_frames(|frame| frame.event.as_ref().map_or(Ok(()), &mut each))
+    }
+
+    /// Gives what the end of the stream left, if there is anything, as [`SseDecoder::finish`] does.
+    ///
+    /// # Errors
+    /// What `each` returns, or [`TooLarge`].
+    pub fn finish_frames<E: From<TooLarge>>(
+        mut self,
+        mut each: impl FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let raw = std::mem::take(&mut self.raw);
+        let line = &raw[self.line..];
         if !line.is_empty() {
-            self.take_line(&line, &mut each)?;
+            self.take_line(line)?;
         }
-        self.take_line(b"", &mut each)
+        if raw.is_empty() { Ok(()) } else { self.give(&raw, &mut each) }
     }
 
     /// One line, without its end.
-    fn take_line<E: From<TooLarge>>(
-        &mut self,
-        mut line: &[u8],
-        each: &mut impl FnMut(&SseEvent<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn take_line(&mut self, mut line: &[u8]) -> Result<Line, TooLarge> {
         if !std::mem::replace(&mut self.begun, true) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
         if line.is_empty() {
-            return self.dispatch(each);
+            return Ok(Line::Blank);
         }
         self.check(line.len())?;
         let (field, value) = match memchr(b':', line) {
-            Some(0) => return Ok(()), // a comment
+            Some(0) => {
+                // Within an event it is kept with that.
+                if self.held > 0 {
+                    self.held += line.len() + 1;
+                }
+                return Ok(Line::Comment);
+            }
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (line, &b""[..]),
         };
@@ -128,19 +193,15 @@ impl SseDecoder {
             }
             _ => {}
         }
-        Ok(())
+        Ok(Line::Field)
     }
 
-    /// A blank line: the event is complete. Without data it is none.
-    fn dispatch<E>(&mut self, each: &mut impl FnMut(&SseEvent<'_>) -> Result<(), E>) -> Result<(), E> {
+    /// A frame is complete. Without data it is no event.
+    fn give<E>(&mut self, raw: &[u8], each: &mut impl FnMut(&Frame<'_>) -> Result<(), E>) -> Result<(), E> {
         self.held = 0;
-        let answer = if std::mem::take(&mut self.has_data) {
-            let event =
-                SseEvent { name: String::from_utf8_lossy(&self.name), data: String::from_utf8_lossy(&self.data) };
-            each(&event)
-        } else {
-            Ok(())
-        };
+        let event = std::mem::take(&mut self.has_data)
+            .then(|| SseEvent { name: String::from_utf8_lossy(&self.name), data: String::from_utf8_lossy(&self.data) });
+        let answer = each(&Frame { raw, event });
         self.name.clear();
         self.data.clear();
         answer

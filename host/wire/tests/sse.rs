@@ -4,19 +4,70 @@
 use proptest::prelude::*;
 use tidegate_wire::{MAX_EVENT_BYTES, SseDecoder, TooLarge};
 
-/// Name and data of every event, the bytes pushed in these chunks. What the end leaves over is not taken.
+/// Name and data of every event, the bytes pushed in these chunks. What the end leaves over is not taken. No byte is lost.
 fn decode<'b>(chunks: impl IntoIterator<Item = &'b [u8]>) -> Vec<(String, String)> {
     let mut decoder = SseDecoder::new();
-    let mut events = Vec::new();
+    let (mut pushed, mut raw, mut events) = (Vec::new(), Vec::new(), Vec::new());
     for chunk in chunks {
+        pushed.extend_from_slice(chunk);
         decoder
-            .push(chunk, |event| {
-                events.push((event.name.to_string(), event.data.to_string()));
+            .push_frames(chunk, |frame| {
+                raw.extend_from_slice(frame.raw);
+                events.extend(frame.event.iter().map(|event| (event.name.to_string(), event.data.to_string())));
                 Ok::<(), TooLarge>(())
             })
             .unwrap();
     }
+    decoder
+        .finish_frames(|frame| {
+            raw.extend_from_slice(frame.raw);
+            Ok::<(), TooLarge>(())
+        })
+        .unwrap();
+    assert_eq!(raw, pushed);
     events
+}
+
+/// The bytes of each frame, with what its event is named and whether it has one.
+fn frames(bytes: &[u8]) -> Vec<(String, bool)> {
+    let (mut decoder, mut frames) = (SseDecoder::new(), Vec::new());
+    decoder
+        .push_frames(bytes, |frame| {
+            frames.push((String::from_utf8_lossy(frame.raw).into_owned(), frame.event.is_some()));
+            Ok::<(), TooLarge>(())
+        })
+        .unwrap();
+    frames
+}
+
+#[test]
+fn a_frame_is_an_event_or_what_is_between_events() {
+    let expected =
+        [("data: a\n\n", true), (": ping\n", false), ("\n", false), ("event: e\r\n: c\r\ndata: b\r\n\r\n", true)];
+    let bytes: String = expected.iter().map(|(raw, _)| *raw).collect();
+    let expected = expected.map(|(raw, is_event)| (raw.to_owned(), is_event));
+    // What is not complete is none yet.
+    assert_eq!(frames(format!("{bytes}data: c\n").as_bytes()), expected);
+    assert_eq!(frames(b"event: only\n\n"), [("event: only\n\n".to_owned(), false)]);
+}
+
+#[test]
+fn the_frames_of_a_providers_stream_are_its_bytes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/providers/streams");
+    let mut files = 0;
+    for wire in std::fs::read_dir(folder).unwrap().map(|wire| wire.unwrap().path()).filter(|path| path.is_dir()) {
+        for path in std::fs::read_dir(wire).unwrap().map(|file| file.unwrap().path()) {
+            if path.extension().is_some_and(|end| end == "sse") {
+                let bytes = std::fs::read(&path).unwrap();
+                let whole = decode([bytes.as_slice()]);
+                for size in [1, 2, 7, 100] {
+                    assert_eq!(decode(bytes.chunks(size)), whole, "{}", path.display());
+                }
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 40, "only {files} files were found");
 }
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
