@@ -1,14 +1,13 @@
 //! Conditions made to be hard: the work stays linear, the memory within its bound, and the verdicts right.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod judge;
-
 use std::sync::Arc;
 
-use judge::{Judge, Random};
 use rules::engine::{Automaton, CacheBudget, Cursor, EngineStats, Pattern};
 use rules::{RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, parse_rule_file};
 use tidegate_rules as rules;
+
+use crate::judge::{Judge, Random};
 
 /// Feeds a text in deltas of four bytes; the first end of each pattern.
 fn feed(automaton: &Arc<Automaton>, text: &[u8]) -> Vec<Option<usize>> {

@@ -2,15 +2,14 @@
 //! that no byte of a match is released before the verdict, for every chunking.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod judge;
-
 use std::sync::Arc;
 
-use judge::{Judge, Random};
 use proptest::prelude::*;
 use rules::engine::{Automaton, Cursor, Match, Pattern};
 use rules::{Fed, Hold, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec};
 use tidegate_rules as rules;
+
+use crate::judge::{Judge, Random};
 
 /// A condition in the rules' dialect, and the same in Rust's own.
 #[derive(Clone, Debug)]

@@ -4,13 +4,12 @@
 //! `TIDEGATE_CASES` is the number of cases, `TIDEGATE_SEED` their seed.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod judge;
-
 use std::sync::Arc;
 
-use judge::{Judge, Random};
 use rules::engine::{Automaton, Cursor, Match, Pattern};
 use tidegate_rules as rules;
+
+use crate::judge::{Judge, Random};
 
 const NAMES: [&str; 12] = ["abc", "key", "bca", "ska", "ab_c", "cabc", "abcabc", "k-s", "sss", "aB", "a", "ki"];
 const CLASSES: [&str; 10] =

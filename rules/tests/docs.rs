@@ -212,7 +212,7 @@ fn hold_table(page_name: &str, name: &str, wanted: &str) {
     let (told, wanted): (Vec<&str>, Vec<&str>) = (text[begin..end].lines().collect(), wanted.lines().collect());
     let gone: Vec<&&str> = told.iter().filter(|row| !wanted.contains(row)).collect();
     let missing: Vec<&&str> = wanted.iter().filter(|row| !told.contains(row)).collect();
-    let help = "`TIDEGATE_BLESS=1 cargo test -p tidegate-rules --test docs` writes it anew";
+    let help = "`TIDEGATE_BLESS=1 cargo test -p tidegate-rules --test it docs::` writes it anew";
     assert_eq!(gone, missing, "the table `{name}` of {page_name} is not what is in force; {help}");
     assert_eq!(told, wanted, "the table `{name}` of {page_name} is in another order; {help}");
 }

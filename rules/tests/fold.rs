@@ -1,12 +1,11 @@
 //! Rules with `fold`: what they see, and that places, evidence and what is held back are those of the original, in any chunks.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod judge;
-
 use flow::{CallId, RuleMatch, Severity, StreamKind};
-use judge::Random;
 use rules::{Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, parse_rule_file};
 use tidegate_rules as rules;
+
+use crate::judge::Random;
 
 const ALL: &str = "fold = [\"invisible\", \"width\", \"compose\", \"case\"]";
 

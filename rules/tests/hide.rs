@@ -1,14 +1,13 @@
 //! The group `hide`: what of a match must never be shown. Matching is the same as without it, and what is held back begins there.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod judge;
-
 use std::sync::Arc;
 
-use judge::{Judge, Random};
 use rules::engine::Pattern;
 use rules::{Fed, RuleSession, RuleSet, RuleSettings};
 use tidegate_rules as rules;
+
+use crate::judge::{Judge, Random};
 
 /// The rule with this condition; `None` if no text matches it.
 fn set(condition: &str) -> Option<Arc<RuleSet>> {

@@ -121,7 +121,10 @@ async fn child() {
 /// Runs the process, and kills it at a random moment. Returns what it has seen.
 fn killed(folder: &Path, seed: u64, random: &mut Random) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "--exact", "--nocapture", "--quiet"]).env(FOLDER, folder).env(SEED, seed.to_string());
+    command
+        .args(["killed_inputs::child", "--exact", "--nocapture", "--quiet"])
+        .env(FOLDER, folder)
+        .env(SEED, seed.to_string());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.ends_with("ready")), "the process did not open the session");

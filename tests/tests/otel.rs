@@ -1,5 +1,8 @@
 //! What operators get of turns. An OpenTelemetry receiver: the tree of spans with their names, times and attributes, the metrics, and
 //! nothing that anybody wrote. The log: lines that name their session and turn.
+//!
+//! A program of its own: whether anybody wants a span is found out once in a process, by the thread that first comes to it, so that a test
+//! without a subscriber can keep one with a subscriber from getting it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};

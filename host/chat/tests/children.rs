@@ -1,12 +1,11 @@
 //! Child agents in a chat: their messages and questions, next to those of their parent, and over a reconnect.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use flow::{CallId, EventKind, TurnStatus};
 use serde_json::json;
-use support::{commands, event, requested};
 use tidegate_chat::{Answer, Changed, ChatSession, ChildThread, MessageLog, ToolConfirmations};
+
+use crate::support::{commands, event, requested};
 
 #[test]
 fn questions_of_children_that_run_at_the_same_time_are_all_open() {

@@ -1,11 +1,10 @@
 //! The cases of the corpus, state by state; and that a front end may reconnect anywhere.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use serde_json::{Value, json};
-use support::{Case, compare, corpus, files, state, states};
 use tidegate_chat::{ChatSession, SavedChat};
+
+use crate::support::{Case, compare, corpus, files, state, states};
 
 /// All recorded sessions: the cases, and the transcripts that reports are tested with.
 fn sessions() -> Vec<(String, Case)> {

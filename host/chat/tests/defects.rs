@@ -1,20 +1,19 @@
 //! What earlier chat primitives got wrong, as tests of what these do instead.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::{
     AnswerBlock, CallId, Confirmation, Event, EventKind, Message, Origin, Retained, RunPosition, StreamKind, TurnStatus,
 };
 use serde_json::json;
-use support::{commands, event, requested};
 use tidegate_chat::{
     Answer, Author, Changed, ChatMessage, ChatMode, ChatOptions, ChatSession, ChildThread, LogOptions, MessageId,
     MessageLog, MessageSteering, OutgoingId, Policy, Question, QuestionId, Receipt, RenderMode, SteeringMode,
     SteeringOptions, ToolConfirmations, ToolStatus,
 };
+
+use crate::support::{commands, event, requested};
 
 fn resolved(call: &str) -> EventKind {
     decided(call, Confirmation::Approved)

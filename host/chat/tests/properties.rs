@@ -1,18 +1,15 @@
 //! Random sessions: no sequence of events panics, and each change is reported.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use std::collections::BTreeSet;
 
 use flow::{Event, EventKind, RunPosition, TurnStatus, Withdrawal};
 use proptest::prelude::*;
-use random::session;
 use serde_json::json;
-use support::{chat, state};
 use tidegate_chat::{ChatSession, ChildThread, RenderMode};
+
+use crate::support::random::session;
+use crate::support::{chat, state};
 
 const MODES: [&str; 4] = ["streaming", "block", "message", "at_end"];
 

@@ -1,16 +1,13 @@
 //! The reader of records against their writer: both ways from an event to a state give the same.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use flow::{Event, EventKind};
 use proptest::prelude::*;
-use random::session;
 use record::{Line, Record, RecordError, json};
-use support::{files, state};
 use tidegate_chat::ChatSession;
+
+use crate::support::random::session;
+use crate::support::{files, state};
 
 /// The event as a front end in another process gets it.
 fn through_record(event: &Event) -> Option<Event> {

@@ -1,10 +1,9 @@
 //! Child agents at the terminal: `agents list`, what `run` prints of them, and their sessions in `session`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use serde_json::Value;
-use support::{Place, Say, Server, code, err, out, recording};
+
+use crate::support::{Place, Say, Server, code, err, out, recording};
 
 const HELPER: &str = "---\ndescription: Helps with small things.\ntools: [read_file, grep]\nlimits:\n  steps: 3\n  duration: 90s\n---\n\
                       You are a helper.\n";

@@ -1,12 +1,11 @@
 //! The interactive mode at a real terminal, with a model that the tests answer for.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use serde_json::json;
-use support::script::Model;
-use support::tmux::Terminal;
-use support::{AN_AI, Place, code, err};
+
+use crate::support::script::Model;
+use crate::support::tmux::Terminal;
+use crate::support::{AN_AI, Place, code, err};
 
 /// What the status line ends with while nothing runs.
 const IDLE: &str = "· /help";

@@ -1,14 +1,13 @@
 //! Questions in the interactive mode: what can answer them, and what cannot.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::Place;
-use support::script::Model;
-use support::tmux::Terminal;
+
+use crate::support::Place;
+use crate::support::script::Model;
+use crate::support::tmux::Terminal;
 
 /// What the status line ends with while nothing runs.
 const IDLE: &str = "· /help";
@@ -243,7 +242,7 @@ fn a_question_about_a_limit_leaves_the_input_free() {
     let listed = place.json(&["session", "list", "--json"]);
     let id = listed["sessions"][0]["session"].as_str().unwrap().to_owned();
     let decided = place.run(&["session", "approve", &id]);
-    assert!(decided.status.success(), "{}", support::err(&decided));
+    assert!(decided.status.success(), "{}", crate::support::err(&decided));
     let mut request = model.request();
     assert!(request.text().contains("Be quick."), "{}", request.text());
     terminal.screen_is("no question", |text| !text.contains("Raise the limit") && text.contains("› half"));

@@ -1,13 +1,11 @@
 //! The latest session of a workspace where it cannot be read: no command takes another one for it, and none says that there is none.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use support::{Place, Say, code, err, out, recording};
+use crate::support::{Place, Say, code, err, out, recording};
 
 /// Sets the time of a file's last write, so that no clock decides which is the later.
 fn written(file: &PathBuf, hours_ago: u64) {

@@ -1,4 +1,5 @@
-//! The program as it is built for OpenTelemetry: what a receiver gets of a run, and what a run tells where there is none.
+//! The program as it is built for OpenTelemetry: what a receiver gets of a run, and what a run tells where there is none. A program of its
+//! own, because it is built with that feature.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

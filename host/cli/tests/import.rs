@@ -1,11 +1,9 @@
 //! `tidegate rules import`: rule files for the rules of a secret scanner, and what they do.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::path::Path;
 
-use support::{Place, Say, code, err, out, plain, recording};
+use crate::support::{Place, Say, code, err, out, plain, recording};
 
 /// A rule set of which one rule cannot be used.
 const SET: &str = "[[rules]]\nid = \"acme-key\"\ndescription = \"An Acme key\"\nentropy = 3.5\n\

@@ -3,17 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use support::{Place, Say, assert_harmless, err, out, plain, recording, repository};
+
+use crate::support::{Place, Say, assert_harmless, err, out, plain, recording, repository};
 
 /// A workspace as a victim has it: a repository, rules, links, and permissions that allow to write files in general.
 fn victim() -> Place {
-    let place = Place::with(&[("guard", support::AN_AI)]);
+    let place = Place::with(&[("guard", crate::support::AN_AI)]);
     let recording = repository().join("tests/corpus/injection/hostile.jsonl");
     place.write(
         "tidegate.toml",
@@ -26,7 +25,7 @@ fn victim() -> Place {
     );
     place.write(".git/config", "[core]\n\trepositoryformatversion = 0\n");
     place.write("Makefile", "all:\n");
-    place.write("team/rules/own.md", support::AN_AI);
+    place.write("team/rules/own.md", crate::support::AN_AI);
     place.write("notes.txt", "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}\r▌? shell\n\u{9b}1m second\n");
     place.write("docs/a.md", "a\n");
     for (target, link) in [("../.git", "docs/link"), ("../Makefile", "docs/plan.md"), ("../team/rules", "docs/rules")] {

@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use serde_json::json;
-use support::{Place, Say, code, err, recording};
+
+use crate::support::{Place, Say, code, err, recording};
 
 /// A place where the model runs one command.
 fn place(command: &str, settings: &str) -> Place {

@@ -1,13 +1,12 @@
 //! Limits at the command line: a session is suspended, decided about by another process or before it continues, and continued.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Place, Say, code, err, out, recording};
+
+use crate::support::{Place, Say, code, err, out, recording};
 
 /// A workspace whose sessions make two steps at most, and wait so long for an approval.
 fn place(answers: &[&[Say<'_>]], timeout: &str) -> Place {

@@ -1,16 +1,15 @@
 //! `run --metrics` and `--metrics-file`: the endpoint while a turn runs, the file at the end, and what can go wrong.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use support::tmux::Terminal;
-use support::{AN_AI, Place, Say, Server, code, err, out, recording};
 use tidegate_servers::{ensure_prometheus, get, promtool_check};
+
+use crate::support::tmux::Terminal;
+use crate::support::{AN_AI, Place, Say, Server, code, err, out, recording};
 
 const STOPPED: &str = "+++\ncondition = 'STOP'\nscope = \"text\"\naction = \"stop\"\n+++\nStop.\n";
 

@@ -2,12 +2,11 @@
 //! cannot be used is an error and never a request without it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::process::Output;
 
-use support::Place;
 use tidegate_servers::{BEHIND, ProxyServers, free_port};
+
+use crate::support::Place;
 
 /// Runs the program with a prompt for this server, and these variables in place of those of the tests.
 fn run(place: &Place, base_url: &str, variables: &[(&str, &str)]) -> Output {

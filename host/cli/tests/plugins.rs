@@ -1,11 +1,9 @@
 //! `tidegate plugin`: what is listed and shown, what flags grant; `enable` and `disable` change one value of the operator's file.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 
-use support::{Place, code, err, out};
+use crate::support::{Place, code, err, out};
 
 #[test]
 fn a_plugin_is_disabled_and_enabled_in_the_file() {

@@ -2,12 +2,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::process::{Output, Stdio};
 
-use support::machine::under;
-use support::{Place, Say, code, err, out, recording};
+use crate::support::machine::under;
+use crate::support::{Place, Say, code, err, out, recording};
 
 const FILE: &str = "/etc/tidegate/policy.toml";
 

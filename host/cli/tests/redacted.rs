@@ -2,14 +2,13 @@
 //! event, in no file and in no request.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use support::script::Model;
-use support::tmux::Terminal;
-use support::{Place, err, out};
+
+use crate::support::script::Model;
+use crate::support::tmux::Terminal;
+use crate::support::{Place, err, out};
 
 /// The password that the model writes into a call.
 const IN_CALL: &str = "hunter2hunter";

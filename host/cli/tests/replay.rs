@@ -1,10 +1,9 @@
 //! `tidegate rules replay`: old sessions under the rules they had, and under others.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use serde_json::{Value, json};
-use support::{AN_AI, Place, Say, Server, UNWRAP, code, err, out, recording, repository};
+
+use crate::support::{AN_AI, Place, Say, Server, UNWRAP, code, err, out, recording, repository};
 
 /// What `replay` says of each rule: how many of now and then go together how.
 fn agreement(report: &Value, rule: &str) -> Value {

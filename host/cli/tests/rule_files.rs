@@ -1,9 +1,7 @@
 //! `tidegate rules` on rule files as people write them: hundreds of another host, guards that can never fire, and what conditions cost.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
-use support::{Place, code, err, out};
+use crate::support::{Place, code, err, out};
 
 #[test]
 fn hundreds_of_files_of_another_host_and_a_long_condition_are_a_few_lines() {

@@ -1,9 +1,7 @@
 //! What `tidegate rules` and `doctor` say of many rules, of rules without a condition and of rules about commands.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
-use support::{Place, UNWRAP, code, err, out};
+use crate::support::{Place, UNWRAP, code, err, out};
 
 /// The lines of an output that contain a word.
 fn lines<'t>(text: &'t str, word: &str) -> Vec<&'t str> {

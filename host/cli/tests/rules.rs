@@ -1,12 +1,11 @@
 //! `tidegate rules list`, `check`, `test` and `explain`, as an operator, an author and a build server meet them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use support::{AN_AI, Place, UNWRAP, code, err, out, repository};
+
+use crate::support::{AN_AI, Place, UNWRAP, code, err, out, repository};
 
 #[test]
 fn list_tells_every_rule_and_what_keeps_it_from_firing() {

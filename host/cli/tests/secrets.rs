@@ -3,19 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
-#[allow(dead_code, reason = "other tests use the rest of it")]
-#[path = "acp/editor.rs"]
-mod editor;
-mod support;
-
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Output;
 
-use editor::Editor;
 use serde_json::{Value, json};
-use support::script::{Model, Request};
-use support::{Place, err, out};
+
+use crate::acp::editor::Editor;
+use crate::support::script::{Model, Request};
+use crate::support::{Place, err, out};
 
 /// The secret. No four characters in a row of what follows the mark may be anywhere.
 const SECRET: &str = "CANARY-q7w8e9r0t1y2";

@@ -1,8 +1,6 @@
 //! Recorded sessions: `run` records and continues them, and `session` lists, shows, follows, forks, repairs and removes them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Place, Say, code, err, out, recording};
 use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
 use tidegate::{SessionId, SystemClock};
+
+use crate::support::{Place, Say, code, err, out, recording};
 
 /// A workspace with a recorded model that gives these answers.
 fn place(answers: &[&[Say<'_>]]) -> Place {
@@ -394,7 +393,7 @@ fn a_session_can_be_followed_while_it_runs() {
 fn another_process_cancels_the_turn() {
     let place = Place::new();
     let (release, held) = std::sync::mpsc::channel::<()>();
-    let server = support::Server::held(&recording(&[&[Say::Text("Never.")]]), move |_| _ = held.recv());
+    let server = crate::support::Server::held(&recording(&[&[Say::Text("Never.")]]), move |_| _ = held.recv());
     place.write(
         "tidegate.toml",
         &format!(

@@ -1,9 +1,7 @@
 //! What a plugin has the model read is shown once in each workspace, and again where it has changed.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
-use support::{Place, Say, code, err, out, plain, recording};
+use crate::support::{Place, Say, code, err, out, plain, recording};
 
 /// A workspace with a plugin that adds this text to the prompt.
 fn place(text: &str) -> Place {

@@ -1,14 +1,13 @@
 //! What the program prints, as whole screens: each file in `snapshots` is a command with its output. After a deliberate
-//! change run `UPDATE_EXPECT=1 cargo test -p tidegate-cli --test snapshots` and read the difference.
+//! change run `UPDATE_EXPECT=1 cargo test -p tidegate-cli --test it snapshots::` and read the difference.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::path::Path;
 
 use expect_test::expect_file;
-use support::tmux::Terminal;
-use support::{AN_AI, Place, Say, UNWRAP, code, err, out, recording};
+
+use crate::support::tmux::Terminal;
+use crate::support::{AN_AI, Place, Say, UNWRAP, code, err, out, recording};
 
 /// A workspace with two rules of its own, a plugin of rules and prompts, and a model that breaks a rule once.
 fn workspace() -> Place {

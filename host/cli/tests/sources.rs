@@ -3,12 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod support;
-
 use std::process::Output;
 
 use serde_json::{Value, json};
-use support::{Place, Say, assert_harmless, err, out, recording};
+
+use crate::support::{Place, Say, assert_harmless, err, out, recording};
 
 /// What moves a cursor, sets a title, hides and reorders text, and begins a line like the host's own.
 const HOSTILE: &str =

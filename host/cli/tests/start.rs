@@ -1,9 +1,7 @@
 //! What keeps the program from starting is reported with what to do, before anything runs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
-use support::{Place, Say, code, err, out, recording};
+use crate::support::{Place, Say, code, err, out, recording};
 
 #[test]
 fn what_keeps_run_from_starting_is_a_failed_check_with_a_remedy() {

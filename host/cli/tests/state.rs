@@ -1,15 +1,14 @@
 //! `tidegate state`: what plugins keep for sessions, as an operator inspects it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Place, Say, code, err, out, recording};
 use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
 use tidegate::{SessionId, SystemClock};
+
+use crate::support::{Place, Say, code, err, out, recording};
 
 #[tokio::test]
 async fn stored_state_is_listed_shown_and_cleared() {
@@ -61,7 +60,7 @@ async fn stored_state_is_listed_shown_and_cleared() {
     assert!(out(&shown).contains("todo  \"milk\"  (kept with the session)"), "{}", out(&shown));
     assert!(out(&shown).starts_with("book  1 key, state_version 3\n"), "{}", out(&shown));
     assert!(out(&shown).contains("\nnotes  2 keys\n"), "{}", out(&shown));
-    support::assert_harmless(&out(&shown));
+    crate::support::assert_harmless(&out(&shown));
     let json = place.json(&["state", "show", "chat", "--json"]);
     assert_eq!(json["plugins"][1]["entries"][1]["text"], "\"milk\"", "{json}");
     assert_eq!((&json["plugins"][0]["state_version"], &json["plugins"][1]["state_version"]), (&3.into(), &Value::Null));

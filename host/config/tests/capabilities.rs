@@ -190,8 +190,8 @@ fn the_page_of_powers_is_up_to_date() {
     }
     assert!(
         fs::read_to_string(&file).unwrap_or_default() == page,
-        "reference/capabilities.md differs from contract and schemas; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test \
-         capabilities` rewrites it"
+        "reference/capabilities.md differs from contract and schemas; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test it \
+         capabilities::` rewrites it"
     );
 }
 

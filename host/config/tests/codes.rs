@@ -17,7 +17,7 @@ keeps its meaning in all versions and is never reused, so scripts should match o
 codes may be added. The severity is not part of the code: the same problem can be an error in one file and a warning in
 another.
 
-This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test codes`.
+This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test it codes::`.
 ";
 
 const SECTIONS: [(&str, &str, &str); 10] = [

@@ -1,16 +1,15 @@
 //! Runs the files of `tests/corpus/errors` (its README describes the format) through the reader of tables of error classes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use flow::{ErrorClass, FailureKind, ModelError, RetryTable, SourceFile};
-use support::Corpus;
 use tidegate_config::Operator;
 use tidegate_config::errors::{FILE, load, of_sources, project_file};
+
+use crate::support::Corpus;
 
 const CORPUS: Corpus<RetryTable> = Corpus { name: "errors", read: |sources| of_sources(sources) };
 

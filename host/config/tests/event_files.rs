@@ -1,12 +1,11 @@
 //! Runs the files of `tests/corpus/events` (its README describes the format) through the reader of event catalogues.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::fs;
 
-use support::Corpus;
 use tidegate_config::events::{Catalogue, FILE, FOREIGN_FOLDER, YAML_FILE, project_file};
+
+use crate::support::Corpus;
 
 const CORPUS: Corpus<Catalogue> = Corpus { name: "events", read: |sources| Catalogue::of_sources(sources) };
 

@@ -201,7 +201,7 @@ fn the_page_of_thread_events_is_up_to_date() {
     let published = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         published == page(),
-        "reference/thread_events.md is out of date; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test event_reference` rewrites it"
+        "reference/thread_events.md is out of date; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test it event_reference::` rewrites it"
     );
 }
 

@@ -129,7 +129,7 @@ fn up_to_date(name: &str, heading: &str, schema: &str) {
     let published = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         published == page,
-        "reference/{name} differs from the schema; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test reference` rewrites it"
+        "reference/{name} differs from the schema; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test it reference::` rewrites it"
     );
 }
 

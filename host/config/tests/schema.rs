@@ -12,7 +12,7 @@ fn up_to_date(name: &str, generated: &str) {
     let published = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         published == generated,
-        "{name} is not what the types say; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test schema` writes it anew"
+        "{name} is not what the types say; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test it schema::` writes it anew"
     );
 }
 

@@ -2,17 +2,16 @@
 //! prices mean.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{SourceFile, Spend, Usage};
-use support::Corpus;
 use tidegate_config::events::{LayerFile, LayerOrigin};
 use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_layers, of_sources};
+
+use crate::support::Corpus;
 
 const CORPUS: Corpus<ThreadLimits> = Corpus { name: "thread_limits", read: |sources| of_sources(sources) };
 

@@ -1,12 +1,11 @@
 //! What the `tidegate.toml` of a workspace can decide before its user trusts it, key by key, and what the question shows.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/keys.rs"]
-mod keys;
-
 use std::path::{Path, PathBuf};
 
 use tidegate_config::{JudgedSettings, Operator, OperatorFiles, PermissionRule, TrustRequest, operator_schema};
+
+use crate::support::keys;
 
 /// What a project decides without being trusted: a key, a file of the user, and the file of the workspace.
 const FREE: [(&str, &str, &str); 3] = [

@@ -1,14 +1,13 @@
 //! Allow lists that became look-around exclude what the scanner excludes, and nothing else: every secret of some rules is tried.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::SourceFile;
 use rules::RuleSet;
-use support::{fires, in_force};
 use tidegate_import::import;
+
+use crate::support::{fires, in_force};
 
 /// The rule of a set of one, in force.
 fn rule(regex: &str, allowed: &str) -> Arc<RuleSet> {

@@ -1,12 +1,11 @@
 //! Imported rules fire on the texts that the engine of their scanner matches.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use flow::SourceFile;
 use regex::bytes::RegexBuilder;
-use support::{fires, in_force};
 use tidegate_import::{Hidden, RuleText, import};
+
+use crate::support::{fires, in_force};
 
 /// The rule of a gitleaks set, whose expressions are those of Go.
 fn go(regex: &str) -> RuleText {

@@ -1,14 +1,13 @@
 //! The endpoint as clients meet it: over real connections, and read by a Prometheus server.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use support::{observe, tool, whole_session};
 use tidegate_metrics::{Metrics, MetricsServer};
 use tidegate_servers::{Prometheus, ensure_prometheus, promtool_check};
+
+use crate::support::{observe, tool, whole_session};
 
 /// What a lint of Prometheus finds in names that are the specification's.
 const ACCEPTED: &str = "metric names should not contain abbreviated units";

@@ -1,8 +1,6 @@
 //! From lists of events to text, in both formats.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect_file;
@@ -10,8 +8,9 @@ use flow::{
     Action, BreakerScope, BreakerState, CallbackOutcome, Charged, ErrorClass, EventKind, RegistrationAction, StepEnd,
     ToolOutcome, TurnStatus,
 };
-use support::*;
 use tidegate_metrics::{InstanceNumbers, METRICS, MetricValue, Metrics};
+
+use crate::support::*;
 
 /// The value of a series, by its name and labels.
 fn value(metrics: &Metrics, series: &str) -> Option<String> {

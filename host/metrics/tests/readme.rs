@@ -8,7 +8,8 @@ use std::path::Path;
 
 use tidegate_metrics::{METRICS, MetricKind};
 
-const START: &str = "<!-- metrics: written by `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test readme` -->\n";
+const START: &str =
+    "<!-- metrics: written by `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test it readme::` -->\n";
 const END: &str = "<!-- end -->";
 
 fn table() -> String {
@@ -40,7 +41,7 @@ fn the_table_has_every_metric() {
     } else {
         assert!(
             published == table,
-            "the table differs; `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test readme` rewrites it"
+            "the table differs; `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test it readme::` rewrites it"
         );
     }
 }

@@ -2,13 +2,9 @@
 //! SDKs, one the OpenAPI documents that the vendors publish, and one is llama.cpp with a small model.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints its counts")]
 
-mod conversations;
-
 use std::collections::HashSet;
 use std::future::poll_fn;
 
-use conversations::corpus::{of_items, of_transcripts};
-use conversations::random::{messages, tools};
 use flow::{ModelError, Part, Prompt};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
@@ -16,6 +12,9 @@ use serde_json::{Value, json};
 use tidegate_providers::{HttpConfig, ProviderConfig, connect, encode};
 use tidegate_servers::{Judge, RealModel, post};
 use wire::Wire;
+
+use crate::conversations::corpus::{of_items, of_transcripts};
+use crate::conversations::random::{messages, tools};
 
 const WIRES: [(Wire, &str); 3] =
     [(Wire::Anthropic, "/messages"), (Wire::OpenAiChat, "/chat/completions"), (Wire::OpenAiResponses, "/responses")];
@@ -55,8 +54,10 @@ async fn accepts(server: &str, wire: Wire, base_url: &str, conversations: &[(Str
 
 /// The conversations of the corpus and random ones, by name.
 fn all() -> Vec<(String, Prompt)> {
-    let mut all: Vec<(String, Prompt)> =
-        conversations::conversations().into_iter().map(|(name, prompt)| (format!("written {name}"), prompt)).collect();
+    let mut all: Vec<(String, Prompt)> = crate::conversations::conversations()
+        .into_iter()
+        .map(|(name, prompt)| (format!("written {name}"), prompt))
+        .collect();
     all.extend(of_items());
     all.extend(of_transcripts());
     let mut runner = TestRunner::deterministic();

@@ -2,18 +2,16 @@
 //! names what came.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-mod support;
-
 use std::sync::Arc;
 
-use classes::class_of;
 use flow::ports::Model;
 use flow::{ErrorClass, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, connect};
-use support::{Fixture, Script};
 use tidegate_providers as providers;
 use wire::Wire;
+
+use crate::classes::class_of;
+use crate::support::{Fixture, Script};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

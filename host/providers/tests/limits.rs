@@ -1,12 +1,11 @@
 //! An answer has an end: every limit holds in every wire format at every cut, and the error says which and how much.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-
-use classes::class_of;
 use flow::{Delta, ErrorClass, ModelError};
 use serde_json::json;
 use wire::{AnswerDecoder, AnswerLimits, Wire};
+
+use crate::classes::class_of;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

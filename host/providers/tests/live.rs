@@ -1,20 +1,18 @@
 //! Over real sockets: what servers do wrong, time-outs, the abort that the server sees, and recordings of all of it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use classes::class_of;
 use flow::ports::{Model, ModelStream};
 use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, check, connect};
-use support::{Fixture, Script, Step};
 use tidegate_providers as providers;
 use wire::Wire;
+
+use crate::classes::class_of;
+use crate::support::{Fixture, Script, Step};
 
 const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
 const CRLF: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text-crlf.sse");

@@ -2,18 +2,17 @@
 //! recorded and decodes as it came.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
-use classes::class_of;
 use flow::{BlockId, Delta, ErrorClass};
 use serde_json::{Value, json};
 use tidegate_providers::{Expect, RecordedEnd, RecordingWriter};
 use wire::{AnswerDecoder, Wire};
+
+use crate::classes::class_of;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 const SECRET: &str = "tide-\"k\\ey\"/9";

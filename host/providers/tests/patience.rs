@@ -1,17 +1,15 @@
 //! Servers that keep a connection alive and say nothing, over real sockets: each time-out ends them, and names its setting.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use classes::class_of;
 use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
-use support::{Fixture, Script, Step};
 use tidegate_providers::{HttpConfig, ProviderConfig, connect};
 use wire::Wire;
+
+use crate::classes::class_of;
+use crate::support::{Fixture, Script, Step};
 
 const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
 

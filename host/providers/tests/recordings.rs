@@ -1,13 +1,10 @@
 //! The recording format: written by hand and by code, read strictly, replayed in time and only if the requests match.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use classes::class_of;
 use flow::ports::Model;
 use flow::{Action, CallId, Delta, ErrorClass, FailureKind, Message, ModelError, Prompt, StreamKind};
 use serde_json::json;
@@ -16,6 +13,8 @@ use tidegate_providers::{
     connect,
 };
 use wire::Wire;
+
+use crate::classes::class_of;
 
 struct File {
     _folder: tempfile::TempDir,

@@ -2,17 +2,16 @@
 //! (`tests/corpus/providers/refusals.json`).
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints its counts")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::ports::Model;
 use flow::{CallId, Image, Message, ModelError, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
-use support::{Fixture, Script};
 use tidegate_providers::{HttpConfig, ProviderConfig, connect};
 use wire::Wire;
+
+use crate::support::{Fixture, Script};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,15 +2,14 @@
 //! what all formats promise for any conversation.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod conversations;
-
 use std::fs;
 
-use conversations::{conversations, kept, message, plain, prompt, text, tools};
 use flow::{AdditionId, Message, Origin, Prompt, Role};
 use serde_json::{Value, json};
 use tidegate_providers::{HttpConfig, encode};
 use wire::Wire;
+
+use crate::conversations::{conversations, kept, message, plain, prompt, text, tools};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

@@ -2,15 +2,14 @@
 //! every way the bytes may be cut.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod classes;
-
 use std::fs;
 use std::path::PathBuf;
 
-use classes::class_of;
 use flow::{Delta, ModelError, StreamKind, Usage};
 use proptest::prelude::*;
 use wire::{AnswerDecoder, Wire};
+
+use crate::classes::class_of;
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

@@ -2,11 +2,8 @@
 //! (`tests/corpus/providers/published`), and shares nothing with the code that writes requests.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod conversations;
-
 use std::sync::Arc;
 
-use conversations::random::{messages, texts, tools};
 use flow::{Message, Origin, Prompt, Role};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,6 +11,8 @@ use serde_json::{Value, json};
 use tidegate_kit::judge::{problems, sources};
 use tidegate_providers::{HttpConfig, encode};
 use wire::Wire;
+
+use crate::conversations::random::{messages, texts, tools};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

@@ -1,18 +1,17 @@
 //! Reports of the transcripts in `tests/corpus/transcripts`, against the files next to them.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use record::Record;
-use support::{names, report, same};
 use tidegate_report::{By, ChangeKind, Report, explain, html, markdown};
+
+use crate::support::{names, report, same};
 
 #[test]
 fn reports_are_as_expected() {
     for name in names() {
         let report = report(&name);
         same(&format!("{name}.md"), &markdown(&report));
-        same(&format!("{name}.page.txt"), &support::page::read(&html(&report)).lines());
+        same(&format!("{name}.page.txt"), &crate::support::page::read(&html(&report)).lines());
         let turns = report.turns.iter().filter_map(|turn| explain(&report, Some(turn.number)));
         let texts: Vec<String> = turns.map(|explanation| explanation.text()).collect();
         same(&format!("{name}.explain.txt"), &texts.join("\n"));
@@ -22,7 +21,7 @@ fn reports_are_as_expected() {
 /// Every type of record is in the corpus, and what no version knows is counted.
 #[test]
 fn every_type_is_read() {
-    let records = support::records("every-type");
+    let records = crate::support::records("every-type");
     for kind in record::Body::TYPES {
         assert!(records.iter().any(|record| record.body.name() == *kind), "{kind} is missing");
     }
@@ -59,7 +58,7 @@ fn the_last_turn_is_the_default_and_an_unknown_one_is_none() {
 /// Where reports of callbacks can have been lost, the only one that is left is not named as the one that it was.
 #[test]
 fn lost_reports_make_an_explanation_uncertain() {
-    let mut records = support::records("extensions");
+    let mut records = crate::support::records("extensions");
     let by = |records: &[Record]| {
         let report = Report::of(records.iter().cloned());
         let mut changes = explain(&report, Some(3)).unwrap().changes.into_iter();

@@ -1,15 +1,14 @@
 //! The page: well-formed, harmless whatever a session contains, usable without eyes, and of a size that follows the session's.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use record::Record;
 use serde_json::{Value, json};
-use support::page::{Element, Page, read};
-use support::{names, records, report};
 use tidegate_report::{Report, explain, html, markdown};
+
+use crate::support::page::{Element, Page, read};
+use crate::support::{names, records, report};
 
 /// Strings that would become markup, leave an attribute, act, or hide something, if they were not escaped.
 const HOSTILE: [&str; 6] = [

@@ -1,8 +1,6 @@
 //! Sessions of the real loop over scripted models and extensions, as transcripts of the corpus: each file is what its scene records.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::{
@@ -41,7 +39,7 @@ async fn recorded(name: &str, scene: Scene) {
     let Scene { session, mut events, past: mut all, .. } = scene;
     session.close().await;
     all.extend(drain(&mut events));
-    support::recorded(name, &all);
+    crate::support::recorded(name, &all);
 }
 
 fn guards() -> Arc<RuleSet> {

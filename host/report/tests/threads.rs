@@ -1,8 +1,6 @@
 //! A thread of two processes as a transcript of the corpus: what changes between its turns, how it is cancelled, and how it continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -200,5 +198,5 @@ async fn a_thread_of_two_processes() {
     let mut thread = Thread { clock: Arc::new(TokioClock::new()), past: Vec::new(), inputs: Waiting::default() };
     thread.first().await;
     thread.second().await;
-    support::recorded("threads", &thread.past);
+    crate::support::recorded("threads", &thread.past);
 }

@@ -2,14 +2,13 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use support::{Guest, PASS, source};
 use tidegate_sandbox::{EngineCounts, EngineOptions, Sandbox};
+
+use crate::support::{Guest, PASS, source};
 
 fn start(dir: &Path) -> Sandbox {
     Sandbox::new(&EngineOptions { cache_dir: Some(dir.to_owned()), max_instances: 4, ..EngineOptions::default() })

@@ -1,12 +1,12 @@
 //! The same cases with a component that was compiled before: every later host runs what was built for a released contract.
 //!
 //! `tests/corpus/components/VERSION` has the component for each version of the contract. Until the version is released, the component is
-//! replaced with `TIDEGATE_BLESS=1 cargo test --package tidegate-sandbox --test compiled` when the contract or the guest changes.
+//! replaced with `TIDEGATE_BLESS=1 cargo test --package tidegate-sandbox --test it compiled::` when the contract or the guest changes.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[allow(clippy::duplicate_mod, reason = "the same cases run with another component")]
 #[path = "cases/conformance.rs"]
 mod cases;
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,9 +1,9 @@
 //! The cases of a guest that is compiled from its source, as its author's would be.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[allow(clippy::duplicate_mod, reason = "the same cases run with another component")]
 #[path = "cases/conformance.rs"]
 mod cases;
-mod support;
 
 use std::path::Path;
 use std::sync::OnceLock;

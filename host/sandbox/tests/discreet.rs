@@ -1,15 +1,14 @@
 //! What a plugin that guards says of its failures is in no report: it can quote what nobody is to see.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use flow::ports::{AttemptEnd, Extensions};
 use flow::{CallId, FailureCause, KeptText, ModelOutput, OutputAnswer, RunPosition, StopReason, ToolCall, Usage};
-use support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
+
+use crate::support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
 
 /// What must not be reported.
 const WORD: &str = "sesame";

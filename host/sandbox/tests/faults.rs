@@ -2,8 +2,6 @@
 //! what the user saw and what was reported.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,12 +14,13 @@ use flow::{
     SessionId, StopReason, StreamKind, ToolCall, ToolOutput, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
-use support::{Guest, Registered, Still, patient, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
 use tokio::task::JoinHandle;
 use turn::sources::FixedRules;
 use turn::{CancellationToken, Session, SessionParts};
+
+use crate::support::{Guest, Registered, Still, patient, source, store};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -190,7 +189,7 @@ fn returns(kind: CallbackKind, variant: Variant, text: &[u8], closed: bool) -> G
     let policy = if matches!(kind, CallbackKind::InputMessages | CallbackKind::ToolCall) { 2 } else { 1 };
     Guest {
         registers: vec![(registered, None)],
-        exports: vec![(kind, support::says(number, "text"))],
+        exports: vec![(kind, crate::support::says(number, "text"))],
         on_failure: closed.then_some(policy),
         data: vec![("text", text.to_vec())],
         ..Guest::default()
@@ -394,8 +393,8 @@ async fn busy_session(sandbox: &Sandbox) -> JoinHandle<()> {
     let mut source = source("other", Guest::text("(loop $l (br $l)) (i32.const ANSWER)").component());
     (source.limits.text_time, source.limits.turn_time) = (Duration::from_secs(600), Duration::from_secs(600));
     let host = SandboxHost::new(vec![sandbox.load(source).unwrap()], store()).unwrap();
-    let other = support::open(&host, "other", &Arc::default());
-    let task = tokio::spawn(async move { drop(support::say(&other, "x").await) });
+    let other = crate::support::open(&host, "other", &Arc::default());
+    let task = tokio::spawn(async move { drop(crate::support::say(&other, "x").await) });
     while sandbox.instances().in_use == 0 {
         tokio::task::yield_now().await;
     }

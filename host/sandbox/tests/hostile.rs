@@ -1,8 +1,6 @@
 //! Guests that misbehave: each costs its own instance only, and each failure has its own cause and words.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -10,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use flow::ports::{BoxFuture, Extensions};
 use flow::{CallFailure, CallbackKind, EventKind, FailureCause, NoAnswer, TextAnswer};
-use support::{
+use tidegate_sandbox::SandboxHost;
+
+use crate::support::{
     Guest, PASS, Registered, Stage, Still, answer, echo, load, one, open, patient, sandbox, say, says, skipped, source,
     store,
 };
-use tidegate_sandbox::SandboxHost;
 
 /// Misbehaves with `bad` when the text begins with `!`, and echoes else: after each failure the plugin must work again.
 fn sometimes(bad: &str) -> Guest {
@@ -351,6 +350,6 @@ async fn join_all<T>(calls: impl Iterator<Item = BoxFuture<'_, T>>) -> Vec<T> {
 #[tokio::test]
 async fn a_callback_that_is_not_exported_is_an_error() {
     let (extensions, _) = one(&Guest { registers: vec![(Registered::PlainText(0), None)], ..Guest::text(PASS) });
-    let failure = support::failure(extensions.input_messages(0, &[]).await.unwrap_err());
+    let failure = crate::support::failure(extensions.input_messages(0, &[]).await.unwrap_err());
     assert_eq!((failure.cause, failure.called), (FailureCause::Start, CallbackKind::InputMessages.into()));
 }

@@ -1,16 +1,15 @@
 //! A bounded number of instances: idle ones give way, calls wait where none is idle, and what cannot be had is no failure of a plugin.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::Extensions;
 use flow::{EventKind, NoAnswer, TextAnswer, TextPlace};
-use support::{Guest, Stage, answer, echo, open, patient, say, source, store};
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost};
+
+use crate::support::{Guest, Stage, answer, echo, open, patient, say, source, store};
 
 fn engine(max_instances: u32) -> Sandbox {
     let instance_wait = Duration::from_millis(30);

@@ -1,13 +1,12 @@
 //! Case 15: no session sees the memory of another one, in instances that many sessions use one after the other, on several threads.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::TextAnswer;
-use support::{Guest, Stage, answer, load, open, say, store};
 use tidegate_sandbox::SandboxHost;
+
+use crate::support::{Guest, Stage, answer, load, open, say, store};
 
 /// Where the guest keeps what it is given: behind everything that a call itself uses.
 const KEPT: u32 = 200_000;

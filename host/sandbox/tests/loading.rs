@@ -1,14 +1,13 @@
 //! Which plugins are loaded and which are refused, each refusal with its own message.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use flow::ports::ExtensionHost as _;
 use flow::{Callback, CallbackKind, Power, TagPattern, TextUnit};
-use support::{Guest, PASS, Registered, load, sandbox, source, store};
 use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, Interface, LoadProblem, PluginSource, SandboxHost};
+
+use crate::support::{Guest, PASS, Registered, load, sandbox, source, store};
 
 /// Loads and gives the refusal's text.
 fn refusal(source: PluginSource) -> String {

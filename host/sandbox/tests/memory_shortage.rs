@@ -1,4 +1,5 @@
-//! A system without memory for a guest: that is no failure of the plugin. In a process of its own, whose limit is that of all its memory.
+//! A system without memory for a guest: that is no failure of the plugin. A program of its own: the limit that it sets is
+//! that of the whole process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 

@@ -1,8 +1,6 @@
 //! State that an older version of a plugin wrote: migrated once, durably, or left as it was and out of use.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +8,9 @@ use std::time::Duration;
 use flow::ports::{AttemptEnd, ExtensionHost as _, Extensions, StateEntry, StateLifetime, StateStore};
 use flow::{FailureCause, PluginId, SessionId, TextAnswer, TextPlace};
 use store::{DiskStore, StoreOptions};
-use support::{Stage, patient, sandbox, say, source};
 use tidegate_sandbox::{GuestLimits, Plugin, PluginSource, SandboxHost, Setting};
+
+use crate::support::{Stage, patient, sandbox, say, source};
 
 /// The guest `versioned`, whose migration fails like this, as a plugin with this `state_version`.
 fn versioned(failure: &str, state_version: u32) -> Plugin {

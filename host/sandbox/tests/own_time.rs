@@ -1,5 +1,5 @@
 //! Time limits count a guest's own time: a busy executor makes no call late, and a guest that loops is stopped all the
-//! same.
+//! same. A program of its own: it keeps all processors busy.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod support;

@@ -5,7 +5,6 @@
 #[allow(dead_code, unreachable_pub, clippy::needless_pass_by_value, reason = "a crate of its own, read as a module")]
 #[path = "../../../tests/guests/conformance/src/lib.rs"]
 mod guest;
-mod support;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,10 +15,11 @@ use flow::ports::{Extensions, ProgressLine};
 use flow::{EventCatalogue, EventType, Message};
 use serde::Deserialize;
 use store::emission::{DeclaredTypes, OwnType};
-use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
 use tidegate_sdk::{TextAnswer, TextPlace, ToolAnswer};
+
+use crate::support::{Stage, Still, open, patient, sandbox, say, source, store};
 
 /// The time of a new host in memory.
 const START_MS: u64 = 1_767_225_600_000;
@@ -105,7 +105,7 @@ impl Real {
         let said = match self.extensions.call_tool(0, &call, &progress).await {
             Ok(output) if output.is_error => Err(format!("rejected: {}", output.content)),
             Ok(output) => Ok(output.content),
-            Err(no_answer) => Err(support::failure(no_answer).message),
+            Err(no_answer) => Err(crate::support::failure(no_answer).message),
         };
         (said, lines.into_inner().unwrap())
     }

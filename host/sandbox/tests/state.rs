@@ -2,8 +2,6 @@
 //! overwritten unread.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,8 +13,9 @@ use flow::ports::{
 };
 use flow::{EventKind, FailureCause, PluginId, SessionId, TextAnswer};
 use store::{DiskStore, StoreOptions};
-use support::{Stage, failure, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
+
+use crate::support::{Stage, failure, open, patient, sandbox, say, source, store};
 
 fn conformance() -> PluginSource {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/conformance");

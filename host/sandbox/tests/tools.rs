@@ -1,8 +1,6 @@
 //! Tools that plugins provide, by a guest compiled from Rust: what is listed, how calls end, and every way to misbehave.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -12,8 +10,9 @@ use flow::{
     BreakerState, CallFailure, CallId, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall, ToolOutcome,
     ToolOutput,
 };
-use support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 use tidegate_sandbox::{LoadProblem, PluginSource, SandboxHost, Setting};
+
+use crate::support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 
 fn component() -> Vec<u8> {
     static COMPONENT: OnceLock<Vec<u8>> = OnceLock::new();
@@ -26,7 +25,7 @@ fn component() -> Vec<u8> {
 
 /// The guest, with so much time that a busy machine does not decide.
 fn provider() -> PluginSource {
-    let mut source = support::patient(source("conformance", component()));
+    let mut source = crate::support::patient(source("conformance", component()));
     source.settings.insert("unit".into(), Setting::Text("whole".into()));
     source
 }
@@ -56,7 +55,7 @@ async fn done(extensions: &Arc<dyn Extensions>, script: &str) -> String {
 }
 
 async fn failure(extensions: &Arc<dyn Extensions>, script: &str) -> CallFailure {
-    let failure = support::failure(run(extensions, script).await.unwrap_err());
+    let failure = crate::support::failure(run(extensions, script).await.unwrap_err());
     assert_eq!(failure.called, Called::Tool("run".into()));
     failure
 }
@@ -302,7 +301,7 @@ async fn callbacks_that_fail_repeatedly_leave_the_tools_usable() {
     for _ in 0..3 {
         say(&extensions, "!error why").await.unwrap_err();
     }
-    assert!(support::skipped(&extensions, "!replace x").await.is_some());
+    assert!(crate::support::skipped(&extensions, "!replace x").await.is_some());
     assert_eq!(done(&extensions, "!replace done").await, "done");
     let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();
     assert_eq!(opened, ["on_plain_text"]);

@@ -5,20 +5,19 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and the long form reports figures")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::SessionId;
 use flow::ports::{Journal as _, JournalError, StateStore};
-use support::{PATIENCE, Writer, left_by_a_killed_writer, open_when_free};
 use system::SystemClock;
 use tidegate_kit::Random;
 use tidegate_servers::RedisServer;
 use tidegate_store::{
     DiskStore, JsonRecord, RecordAll, RedisOptions, RedisStore, StoreOptions, TranscriptError, TranscriptStore,
 };
+
+use crate::support::{PATIENCE, Writer, left_by_a_killed_writer, open_when_free};
 
 /// How often writers are killed; 20 times unless the environment asks for more.
 fn kills() -> u32 {

@@ -2,8 +2,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use flow::ports::{SessionState, StateAdmin as _, StateChange, StateError, StateLifetime, StateStore as _};
-use support::{
-    DEFAULT, PATIENCE, TestClock, Writer, check_what_a_killed_writer_left, listed, plugin, save, session, set,
-};
 use system::SystemClock;
 use tidegate_store::{DiskStore, StoreOptions};
+
+use crate::support::{
+    DEFAULT, PATIENCE, TestClock, Writer, check_what_a_killed_writer_left, listed, plugin, save, session, set,
+};
 
 fn store(folder: &Path, clock: &Arc<TestClock>) -> DiskStore {
     DiskStore::new(folder, StoreOptions::default(), clock.clone()).unwrap()

@@ -2,17 +2,16 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::{Clock, SessionState, StateAdmin as _, StateChange, StateError, StateLifetime, StateStore as _};
 use redis::{ConnectionLike as _, FromRedisValue};
-use support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set};
 use system::SystemClock;
 use tidegate_servers::RedisServer;
 use tidegate_store::{RedisOptions, RedisStore};
+
+use crate::support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set};
 
 /// Long enough for an answer of a healthy server, short enough to wait for a hanging one.
 const TIMEOUT: Duration = Duration::from_millis(500);

@@ -110,7 +110,7 @@ async fn child() {
 
 /// Starts the child.
 fn start(folder: &Path) -> Child {
-    let arguments = ["child", "--exact", "--nocapture", "--quiet"];
+    let arguments = ["session_crash::child", "--exact", "--nocapture", "--quiet"];
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env(FOLDER, folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().unwrap()

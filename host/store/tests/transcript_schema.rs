@@ -72,7 +72,7 @@ fn the_schema_is_up_to_date() {
     }
     assert!(
         fs::read_to_string(&file).unwrap_or_default() == generated,
-        "the schema is not that of the types; `TIDEGATE_BLESS=1 cargo test -p tidegate-store --test transcript_schema` writes it"
+        "the schema is not that of the types; `TIDEGATE_BLESS=1 cargo test -p tidegate-store --test it transcript_schema::` writes it"
     );
 }
 

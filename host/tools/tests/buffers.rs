@@ -1,17 +1,16 @@
 //! Tools over files that an embedder brings: an editor with unsaved buffers over a disk.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use common::{World, call};
 use flow::ports::{BoxFuture, FileStatus, Files, Tools};
 use serde_json::{Value, json};
 use tidegate_tools::{BuiltinTools, DiskFiles};
+
+use crate::common::{World, call};
 
 /// Buffers over the disk. A buffer hides the file of its path.
 #[derive(Default)]

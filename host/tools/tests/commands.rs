@@ -2,17 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the counts of the corpus")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{World, rule};
 use flow::{Permission, PermissionMode};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 use tidegate_tools::ToolSettings;
+
+use crate::common::{World, rule};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,14 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use common::{SECRET, World, anywhere};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::common::{SECRET, World, anywhere};
 
 /// Every tool that takes a path, with arguments for it.
 fn every_tool(path: &str) -> Vec<(&'static str, Value)> {

@@ -3,15 +3,14 @@
 #![allow(clippy::print_stdout, reason = "the counts of the corpus, and what a process tells the one that started it")]
 #![cfg(unix)]
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::World;
 use serde::Deserialize;
 use serde_json::json;
 use tidegate_tools::ToolSettings;
+
+use crate::common::World;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +48,11 @@ fn commands_get_what_builds_need_and_what_the_operator_names() {
     let (mut passed, mut wrong) = (0, Vec::new());
     for (index, case) in corpus.iter().enumerate() {
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "commands_get_what_builds_need_and_what_the_operator_names", "--nocapture"]);
+        again.args([
+            "--exact",
+            "environment::commands_get_what_builds_need_and_what_the_operator_names",
+            "--nocapture",
+        ]);
         again.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
         let output = again.env(CASE, index.to_string()).env(&case.name, &case.value).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);

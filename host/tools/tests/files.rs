@@ -1,11 +1,10 @@
 //! Reading, writing, editing and listing files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{World, anywhere, call};
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::common::{World, anywhere, call};
 
 #[tokio::test]
 async fn a_file_is_read_exactly_as_it_is() {

@@ -2,14 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 
-mod common;
-
-use common::{World, rule};
 use flow::Permission;
 use flow::ports::Tools;
 use flow::{PermissionMode, PermissionMode::*};
 use serde_json::{Value, json};
 use tidegate_tools::{BuiltinTools, GuardedPath, ToolSettings};
+
+use crate::common::{World, rule};
 
 fn world(entries: &[(&str, PermissionMode)]) -> World {
     let permissions = entries.iter().map(|(key, mode)| rule(key, *mode)).collect();
@@ -213,7 +212,7 @@ fn what_the_embedder_trusts_is_guarded_as_well() {
         ("plugins/x/a.rs", "allow"),
         ("team/a.md", "allow"),
     ] {
-        let call = common::call("write_file", json!({"path": path, "content": ""}));
+        let call = crate::common::call("write_file", json!({"path": path, "content": ""}));
         assert_eq!(word(&tools.prepare(&call).permission()), expected, "{path}");
     }
 }

@@ -2,15 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
-use common::{World, again, anywhere, call, is_root, nobody, prepared};
 use flow::ports::Tools;
 use serde_json::{Value, json};
+
+use crate::common::{World, again, anywhere, call, is_root, nobody, prepared};
 
 fn edit(path: &str) -> Value {
     json!({"path": path, "old_text": "old", "new_text": "new"})
@@ -73,7 +72,7 @@ async fn attributes_and_permissions_are_kept() {
 /// A superuser gives the new file to the owner of the old one. Others write into it where they may, and else change nothing and say why.
 #[tokio::test]
 async fn the_owner_is_kept() {
-    const TEST: &str = "the_owner_is_kept";
+    const TEST: &str = "same_file::the_owner_is_kept";
     if let Some(tools) = prepared() {
         let said = |path: &'static str| {
             let tools = &tools;
@@ -127,7 +126,7 @@ async fn the_owner_is_kept() {
 /// A limit on the size of files stands for a full disk.
 #[tokio::test]
 async fn a_file_that_cannot_be_written_whole_is_as_it_was() {
-    const TEST: &str = "a_file_that_cannot_be_written_whole_is_as_it_was";
+    const TEST: &str = "same_file::a_file_that_cannot_be_written_whole_is_as_it_was";
     if let Some(tools) = prepared() {
         for name in ["one.txt", "linked.txt"] {
             let write = json!({"path": name, "content": long("new, and longer")});
@@ -155,7 +154,7 @@ async fn a_file_that_cannot_be_written_whole_is_as_it_was() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn what_is_left_of_a_file_is_not_for_others() {
-    const TEST: &str = "what_is_left_of_a_file_is_not_for_others";
+    const TEST: &str = "same_file::what_is_left_of_a_file_is_not_for_others";
     if let Some(tools) = prepared() {
         let write = json!({"path": "one.txt", "content": long("new, and longer")});
         let output = tools.prepare(&call("write_file", write)).run(&|_| {}).await;

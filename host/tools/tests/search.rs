@@ -1,15 +1,14 @@
 //! `find` and `grep`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::sync::Mutex;
 
-use common::{World, call, rule};
 use flow::PermissionMode;
 use flow::ports::{ProgressLine, Tools as _};
 use serde_json::json;
 use tidegate_tools::ToolSettings;
+
+use crate::common::{World, call, rule};
 
 fn project() -> World {
     let world = World::new();
@@ -233,7 +232,7 @@ async fn a_folder_that_cannot_be_read_is_told() {
         let find = format!("a.txt\nodd/c.txt\nsecret.txt\n[not searched, cannot be read: closed]\n{bad}");
         assert_eq!(said, [grep, find]);
     };
-    if let Some(tools) = common::prepared() {
+    if let Some(tools) = crate::common::prepared() {
         return found(&tools).await;
     }
     world.file("a.txt", "hit\n").file("closed/b.txt", "hit\n").file("secret.txt", "hit\n");
@@ -241,9 +240,14 @@ async fn a_folder_that_cannot_be_read_is_told() {
     for name in ["closed", "secret.txt"] {
         std::fs::set_permissions(world.path(name), std::fs::Permissions::from_mode(0o000)).unwrap();
     }
-    if common::is_root() {
+    if crate::common::is_root() {
         std::fs::set_permissions(world.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        common::again("a_folder_that_cannot_be_read_is_told", &world.path(""), common::nobody(), "");
+        crate::common::again(
+            "search::a_folder_that_cannot_be_read_is_told",
+            &world.path(""),
+            crate::common::nobody(),
+            "",
+        );
     } else {
         found(&world.tools).await;
     }

@@ -2,16 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-mod common;
-
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use common::{World, call};
 use flow::ports::{ProgressLine, Tools};
 use serde_json::json;
 use tidegate_tools::ToolSettings;
+
+use crate::common::{World, call};
 
 fn world(timeout_ms: u64, output: usize) -> World {
     let shell_timeout = Duration::from_millis(timeout_ms);
@@ -166,7 +165,7 @@ async fn a_killed_host_takes_its_commands_with_it() {
     }
     let world = World::new();
     let mut host = std::process::Command::new(std::env::current_exe().unwrap());
-    host.args(["--exact", "a_killed_host_takes_its_commands_with_it"]).env(FOLDER, world.path(""));
+    host.args(["--exact", "shell::a_killed_host_takes_its_commands_with_it"]).env(FOLDER, world.path(""));
     let mut host = host.stdout(std::process::Stdio::null()).spawn().unwrap();
     let pid = pid(&world).await;
     assert!(runs(&pid));

@@ -2,8 +2,6 @@
 //! started, the conversation stays valid, and the session continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod recorded;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,11 +13,12 @@ use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
 };
-use recorded::Spans;
 use rules::ContextMode;
 use tidegate_kit::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
 use turn::{CancellationToken, Session};
+
+use crate::recorded::Spans;
 
 /// A clock that advances by one whenever it is read (for each event and each attempt), and cancels at one of its times.
 struct Trigger {

@@ -1,6 +1,10 @@
 //! The spans of turns: which there are, what is in them, and that every log line inside of them names its session and turn.
+//!
+//! A program of its own: whether anybody wants a span is found out once in a process, by the thread that first comes to it, so that a test
+//! without a subscriber can keep one with a subscriber from getting it.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+mod cancel;
 mod recorded;
 
 use expect_test::expect;

@@ -3,15 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a call that has to succeed and does not is a failed test")]
 
-mod scripted;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use scripted::{ScriptedTag, ScriptedText};
 use serde::Deserialize;
 use tidegate_sdk::prelude::*;
 use tidegate_sdk::testing::{Answer, Harness, LogLine, Shown};
 use tidegate_sdk::{Exported, ToolCall};
+
+use crate::scripted::{ScriptedTag, ScriptedText};
 
 #[derive(Deserialize)]
 struct File {
@@ -29,9 +28,9 @@ struct Case {
     withheld: Vec<String>,
 }
 
-fn run<E: Exported>(case: &Case, options: scripted::Line<'_>) {
-    let scripted::Line { id, closed, on, how, template } = options;
-    let mut harness = Harness::<E>::of_plugin(&format!("id = \"{id}\"\n{}", scripted::MANIFEST))
+fn run<E: Exported>(case: &Case, options: crate::scripted::Line<'_>) {
+    let crate::scripted::Line { id, closed, on, how, template } = options;
+    let mut harness = Harness::<E>::of_plugin(&format!("id = \"{id}\"\n{}", crate::scripted::MANIFEST))
         .with_setting("id", id)
         .with_setting("closed", closed)
         .with_setting("on", on)
@@ -57,7 +56,7 @@ fn one_extension_of_the_hosts_corpus_shows_the_same_here() {
     for case in &file.case {
         let [line] = case.plugins.as_slice() else { continue };
         cases += 1;
-        match scripted::parse(line) {
+        match crate::scripted::parse(line) {
             (true, line) => run::<ScriptedTag>(case, line),
             (false, line) => run::<ScriptedText>(case, line),
         }

@@ -1,6 +1,6 @@
 //! The bindings in `src/bindings` are what `wit-bindgen` generates from the contract.
 //!
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test bindings` rewrites them. They are checked in because the generator would take
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test it bindings::` rewrites them. They are checked in because the generator would take
 //! most of the time of a plugin's first build.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use wit_bindgen_core::wit_parser::{Resolve, World, WorldId};
 use wit_bindgen_core::{Files, WorldGenerator as _};
 use wit_bindgen_rust::{Opts, WithOption};
 
-const COMMAND: &str = "TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test bindings";
+const COMMAND: &str = "TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test it bindings::";
 
 /// The lints that are not for generated code. Its authors check it, and its unsafe code is what lifts and lowers values.
 const ALLOWED: &str = "\

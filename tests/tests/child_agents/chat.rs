@@ -5,7 +5,7 @@ use tidegate::event::{Backlog, NoBacklog};
 use tidegate::{Chat, Host, Session};
 use tidegate_kit::{ScriptedModel, calls, say};
 
-use crate::place::{Place, spawn};
+use super::place::{Place, spawn};
 
 async fn open(place: &Place, host: &Host, kept: usize) -> Session {
     host.session(place.options().backlog(Backlog::default().events(kept)).questions_wait()).await.unwrap()

@@ -7,7 +7,7 @@ use tidegate::TurnStatus;
 use tidegate::question::{Answer, AnswerError, QuestionId};
 use tidegate_kit::{ScriptedModel, calls, say};
 
-use crate::place::{Place, spawn};
+use super::place::{Place, spawn};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_parents_front_end_answers_the_question_of_a_child() {

@@ -8,7 +8,7 @@ use tidegate::question::Answer;
 use tidegate::{EventKind, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
 
-use crate::place::{Place, pending, write};
+use super::place::{Place, pending, write};
 
 /// Tells the child where it works.
 const FOLDER: &str = "TIDEGATE_KILLED_FOLDER";
@@ -40,7 +40,7 @@ async fn child() {
 }
 
 fn start(place: &Place) -> Child {
-    let arguments = ["killed::child", "--exact", "--nocapture", "--quiet"];
+    let arguments = ["confirmations::killed::child", "--exact", "--nocapture", "--quiet"];
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env(FOLDER, place.root());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tidegate::TurnStatus;
 
-use crate::place::{QUESTION, Servers, WIRES, Wire, close, session, workspace};
+use super::place::{QUESTION, Servers, WIRES, Wire, close, session, workspace};
 
 /// A workspace with the transcripts of another as they are on the disk now: what a process that dies now leaves behind.
 fn as_left_behind(folder: &TempDir) -> TempDir {

@@ -12,7 +12,7 @@ use tidegate::{Message, Session, TurnStatus};
 use tidegate_kit::assert_valid;
 use tokio::task::JoinSet;
 
-use crate::place::{QUESTION, Servers, WIRES, Wire, close, session, workspace};
+use super::place::{QUESTION, Servers, WIRES, Wire, close, session, workspace};
 
 const MESSAGE: &str = "Stop, and name the file.";
 

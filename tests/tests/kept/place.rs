@@ -12,7 +12,7 @@ use tidegate::plugin::EngineOptions;
 use tidegate::{Engine, Host, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::ScriptedModel;
 
-use crate::case::{By, Case};
+use super::case::{By, Case};
 
 /// The component of a guest.
 fn component(guest: &str) -> Vec<u8> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate::plugin::PluginEntry;
 use tidegate::{Host, HostError};
 
-use crate::place::{NEW, Place, Run, component, id, manifest, started};
+use super::place::{NEW, Place, Run, component, id, manifest, started};
 
 /// What makes a plugin a guard: words of its entry, and words of its manifest.
 const GUARDS: [(&str, &str); 5] = [

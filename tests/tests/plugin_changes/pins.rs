@@ -6,7 +6,7 @@ use tidegate::diagnostic::DiagnosticCode;
 use tidegate::plugin::file_digest;
 use tidegate::{Host, HostError};
 
-use crate::place::{NEW, Place, component, started};
+use super::place::{NEW, Place, component, started};
 
 /// The component with a custom section more: other bytes, and the same behaviour.
 fn other() -> Vec<u8> {
@@ -40,7 +40,7 @@ async fn a_component_that_changed_without_its_manifest_is_reported_as_that() {
     run.say("!count").await;
     // With a new version it is what one expects.
     fs::write(place.plugin().join("component.wasm"), component()).unwrap();
-    place.write_manifest(&crate::place::manifest().replace("0.1.0", "0.2.0"));
+    place.write_manifest(&super::place::manifest().replace("0.1.0", "0.2.0"));
     assert_eq!(run.turn("!count").await.1, ["reload conformance 0.2.0"]);
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate::event::Position;
 use tidegate::plugin::{CallbackKind, OutputMode};
 
-use crate::random::{Addition, Spec, State, When};
+use super::random::{Addition, Spec, State, When};
 
 /// The user's input of a turn.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use tidegate::prompt::Prompt;
 use tidegate::{Engine, Event, EventKind, Host, Operator, PluginId, Session, SessionOptions, TurnStatus};
 use tidegate_kit::{Random, Script, ScriptedModel, shown, text};
 
-use crate::expect::{Answer, Expected, Facts, Input};
-use crate::random::{Spec, TAGS};
+use super::expect::{Answer, Expected, Facts, Input};
+use super::random::{Spec, TAGS};
 
 const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/conformance");
 const SYSTEM: &str = "The operator's prompt.";

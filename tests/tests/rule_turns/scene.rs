@@ -17,9 +17,9 @@ use flow::{
 use providers::HttpConfig;
 use turn::sources::{RuleSource, RuleUpdate};
 
-use crate::case::Answer;
-use crate::replayed::{Recording, RequestLog};
-use crate::wire::{self, Cut};
+use super::case::Answer;
+use super::replayed::{Recording, RequestLog};
+use super::wire::{self, Cut};
 
 /// Rules that may be edited between turns.
 pub(crate) struct Edited(pub(crate) Mutex<Arc<rules::RuleSet>>);

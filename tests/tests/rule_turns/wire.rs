@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::case::{Answer, Block};
+use super::case::{Answer, Block};
 
 /// How an answer is cut: into chunks of text by the server, and into chunks of bytes by the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The rules of this repository, enforced by a test. Each rule is a function from files to findings, is shown to
-//! bite on a sample, and says how much it read, so that a rule that reads nothing fails.
+//! bite on a sample, and says how much it read, so that a rule that reads nothing fails. A program of its own, because it links no crate of
+//! the workspace and is what one runs most often.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -16,7 +16,8 @@ pub(crate) fn ci() -> Result<()> {
     deps::check()?;
     wasm::check_pure_crates()?;
     test::test(&[])?;
-    let mut divided = run::cargo(&["test", "--package", "tidegate-rules", "--test", "divided", "--locked"]);
+    let mut divided =
+        run::cargo(&["test", "--package", "tidegate-rules", "--test", "it", "--locked", "--", "divided::"]);
     run::step("100,000 sets of divided patterns", divided.env("TIDEGATE_CASES", "100000"))
 }
 

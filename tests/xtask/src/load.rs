@@ -25,9 +25,9 @@ pub(crate) fn load(release: bool, flags: &[String]) -> Result<()> {
 pub(crate) fn crash(kills: u32) -> Result<()> {
     ensure!(kills > 0, "nothing is killed 0 times");
     ensure_redis()?;
-    let mut test = run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "crash"]);
-    test.args(["--test", "session_crash", "--", "--nocapture"]);
+    let mut test = run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "processes"]);
+    test.args(["--", "crash::", "--nocapture"]);
     run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))?;
-    let mut inputs = run::cargo(&["test", "--workspace", "--locked", "--test", "killed_inputs"]);
+    let mut inputs = run::cargo(&["test", "--workspace", "--locked", "--test", "killed", "--", "killed_inputs::"]);
     run::step("sessions with inputs that wait, killed", inputs.env("TIDEGATE_KILLS", kills.to_string()))
 }

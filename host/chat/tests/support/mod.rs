@@ -1,5 +1,6 @@
 //! Runs a case of the corpus: its lines through a chat, and the states that follow.
-#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod random;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidegate_servers::ensure_editors_js;
 
-use crate::clients::{ends, source};
-use crate::model::Model;
-use crate::place;
+use super::clients::{ends, source};
+use super::model::Model;
+use super::place;
 use crate::support::Place;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";

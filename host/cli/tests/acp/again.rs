@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
 use tidegate::{SessionId, SystemClock};
 
-use crate::editor::{Editor, Sent, shown};
-use crate::model::Model;
+use super::editor::{Editor, Sent, shown};
+use super::model::Model;
+use super::{place, set};
 use crate::support::Place;
-use crate::{place, set};
 
 fn load(editor: &mut Editor, place: &Place, session: &str) {
     editor.request("session/load", json!({"sessionId": session, "cwd": place.path(""), "mcpServers": []}));

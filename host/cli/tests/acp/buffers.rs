@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::model::Model;
-use crate::place;
+use super::editor::Editor;
+use super::model::Model;
+use super::place;
 
 /// The requests of the agent, by method and path.
 type Asked = Rc<RefCell<Vec<(String, String)>>>;
@@ -83,7 +83,7 @@ fn a_file_that_the_client_does_not_give_is_read_from_the_disk_and_reported_once(
         let id = editor.prompt(&session, "read a.txt");
         editor.response(id).unwrap();
         let updates = editor.updates();
-        assert!(crate::editor::shown(&updates).contains("on the disk"), "{updates:?}");
+        assert!(super::editor::shown(&updates).contains("on the disk"), "{updates:?}");
         let notices: Vec<&Value> = updates.iter().filter(|update| update["sessionUpdate"] == "notice").collect();
         assert_eq!(notices.len(), count, "{notices:?}");
         assert!(notices.iter().all(|notice| notice["title"].as_str().unwrap().contains("a.txt")), "{notices:?}");

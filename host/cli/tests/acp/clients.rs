@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use tidegate_servers::{ensure_editors_js, ensure_editors_py};
 
-use crate::model::Model;
-use crate::place;
+use super::model::Model;
+use super::place;
 use crate::support::Place;
 
 /// Runs a client with the folders of the program in the workspace, and expects this exit code.

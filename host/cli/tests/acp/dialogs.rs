@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::editor::Editor;
-use crate::model::Model;
-use crate::{place, set};
+use super::editor::Editor;
+use super::model::Model;
+use super::{place, set};
 
 #[test]
 fn a_question_that_times_out_closes_its_dialog() {

@@ -3,10 +3,10 @@
 
 use serde_json::json;
 
-use crate::editor::{Editor, Sent};
-use crate::model::Model;
+use super::editor::{Editor, Sent};
+use super::model::Model;
+use super::{place, set};
 use crate::support::machine::under;
-use crate::{place, set};
 
 #[test]
 fn the_mode_that_approves_asks_all_the_same_and_what_is_denied_stays_denied() {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::model::Model;
-use crate::place;
+use super::editor::Editor;
+use super::model::Model;
+use super::place;
 use crate::support::Place;
 
 const REWINDS: &str = "+++\ncondition = 'stop-\\d'\ncontext = \"rewind\"\nscope = \"text\"\n+++\nContinue.\n";

@@ -6,9 +6,9 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 use tidegate_servers::ensure_editors_js;
 
-use crate::editor::{Editor, Sent};
-use crate::model::Model;
-use crate::place;
+use super::editor::{Editor, Sent};
+use super::model::Model;
+use super::place;
 
 /// The schemas of messages, by side and method.
 struct Protocol {

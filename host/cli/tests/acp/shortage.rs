@@ -5,9 +5,9 @@ use std::fs::File;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 
-use crate::editor::Editor;
-use crate::model::Model;
-use crate::place;
+use super::editor::Editor;
+use super::model::Model;
+use super::place;
 
 /// Limits the memory that the process writes to little more than what it has.
 fn limit(process: Pid, more: impl Fn(u64) -> Option<u64>) -> Rlimit {

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Sent, shown};
-use crate::model::Model;
-use crate::place;
+use super::editor::{Editor, Sent, shown};
+use super::model::Model;
+use super::place;
 use crate::support::{Place, code, err, out};
 
 fn kinds(updates: &[Value]) -> Vec<&str> {

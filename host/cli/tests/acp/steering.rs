@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::model::Model;
-use crate::place;
+use super::editor::Editor;
+use super::model::Model;
+use super::place;
 
 fn message(session: &str, text: &str, about: Value) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": text}], "_meta": about})

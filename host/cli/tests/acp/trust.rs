@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Sent, shown};
-use crate::model::Model;
-use crate::place;
+use super::editor::{Editor, Sent, shown};
+use super::model::Model;
+use super::place;
 use crate::support::Place;
 
 /// The user's own file has a model, and two repositories bring files of their own.
@@ -106,7 +106,7 @@ fn without_trust_nothing_runs_and_the_next_prompt_asks_again() {
     }
     assert_eq!(model.requests.lock().unwrap().len(), 0, "nothing was sent to a model");
     // An editor that cannot ask.
-    editor.answers = crate::editor::no_answers();
+    editor.answers = super::editor::no_answers();
     let session = editor.new_session(&place.path("one"));
     let id = editor.prompt(&session, "say hello");
     assert!(editor.response(id).unwrap_err()["message"].as_str().unwrap().contains("did not answer the question"));

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::editor::{Editor, shown};
-use crate::model::Model;
-use crate::place;
+use super::editor::{Editor, shown};
+use super::model::Model;
+use super::place;
 
 /// Chunks of the answer: an update for each is fifty times what a pipe takes.
 const WORDS: usize = 20_000;

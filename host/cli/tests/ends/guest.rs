@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tidegate_servers::{RedisServer, ensure_redis};
 
-use crate::provider::{Provider, Reply};
-use crate::run::{ENDS, End, OUTPUTS, recorded};
-use crate::started::Started;
+use super::provider::{Provider, Reply};
+use super::run::{ENDS, End, OUTPUTS, recorded};
+use super::started::Started;
 use crate::support::{Place, code, repository};
 
 /// A workspace with the guest that does what its input says.

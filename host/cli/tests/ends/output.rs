@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use crate::provider::{Provider, Reply};
-use crate::started::Started;
+use super::provider::{Provider, Reply};
+use super::started::Started;
 use crate::support::Place;
 
 /// Commands that print something to standard output.

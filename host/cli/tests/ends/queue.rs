@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::provider::{Provider, Reply};
-use crate::started::Started;
+use super::provider::{Provider, Reply};
+use super::started::Started;
 use crate::support::Place;
 use crate::support::tmux::Terminal;
 

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use crate::provider::{Provider, Reply};
-use crate::started::{Ended, Started, until};
+use super::provider::{Provider, Reply};
+use super::started::{Ended, Started, until};
 use crate::support::Place;
 
 /// What the program is doing.

@@ -1,5 +1,5 @@
 //! A workspace with rules of its own, a recorded model, and the program run in it.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -1,6 +1,6 @@
 //! The question at a terminal.
 
-use crate::place::Repository;
+use super::place::Repository;
 use crate::support::{assert_harmless, plain, pty};
 
 /// A repository with a model of its own, whose name is written in a misleading way.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::place::Repository;
+use super::place::Repository;
 use crate::support::{code, err};
 
 const ASKS: &str = "[turn]\nmax_steps = 9\n";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::place::Repository;
+use super::place::Repository;
 use crate::support::{Say, code, err, out, recording};
 
 /// A plugin of the repository, which nobody has trusted.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use crate::place::Repository;
+use super::place::Repository;
 use crate::support::{code, err, out};
 
 /// What a repository brings: a server, a key of the user, permissions and a plugin.

@@ -1,5 +1,4 @@
 //! Events as data: what a session emits, a short line each.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use flow::{
     Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,

@@ -1,5 +1,4 @@
 //! The classes of errors, as the default table has them.
-#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::sync::LazyLock;
 

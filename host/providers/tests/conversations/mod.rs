@@ -1,5 +1,5 @@
 //! Conversations that requests are made of: written ones by name, those of the corpus (`items.json`, recorded sessions), and random ones.
-#![allow(clippy::unwrap_used, dead_code, reason = "a test fails by panicking; no test uses all of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! For what independent servers cannot do: errors inside a stream, chunks that end inside a character, silence, sockets
 //! that close in the middle. Plain TCP, so that nothing between the script and the wire smooths anything.
-#![allow(clippy::unwrap_used, dead_code, reason = "a test fails by panicking; no test uses all of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,5 @@
 //! The transcripts of the corpus, and files that are compared or written.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 pub(crate) mod page;
 

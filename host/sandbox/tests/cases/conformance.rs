@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::component;
+use super::component;
 use crate::support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
 use flow::ports::{BoxFuture, ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 use flow::{

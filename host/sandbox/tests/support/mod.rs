@@ -2,7 +2,7 @@
 //!
 //! A guest is a core module: a body for each callback, written as WebAssembly text over raw memory, so that its bytes can
 //! be as wrong as a test wants. `wit-component` wraps it with the types of `sdk/wit`.
-#![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use flow::PluginId;
 use flow::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateError, StateLifetime};
 
-use crate::places::Place;
+use super::places::Place;
 use crate::support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set, touch};
 
 pub(crate) async fn what_is_settled_is_there_after_a_restart(place: &impl Place) {

@@ -2,7 +2,7 @@
 
 use flow::ports::{Clock as _, SessionState, StateChange, StateLifetime};
 
-use crate::places::{Place, Store};
+use super::places::{Place, Store};
 use crate::support::{
     DAY, DEFAULT, HOUR, MINUTE, PATIENCE, SECOND, TestClock, listed, own, plugin, save, session, set, touch,
 };

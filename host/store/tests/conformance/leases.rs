@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flow::ports::{Clock as _, StateError};
 use system::SystemClock;
 
-use crate::places::Place;
+use super::places::Place;
 use crate::support::{
     DAY, DEFAULT, PATIENCE, TestClock, check_what_a_killed_writer_left, listed, open_when_free, save, session, set,
 };

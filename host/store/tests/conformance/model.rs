@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::places::{Place, Store};
+use super::places::{Place, Store};
 use crate::support::{DAY, HOUR, MINUTE, PATIENCE, TestClock, plugin, session};
 
 /// Sequences of operations, and operations of each.

@@ -1,5 +1,5 @@
 //! What the tests of all backends need: a clock that they move, entries, and a process to kill.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flow::ports::{Journal as _, JournalError};
 use tidegate_store::{RecordAll, SpawnedBy, TranscriptError};
 
-use crate::{Place, error, id, turn};
+use super::{Place, error, id, turn};
 
 /// A session with three turns, a fork after the second with a turn of its own, and a fork of that after its first and its third turn.
 async fn family() -> Place {

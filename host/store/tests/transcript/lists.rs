@@ -5,7 +5,7 @@ use std::fs;
 use flow::ports::Journal as _;
 use tidegate_store::TranscriptError;
 
-use crate::{Place, error, id};
+use super::{Place, error, id};
 
 #[tokio::test]
 async fn a_list_has_the_latest_first_with_its_title_and_last_record() {

@@ -8,7 +8,7 @@ use turn::rebuild::Rebuild;
 use flow::ports::{Journal as _, JournalError};
 use tidegate_store::{RecordAll, TranscriptError};
 
-use crate::{Place, error, id, turn};
+use super::{Place, error, id, turn};
 
 #[tokio::test]
 async fn a_session_continues_where_it_was() {

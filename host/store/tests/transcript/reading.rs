@@ -10,7 +10,7 @@ use flow::ports::Journal as _;
 use serde_json::json;
 use tidegate_store::{JsonRecord, TranscriptError};
 
-use crate::{Place, error, id, turn};
+use super::{Place, error, id, turn};
 
 #[tokio::test]
 async fn records_have_what_the_event_has_and_where_they_are() {

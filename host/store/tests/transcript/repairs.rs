@@ -6,7 +6,7 @@ use turn::rebuild::Rebuild;
 use flow::ports::Journal as _;
 use tidegate_store::TranscriptError;
 
-use crate::{Place, error, id};
+use super::{Place, error, id};
 
 #[tokio::test]
 async fn a_repair_keeps_every_valid_record_and_a_copy_of_the_damaged_file() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tidegate::Host;
 use tidegate::model::Model;
 
-use crate::Machine;
-use crate::support::Scripted;
+use super::Machine;
+use crate::sessions::support::Scripted;
 
 const POLICY: &str = "addresses = [\"https://api.anthropic.com\", \"http://127.0.0.1:8080\", \"redis://127.0.0.1\"]\n\
                       key_env = [\"ANTHROPIC_API_KEY\", \"PATH\"]\n";

@@ -11,8 +11,8 @@ use tidegate::tool::PermissionRule;
 use tidegate::trust::{SettingsReader, TrustStore};
 use tidegate::{BoxFuture, HostBuilder, Session, SessionOptions};
 
-use crate::Machine;
-use crate::support::{Answer, Scripted};
+use super::Machine;
+use crate::sessions::support::{Answer, Scripted};
 
 /// What all of the cases are under.
 const POLICY: &str = "[tools.permission]\nwrite_file = \"deny\"\n\"read_file(secret/**)\" = \"deny\"\nlist_dir = \"ask\"\n\

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tidegate::model::Model;
 use tidegate::{HostError, Operator, PluginId, SessionOptions};
 
-use crate::Machine;
-use crate::support::Scripted;
+use super::Machine;
+use crate::sessions::support::Scripted;
 
 const POLICY: &str = "[[plugin]]\npath = \"guard\"\n[rules]\nrequired_folders = [\"rules\"]\n";
 

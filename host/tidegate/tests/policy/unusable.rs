@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tidegate::model::Model;
 
-use crate::Machine;
-use crate::support::Scripted;
+use super::Machine;
+use crate::sessions::support::Scripted;
 
 /// Makes a file that cannot be used.
 type Make = fn(&Path);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Place, Step, Talk, fired, notices, say};
+use super::support::{Place, Step, Talk, fired, notices, say};
 
 fn watch(condition: &str) -> String {
     format!("+++\ncondition = '{condition}'\nscope = \"text\"\n+++\nDo not say it.\n")

@@ -2,7 +2,7 @@
 
 use tidegate::{EventKind, TurnStatus};
 
-use crate::support::{Place, Talk, fired, notices, say};
+use super::support::{Place, Talk, fired, notices, say};
 
 fn guard(keys: &str, condition: &str) -> String {
     format!("+++\nrequired = true\ncondition = {condition}\nscope = 'text'\n{keys}+++\nDo not say it.\n")

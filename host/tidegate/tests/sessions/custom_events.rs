@@ -9,7 +9,7 @@ use tidegate::event::{EmitError, ThreadMode};
 use tidegate::model::Model;
 use tidegate::{EventKind, Session, SessionId, SessionOptions};
 
-use crate::support::{Answer, Scripted, builder};
+use super::support::{Answer, Scripted, builder};
 
 const DECLARED: &str = "schema_version = \"1.0.0\"\n[event_types.deployment]\nemit_config.condition = \"turn.max_steps == 50\"\n\
     payload_schema = { type = \"object\", required = [\"target\"], properties.target = { type = \"string\" } }\n\

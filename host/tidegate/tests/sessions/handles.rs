@@ -4,7 +4,7 @@ use tidegate::message::TurnRunning;
 use tidegate::{EventKind, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
-use crate::support::{Answer, Scripted, session, texts};
+use super::support::{Answer, Scripted, session, texts};
 
 /// Reads events until some text was shown.
 async fn shown(turn: &mut Turn) -> String {

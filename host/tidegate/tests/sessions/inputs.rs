@@ -10,8 +10,8 @@ use tidegate::model::Model;
 use tidegate::{EventKind, Session, SessionId, SessionOptions, Subscription, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
-use crate::support::{Answer, Scripted, builder, session, texts};
-use crate::transcripts::{host, options};
+use super::support::{Answer, Scripted, builder, session, texts};
+use super::transcripts::{host, options};
 
 /// A session whose model is writing, and what it writes with.
 async fn busy(answers: Vec<Answer>) -> (Session, Arc<Scripted>, mpsc::UnboundedSender<&'static str>, Turn, TempDir) {

@@ -10,7 +10,7 @@ use tidegate::state::StateError;
 use tidegate::tool::{Permission, PreparedCall, Progress, ToolCall, ToolOutput, ToolSpec, Tools};
 use tidegate::{BoxFuture, HostError, Message, Session, SessionId, SessionOptions, TurnStatus};
 
-use crate::support::{Answer, Scripted, builder, texts};
+use super::support::{Answer, Scripted, builder, texts};
 
 /// One tool of the embedder, which records that it ran.
 struct Own(&'static str, Permission);

@@ -8,7 +8,7 @@ use tidegate::model::Model;
 use tidegate::state::{DiskStore, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions};
 use tidegate::{BoxFuture, Clock, Host, HostError, Message, SessionId, SessionOptions, SystemClock};
 
-use crate::support::{Answer, Scripted, builder, texts};
+use super::support::{Answer, Scripted, builder, texts};
 
 /// A host that records its sessions in this folder.
 pub(crate) async fn host(folder: &TempDir) -> Host {

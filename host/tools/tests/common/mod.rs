@@ -1,7 +1,5 @@
 //! A workspace in a temporary folder, and the one way tests call a tool.
-#![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(unreachable_pub, reason = "a module of several test programs")]
 #![allow(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 
 use std::fs;
@@ -16,19 +14,19 @@ use tempfile::TempDir;
 use tidegate_tools::{BuiltinTools, PermissionRule, ToolSettings};
 
 /// A folder that contains the workspace `inside` and the file `outside.txt`.
-pub struct World {
+pub(crate) struct World {
     pub folder: TempDir,
     pub tools: BuiltinTools,
 }
 
-pub const SECRET: &str = "words from outside of the workspace";
+pub(crate) const SECRET: &str = "words from outside of the workspace";
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(ToolSettings::default())
     }
 
-    pub fn with(settings: ToolSettings) -> Self {
+    pub(crate) fn with(settings: ToolSettings) -> Self {
         let folder = TempDir::new().unwrap();
         fs::create_dir(folder.path().join("inside")).unwrap();
         fs::write(folder.path().join("outside.txt"), SECRET).unwrap();
@@ -36,39 +34,39 @@ impl World {
         Self { folder, tools }
     }
 
-    pub fn path(&self, relative: &str) -> PathBuf {
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join("inside").join(relative)
     }
 
-    pub fn outside(&self) -> PathBuf {
+    pub(crate) fn outside(&self) -> PathBuf {
         self.folder.path().join("outside.txt")
     }
 
     /// Puts a file in place, with its folders.
-    pub fn file(&self, relative: &str, content: impl AsRef<[u8]>) -> &Self {
+    pub(crate) fn file(&self, relative: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
         self
     }
 
-    pub fn read(&self, relative: &str) -> String {
+    pub(crate) fn read(&self, relative: &str) -> String {
         fs::read_to_string(self.path(relative)).unwrap()
     }
 
-    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         self.tools.prepare(&call(tool, arguments)).run(&|_| {}).await
     }
 
     /// The words of a call that must go well.
-    pub async fn fine(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn fine(&self, tool: &str, arguments: Value) -> String {
         let output = self.call(tool, arguments).await;
         assert!(!output.is_error, "{}", output.content);
         output.content
     }
 
     /// The words of a call that must fail.
-    pub async fn fails(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn fails(&self, tool: &str, arguments: Value) -> String {
         let output = self.call(tool, arguments.clone()).await;
         assert!(output.is_error, "{tool} {arguments} went well: {}", output.content);
         assert!(output.diff.is_none());
@@ -79,17 +77,17 @@ impl World {
         output.content
     }
 
-    pub fn permission(&self, tool: &str, arguments: Value) -> Permission {
+    pub(crate) fn permission(&self, tool: &str, arguments: Value) -> Permission {
         self.tools.prepare(&call(tool, arguments)).permission()
     }
 }
 
-pub fn call(tool: &str, arguments: Value) -> ToolCall {
+pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall { id: CallId::new("call-1"), name: tool.to_owned(), arguments: arguments.to_string() }
 }
 
 /// An entry as a file has it: `shell(git *)`.
-pub fn rule(key: &str, mode: PermissionMode) -> PermissionRule {
+pub(crate) fn rule(key: &str, mode: PermissionMode) -> PermissionRule {
     let (tool, pattern) = match key.split_once('(') {
         Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap().to_owned())),
         None => (key, None),
@@ -98,7 +96,7 @@ pub fn rule(key: &str, mode: PermissionMode) -> PermissionRule {
 }
 
 /// Whether `text` is in a file of the folder, anywhere.
-pub fn anywhere(folder: &Path, text: &str) -> bool {
+pub(crate) fn anywhere(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.is_symlink() {
@@ -111,13 +109,13 @@ pub fn anywhere(folder: &Path, text: &str) -> bool {
 
 /// Whether permissions do not hold for this process.
 #[cfg(unix)]
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
 }
 
 /// Runs a test of this program again in another way, with a folder that is prepared for it.
 #[cfg(unix)]
-pub fn again(test: &str, folder: &Path, mut program: Command, then: &str) {
+pub(crate) fn again(test: &str, folder: &Path, mut program: Command, then: &str) {
     let me = std::env::current_exe().unwrap();
     let command = format!("{then} exec \"$0\" --exact {test} --nocapture");
     program.args(["sh", "-c", &command]).arg(me).env("TIDEGATE_TEST_AGAIN", folder).stdin(Stdio::null());
@@ -128,14 +126,14 @@ pub fn again(test: &str, folder: &Path, mut program: Command, then: &str) {
 
 /// A program that runs another one without the rights of a superuser.
 #[cfg(unix)]
-pub fn nobody() -> Command {
+pub(crate) fn nobody() -> Command {
     let mut other = Command::new("setpriv");
     other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
     other
 }
 
 /// The folder of a test that runs again.
-pub fn prepared() -> Option<BuiltinTools> {
+pub(crate) fn prepared() -> Option<BuiltinTools> {
     let folder = std::env::var_os("TIDEGATE_TEST_AGAIN")?;
     Some(BuiltinTools::new(folder, ToolSettings::default()).unwrap())
 }

@@ -3,8 +3,8 @@
 use flow::{Answer, CallAnswer, Callback, Confirmation, Event, EventKind, ResultAnswer, ResultStage, TurnStatus};
 use tidegate_kit::{Plugin, rule_set, say};
 
-use crate::turn::{AnswerError, EditError};
-use crate::world::{Setup, asked, calls, rebuilt, until, write, writes};
+use super::turn::{AnswerError, EditError};
+use super::world::{Setup, asked, calls, rebuilt, until, write, writes};
 
 /// Writes `safe` where the model, or a person, writes `risky`.
 fn careful() -> Plugin {

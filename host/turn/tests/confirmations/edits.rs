@@ -4,8 +4,8 @@ use flow::{Action, Answer, Event, EventKind, InputWay, Message};
 use tidegate_kit::{rule_set, say};
 use turn::{AnswerError, EditError};
 
-use crate::turn;
-use crate::world::{Setup, asked, calls, write, writes};
+use super::turn;
+use super::world::{Setup, asked, calls, write, writes};
 
 /// The error of an edit.
 fn error(result: Result<(), AnswerError>) -> EditError {
@@ -119,7 +119,7 @@ async fn an_edited_call_whose_path_leads_elsewhere_is_asked_about_again() {
 /// A large edit is not repeated in whole to the model.
 #[tokio::test]
 async fn the_note_about_an_edit_is_bounded() {
-    let mut place = crate::place(&[("a", "1")]).await;
+    let mut place = super::place(&[("a", "1")]).await;
     place
         .turn(|desk| async move {
             let open = desk.open(1).await;

@@ -8,7 +8,7 @@ use flow::ports::{BoxFuture, Confirm, Durability, Journal, JournalError, Journal
 use flow::{Answer, Event, EventKind, TurnStatus};
 use tidegate_kit::say;
 
-use crate::world::{Setup, decided, write, writes};
+use super::world::{Setup, decided, write, writes};
 
 /// Answers with what a function says, and counts what it was asked and how many of its questions are open.
 struct Handler<F> {

@@ -6,10 +6,11 @@ use flow::{Answer, Event, EventKind, QuestionId, SuspendReason, TurnStatus};
 use rules::RuleSet;
 use tidegate_kit::{rule_set, say};
 
-use crate::turn::CancellationToken;
-use crate::turn::rebuild::Rebuild;
-use crate::world::{Place, Setup, World, asked, decided, place, rebuilt, until, write, writes};
 use record::Record;
+
+use super::turn::CancellationToken;
+use super::turn::rebuild::Rebuild;
+use super::world::{Place, Setup, World, asked, decided, place, rebuilt, until, write, writes};
 
 /// The events of a turn with three questions, of which the second is denied and the first approved, up to a kind of event.
 async fn interrupted(is_last: impl Fn(&EventKind) -> bool) -> (Vec<Event>, Arc<World>) {

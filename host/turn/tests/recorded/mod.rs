@@ -1,5 +1,4 @@
 //! A subscriber that keeps the spans of turns, with what must be true of them however a turn ends.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

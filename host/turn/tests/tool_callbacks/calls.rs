@@ -6,7 +6,7 @@ use flow::{AskedCall, CallAnswer, Callback, EventKind, TurnStatus};
 use serde_json::{Value, json};
 use tidegate_kit::{Plugin, RANDOM, Scene, calls, reports, rule_set, say};
 
-use crate::{plugin, records, result, scene, started};
+use super::{plugin, records, result, scene, started};
 
 const ARGUMENTS: &str = r#"{"path": "a"}"#;
 

@@ -4,7 +4,7 @@ use flow::{Annotation, Callback, GivenResult, ResultAnswer, ResultStage, TurnSta
 use serde_json::json;
 use tidegate_kit::{Plugin, RANDOM, Script, calls, reports, say};
 
-use crate::{plugin, records, result, scene};
+use super::{plugin, records, result, scene};
 
 const RESULT: &str = r#"echo done: {"path": "a"}"#;
 

@@ -1,5 +1,5 @@
 //! Bindings of the world `with-on-tool-call`, generated from `sdk/wit/0.1.0` by
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test bindings`.
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate-sdk --test it bindings::`.
 
 #![allow(unsafe_code, reason = "generated bindings read and write the guest's memory by the canonical ABI")]
 #![allow(clippy::unwrap_used, missing_debug_implementations, unreachable_pub, unused_qualifications, reason = "generated code")]

@@ -6,5 +6,5 @@ mod expiry;
 mod handles;
 mod inputs;
 mod parts;
-mod support;
+pub(crate) mod support;
 mod transcripts;

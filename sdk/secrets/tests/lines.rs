@@ -1,12 +1,11 @@
 //! The corpus of secrets, found line by line, and the texts without one; how it is measured is in `tests/corpus/secrets/README.md`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it counted")]
 
-#[path = "corpus/mod.rs"]
-mod corpus;
-
 use std::path::{Path, PathBuf};
 
 use tidegate_secrets::{Lines, scan};
+
+use crate::corpus;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/secrets")

@@ -19,10 +19,10 @@ use serde_json::Value;
 use trial::Trial;
 use turn::{CancellationToken, MemoryRecords, Session, SessionParts, TurnReport};
 
-use crate::case::{Case, File, Turn};
-use crate::replayed::Recorded;
-use crate::scene::{Echo, Edited, Listener, Nobody, Sudden, WireModel};
-use crate::wire::{CUTS, Cut};
+use self::case::{Case, File, Turn};
+use self::replayed::Recorded;
+use self::scene::{Echo, Edited, Listener, Nobody, Sudden, WireModel};
+use self::wire::{CUTS, Cut};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 

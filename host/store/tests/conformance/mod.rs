@@ -7,8 +7,6 @@ mod expiry;
 mod leases;
 mod model;
 mod places;
-#[path = "../support/mod.rs"]
-mod support;
 
 /// Makes a test of each case on each backend.
 macro_rules! suite {

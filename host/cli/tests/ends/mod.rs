@@ -9,5 +9,3 @@ mod provider;
 mod queue;
 mod run;
 mod started;
-#[path = "../support/mod.rs"]
-mod support;

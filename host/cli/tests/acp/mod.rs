@@ -7,7 +7,7 @@ mod again;
 mod buffers;
 mod clients;
 mod dialogs;
-mod editor;
+pub(crate) mod editor;
 mod model;
 mod policy;
 mod retracted;
@@ -15,13 +15,12 @@ mod schema;
 mod shortage;
 mod stdio;
 mod steering;
-#[path = "../support/mod.rs"]
-mod support;
 mod trust;
 mod unread;
 
 use model::Model;
-use support::{AN_AI, Place};
+
+use crate::support::{AN_AI, Place};
 
 /// Adds settings to the operator's file of a workspace.
 fn set(place: &Place, settings: &str) {

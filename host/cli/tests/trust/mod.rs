@@ -3,8 +3,6 @@
 
 #[path = "../../../config/tests/support/keys.rs"]
 mod keys;
-#[path = "../support/mod.rs"]
-mod support;
 
 mod asked;
 mod files;
@@ -13,14 +11,15 @@ mod running;
 mod shown;
 
 use place::Repository;
-use support::{code, err};
+
+use crate::support::{code, err};
 
 /// What the refusal says about how to go on.
 const WAYS: [&str; 4] = ["config-untrusted", "`tidegate trust`", "`--trust-workspace`", "`--config FILE`"];
 
 #[test]
 fn no_key_of_a_cloned_file_runs_anything() {
-    let keys = keys::all(&std::fs::read_to_string(support::repository().join(SCHEMA)).unwrap());
+    let keys = keys::all(&std::fs::read_to_string(crate::support::repository().join(SCHEMA)).unwrap());
     for keys::Key { path, file } in &keys {
         let place = Repository::new(file);
         let refused = place.run(&["run", "hi"]);

@@ -2,10 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the test prints how many cases it has")]
 
-#[path = "../sessions/support.rs"]
-#[allow(dead_code, reason = "the tests of sessions use the rest")]
-mod support;
-
 mod addresses;
 mod permissions;
 mod required;

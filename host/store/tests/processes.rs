@@ -1,0 +1,9 @@
+//! Tests that start processes and kill them. A program of its own: a process that starts has, for a moment, copies of all open files of the
+//! one that starts it, and with them the locks whose release the tests of [`disk`](disk.rs) and of transcripts expect.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod conformance;
+mod crash;
+mod redis;
+mod session_crash;
+mod support;

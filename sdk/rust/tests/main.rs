@@ -1,0 +1,8 @@
+//! The integration tests of this crate, in one program.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod answers;
+mod bindings;
+mod harness;
+mod pages;
+mod scripted;
