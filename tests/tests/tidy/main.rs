@@ -11,6 +11,7 @@ mod facade;
 mod imports;
 mod links;
 mod openings;
+mod programs;
 mod prose;
 mod purity;
 mod released;
