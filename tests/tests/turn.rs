@@ -12,6 +12,8 @@ use tidegate::{Event, Host, Operator, Session, SessionId, SessionOptions, TurnRe
 use tidegate_servers::{Aimock, Llmock, RealModel};
 
 const WIRES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
+/// How long a server may take to note what became of a request, before a test fails. No test depends on it.
+const PATIENCE: Duration = Duration::from_secs(120);
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 
 fn root() -> PathBuf {
@@ -236,7 +238,7 @@ async fn a_rule_cuts_the_stream_where_the_server_sees_it() {
                 );
                 break;
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "{wire}: {requests:?}");
+            assert!(begun.elapsed() < PATIENCE, "{wire}: {requests:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -260,7 +262,7 @@ async fn a_cancelled_turn_leaves_no_connection_and_the_session_goes_on() {
     assert_eq!(report.status, TurnStatus::Cancelled);
     let begun = Instant::now();
     while !server.requests().unwrap()[0]["ended_at"].is_number() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", server.requests());
+        assert!(begun.elapsed() < PATIENCE, "{:?}", server.requests());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests().unwrap()[0]["completed"], json!(false));
@@ -283,9 +285,11 @@ async fn a_real_model_is_cut_and_goes_on() {
             "{wire}: {words}"
         );
         assert!(report.text.len() > 20, "{wire}: {report:?}");
+        // Whether the server was still at the answer that was cut depends on which of the two is faster; what it does not do is go on.
         let begun = Instant::now();
-        while server.log().matches("cancel task").count() <= at {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{wire} was not cancelled: {}", server.log());
+        let count = |words: &str| server.log().matches(words).count();
+        while count("processing task") < 2 * (at + 1) || count("stop processing") < count("processing task") {
+            assert!(begun.elapsed() < PATIENCE, "{wire}: a request still runs: {}", server.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

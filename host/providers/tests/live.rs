@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flow::ports::{Model, ModelStream};
 use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
@@ -120,18 +120,18 @@ async fn a_socket_that_closes_is_transient_and_keeps_what_came() {
 
 #[tokio::test]
 async fn silence_has_a_limit_and_pauses_within_it_do_not() {
-    let pause = Step::Wait(Duration::from_millis(150));
-    let slow = Script::stream([&TEXT[..300]]).then(pause.clone()).then(Step::Send(TEXT[300..500].to_vec()));
-    let slow = slow.then(pause).then(Step::Send(TEXT[500..].to_vec()));
+    // Each pause is so much shorter than the limit that a busy machine does not make it too long.
+    let slow = (1..8).fold(Script::stream([&TEXT[..100]]), |script, part| {
+        let end = if part == 7 { TEXT.len() } else { 100 * (part + 1) };
+        script.then(Step::Wait(Duration::from_millis(300))).then(Step::Send(TEXT[100 * part..end].to_vec()))
+    });
     let stalled = Script::stream([&TEXT[..600]]).then(Step::Hang);
     let server = Fixture::start([slow, stalled]).await;
-    let model = model(HttpConfig { idle_timeout: Duration::from_millis(250), ..config(&server) });
-    assert_eq!(ask(&model, "hi").await.1, None, "three pauses together are longer than the limit, none of them alone");
-    let begun = Instant::now();
+    let model = model(HttpConfig { idle_timeout: Duration::from_millis(1500), ..config(&server) });
+    assert_eq!(ask(&model, "hi").await.1, None, "all pauses together are longer than the limit, none of them alone");
     let error = ask(&model, "hi").await.1.unwrap();
     assert_eq!(class_of(&error), ErrorClass::Transient);
-    assert!(error.message.contains("silent for 0.25 s inside its answer"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(error.message.contains("silent for 1.5 s inside its answer"), "{error}");
     server.dropped(1).await;
 }
 
@@ -148,14 +148,14 @@ async fn silence_before_the_answer_has_the_same_limit() {
 
 #[tokio::test]
 async fn a_slow_reader_is_not_taken_for_a_silent_server() {
-    let wait = Step::Wait(Duration::from_millis(400));
+    let wait = Step::Wait(Duration::from_millis(2000));
     let server =
         Fixture::start([Script::stream([&TEXT[..600]]).then(wait).then(Step::Send(TEXT[600..].to_vec()))]).await;
-    let model = model(HttpConfig { idle_timeout: Duration::from_millis(250), ..config(&server) });
+    let model = model(HttpConfig { idle_timeout: Duration::from_millis(1500), ..config(&server) });
     let prompt = prompt("hi");
     let mut stream = model.start(&prompt).await.unwrap();
     next(&mut stream).await.unwrap().unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_millis(1600)).await;
     while let Some(delta) = next(&mut stream).await {
         delta.unwrap();
     }
@@ -226,16 +226,15 @@ async fn nobody_there_says_so() {
 }
 
 #[tokio::test]
-async fn dropping_the_answer_closes_the_connection_at_once() {
+async fn dropping_the_answer_closes_the_connection() {
     let server = Fixture::start([Script::stream([&TEXT[..700]]).then(Step::Hang)]).await;
     let model = model(config(&server));
     let prompt = prompt("hi");
     let mut stream = model.start(&prompt).await.unwrap();
     read_until(&mut stream, "Hafen").await;
-    let dropped = Instant::now();
     drop(stream);
-    let seen = server.dropped(0).await;
-    assert!(seen.saturating_duration_since(dropped) < Duration::from_millis(500), "{:?}", seen - dropped);
+    // Its server would send nothing more for an hour.
+    server.dropped(0).await;
 }
 
 #[tokio::test]
@@ -248,7 +247,7 @@ async fn dropping_a_request_before_its_answer_closes_the_connection() {
     asked.abort();
     let mut bytes = Vec::new();
     let read = tokio::io::AsyncReadExt::read_to_end(&mut socket, &mut bytes);
-    let read = tokio::time::timeout(Duration::from_secs(5), read).await;
+    let read = tokio::time::timeout(Duration::from_secs(60), read).await;
     assert!(read.is_ok(), "the connection is still open");
 }
 

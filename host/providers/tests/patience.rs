@@ -73,7 +73,7 @@ async fn a_model_that_thinks_for_long_is_waited_for() {
     script.steps.push(Step::Send(TEXT[..end].to_vec()));
     script.steps.extend(dripping(ping, 30, 50).steps);
     let server = Fixture::start([script.then(Step::Send(TEXT[end..].to_vec()))]).await;
-    let (idle_timeout, content_timeout) = (Duration::from_millis(800), Duration::from_secs(60));
+    let (idle_timeout, content_timeout) = (Duration::from_millis(1300), Duration::from_secs(60));
     let (deltas, error) = ask(HttpConfig { idle_timeout, content_timeout, ..config(&server) }).await;
     assert_eq!(error, None);
     assert!(matches!(deltas.last(), Some(Delta::Stop { .. })), "{deltas:?}");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::ports::{ExtensionHost as _, SessionInfo, SessionView};
 use flow::{FailureCause, Message, SessionId, TextAnswer, ToolSpec};
-use support::{Guest, Stage, echo, open, patient, sandbox, say, source, store};
+use support::{Guest, Stage, echo, open, patient, processor_time, sandbox, say, source, store};
 use tidegate_kit::ready;
 use tidegate_sandbox::{GuestLimits, SandboxHost};
 
@@ -182,12 +182,6 @@ async fn a_guest_that_loops_is_stopped_while_the_executor_is_busy() {
         assert!(used <= most, "{used:?} of processor time within {:?}", start.elapsed());
         assert_eq!(say(&extensions, "two").await, Ok(replaced("two")));
     }
-}
-
-/// The time for which this thread has had a processor.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::Place;
 
 /// How long the program may take to end before a test fails. What it waits for in these tests takes longer, or has no end.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(200);
 
 /// The program, with its output as it is read.
 pub(crate) struct Started {

@@ -457,3 +457,9 @@ impl Clock for Still {
         Box::pin(std::future::ready(()))
     }
 }
+
+/// The time for which this thread has had a processor.
+pub fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
