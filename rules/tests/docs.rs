@@ -15,6 +15,7 @@ use tidegate_rules as rules;
 
 const AUTHORS: &str = "README.md";
 const OPERATORS: &str = "OPERATORS.md";
+const DIALECT: &str = "DIALECT.md";
 
 fn page(name: &str) -> (PathBuf, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -278,7 +279,7 @@ const ELSEWHERE: [&str; 4] = ["same", "otherwise", "refused", "accepted"];
 fn the_dialect_is_told_construct_by_construct() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/rules/dialect.toml");
     let corpus: Dialect = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let known = table(AUTHORS, "## The dialect");
+    let known = table(DIALECT, "## Constructs");
     let mut out = String::from("| construct | here | ECMAScript | Rust `regex` |\n|---|---|---|---|\n");
     for entry in &corpus.dialect {
         let name = cell(&entry.construct);
@@ -286,8 +287,8 @@ fn the_dialect_is_told_construct_by_construct() {
         let here = entry.means.clone().unwrap_or_else(|| refusal(entry));
         out.push_str(&format!("| {name} | {} | {elsewhere} | {} |\n", cell(&here), in_rust(entry)));
     }
-    hold_table(AUTHORS, "dialect", &out);
-    for row in table(AUTHORS, "## The dialect") {
+    hold_table(DIALECT, "dialect", &out);
+    for row in table(DIALECT, "## Constructs") {
         assert!(ELSEWHERE.contains(&row[2].as_str()), "{}: say in the page what ECMAScript's `RegExp` does", row[0]);
     }
 }
