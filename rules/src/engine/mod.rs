@@ -44,7 +44,7 @@
 //! where a live match started, and bytes could only be held back from the last position at which the DFA was in a start
 //! state. Its cache belongs to one searcher at a time; here one transition table serves all streams of all sessions, which
 //! read it without a lock. Its matches end a search; here a stream continues behind a match, and each pattern reports its
-//! first match by number. Warm, this engine takes 1.6 to 1.8 ns per byte at deltas of four bytes (`tests/benches/README.md`).
+//! first match by number. Warm, this engine takes 2.8 to 3.3 ns per byte at deltas of four bytes (`tests/benches/README.md`).
 //! The heuristic to suspend caching is the same as there (`minimum_cache_clear_count` and `minimum_bytes_per_state`).
 
 mod automaton;
