@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flow::ports::KeptRules;
-use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
+use flow::{AnswerBlock, InputId, Limit, Message, Origin, Receipt, Role, Spend, StreamKind, SuspendReason, Usage};
 
 use record::{
     Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, MessageRecord, PartRecord, Record,
@@ -334,11 +334,11 @@ impl Rebuild {
                 let answer = match &origin {
                     Origin::Model => {
                         let blocks = out.blocks.as_deref().unwrap_or_default();
-                        let whole = Answer::rebuilt(out.text.clone(), &thinking, blocks);
-                        let answer = match whole {
-                            Err("bytes") => self.without_reasoning(out)?,
-                            whole => whole?,
+                        let whole = match listed(blocks) {
+                            Err("bytes") => None,
+                            blocks => Answer::rebuilt(out.text.clone(), &thinking, blocks?),
                         };
+                        let answer = whole.map_or_else(|| self.without_reasoning(out), Ok)?;
                         answer.message(text)
                     }
                     _ => Some(Message::text(Role::Assistant, origin, text)),
@@ -380,7 +380,7 @@ impl Rebuild {
         let blocks: Vec<_> = blocks.cloned().collect();
         let problem = "the reasoning of an answer is not recorded; the answer is continued without it".to_owned();
         self.resumed.problems.push(problem);
-        Answer::rebuilt(out.text.clone(), "", &blocks)
+        Answer::rebuilt(out.text.clone(), "", listed(&blocks)?).ok_or("bytes")
     }
 
     fn push(&mut self, message: Message) {
@@ -405,6 +405,24 @@ impl Rebuild {
             settled(answer, results).into_iter().for_each(|message| self.add(message));
         }
     }
+}
+
+/// The blocks of an accepted answer. Without these fields none can be rebuilt.
+fn listed(blocks: &[record::Block]) -> Result<Vec<AnswerBlock>, &'static str> {
+    let listed = |recorded: &record::Block| {
+        let block = recorded.block()?;
+        match &block.kind {
+            _ if recorded.prefix_bytes.is_some() => drop(recorded.bytes.ok_or("bytes")?),
+            StreamKind::Text => {}
+            StreamKind::Thinking => {
+                recorded.bytes.ok_or("bytes")?;
+                recorded.text_before.ok_or("text_before")?;
+            }
+            StreamKind::Tool { .. } => drop(recorded.arguments.as_ref().ok_or("arguments")?),
+        }
+        Ok(block)
+    };
+    blocks.iter().map(listed).collect()
 }
 
 fn usage(tokens: &Tokens) -> Usage {

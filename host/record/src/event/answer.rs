@@ -47,16 +47,23 @@ impl CognitionOut {
 }
 
 impl Block {
-    fn block(&self) -> Read<AnswerBlock> {
+    /// The block of an answer that it is. A field that does not match the others is the error.
+    ///
+    /// # Errors
+    /// The name of the field.
+    pub fn block(&self) -> Read<AnswerBlock> {
         let call = || {
             let id = self.call_id.as_deref().ok_or("call_id")?;
             Ok::<_, &'static str>((CallId::new(id), self.tool.clone().ok_or("tool")?))
         };
         let kind = StreamKind::read(&self.stream, call).ok_or("stream")??;
         let mut block = AnswerBlock::prose(kind, self.bytes.unwrap_or_default());
+        (block.text_before, block.prefix_bytes) =
+            (self.text_before.unwrap_or_default(), self.prefix_bytes.unwrap_or_default());
+        (block.signature, block.redacted) = (self.signature.clone(), self.redacted.unwrap_or_default());
         block.arguments.clone_from(&self.arguments);
         block.shown.clone_from(&self.shown);
-        block.complete = self.complete;
+        (block.changed, block.complete) = (self.changed.unwrap_or_default(), self.complete);
         Ok(block)
     }
 }

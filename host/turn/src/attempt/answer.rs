@@ -338,38 +338,31 @@ impl Answer {
         Self::marked_message(&Cut { reasoning: &reasoning, text, error, completion })
     }
 
-    /// An answer as its record lists it. The error is the field that does not match the others.
-    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: &[record::Block]) -> Result<Self, &'static str> {
+    /// An answer as [`Answer::listed`] lists it. `None` where `thinking` is not what the blocks say.
+    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: Vec<AnswerBlock>) -> Option<Self> {
         let mut answer = Self { text, ..Self::default() };
         let mut thinking = thinking;
         for (id, block) in (0..).zip(blocks) {
-            let bytes = block.bytes.and_then(|bytes| usize::try_from(bytes).ok());
-            let call = || {
-                let id = block.call_id.as_deref().ok_or("call_id")?;
-                Ok::<_, &'static str>((flow::CallId::new(id), block.tool.clone().ok_or("tool")?))
-            };
-            let kind = StreamKind::read(&block.stream, call).ok_or("stream")??;
-            if block.prefix_bytes.is_some() {
-                answer.prefix = bytes.ok_or("bytes")?;
+            let bytes = usize::try_from(block.bytes).ok();
+            if block.prefix_bytes > 0 {
+                answer.prefix = bytes?;
                 continue;
             }
-            answer.begin(id, kind);
+            answer.begin(id, block.kind);
             let Some(own) = answer.blocks.last_mut() else { continue };
             match &own.kind {
                 StreamKind::Text => {}
                 StreamKind::Thinking => {
-                    let (piece, rest) = thinking.split_at_checked(bytes.ok_or("bytes")?).ok_or("bytes")?;
+                    let (piece, rest) = thinking.split_at_checked(bytes?)?;
                     piece.clone_into(&mut own.text);
                     thinking = rest;
-                    let before = block.text_before.and_then(|bytes| usize::try_from(bytes).ok());
-                    own.text_before = before.ok_or("text_before")?;
+                    own.text_before = usize::try_from(block.text_before).ok()?;
                 }
-                StreamKind::Tool { .. } => own.text = block.arguments.clone().ok_or("arguments")?,
+                StreamKind::Tool { .. } => own.text = block.arguments.unwrap_or_default(),
             }
-            (own.signature, own.redacted) = (block.signature.clone(), block.redacted.unwrap_or(false));
-            own.ended = block.complete;
+            (own.signature, own.redacted, own.ended) = (block.signature, block.redacted, block.complete);
         }
-        Ok(answer)
+        Some(answer)
     }
 
     /// What the user has seen of it, where that is neither its text nor the start of its text.
