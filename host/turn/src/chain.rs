@@ -5,6 +5,7 @@
 //! checked is shown or sent. The failure of an extension that the operator made `required` ends the turn.
 
 mod answered;
+mod notice;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,13 +13,12 @@ use std::time::Instant;
 
 use flow::{
     CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, Keeping, NoAnswer,
-    OnFailure, OutputMode, PluginId, Registered, Registration, TagPattern, TextStream, TextUnit,
+    OnFailure, OutputMode, PluginId, Registered, Registration, RunPosition, SPANS, TagPattern, TextStream, TextUnit,
 };
-use tracing::Instrument as _;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, info_span};
 
 use self::answered::Answered;
-use crate::events::Hub;
-use crate::spans::{self, Stage};
 use flow::ports::{BoxFuture, EventSink, Extensions};
 
 /// The handlers of each callback, highest priority first, ties in order of registration.
@@ -99,12 +99,18 @@ impl Chains {
     }
 }
 
+/// Where events about a stream are emitted, and where in the run that is.
+pub(crate) trait Events: EventSink {
+    /// The position of the next event.
+    fn place(&self) -> RunPosition;
+}
+
 /// Calls the extensions of one session.
 pub(crate) struct Caller {
     pub(crate) chains: Chains,
     pub(crate) registrations: Arc<[Registration]>,
     pub(crate) extensions: Arc<dyn Extensions>,
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) events: Arc<dyn Events>,
     /// By extension: which callbacks have a report in this turn, one bit each.
     reported: Vec<AtomicU8>,
 }
@@ -125,7 +131,7 @@ struct InFlight<'a> {
     caller: &'a Caller,
     plugin: usize,
     callback: CallbackKind,
-    span: Stage,
+    span: Span,
     began: Instant,
     answered: bool,
 }
@@ -137,7 +143,7 @@ impl InFlight<'_> {
 
     fn report(&mut self, outcome: CallbackOutcome, nanos: u64) {
         let failure = if let CallbackOutcome::Failed(failure) = &outcome { Some(failure.cause.as_str()) } else { None };
-        self.span.end(outcome.as_str(), failure);
+        end_span(&self.span, outcome.as_str(), failure);
         self.caller.report(self.plugin, self.callback, outcome, nanos);
     }
 }
@@ -151,15 +157,20 @@ impl Drop for InFlight<'_> {
             };
             let why = CallbackOutcome::Ignored(format!("it was stopped when {with}"));
             self.caller.report(self.plugin, self.callback, why, self.nanos());
+            end_span(&self.span, CANCELLED, Some(CANCELLED));
         }
     }
 }
 
 impl Caller {
-    pub(crate) fn new(registrations: Arc<[Registration]>, extensions: Arc<dyn Extensions>, hub: Arc<Hub>) -> Self {
+    pub(crate) fn new(
+        registrations: Arc<[Registration]>,
+        extensions: Arc<dyn Extensions>,
+        events: Arc<dyn Events>,
+    ) -> Self {
         let chains = Chains::new(&registrations);
         let reported = registrations.iter().map(|_| AtomicU8::new(0)).collect();
-        Self { chains, registrations, extensions, hub, reported }
+        Self { chains, registrations, extensions, events, reported }
     }
 
     /// A turn begins: no callback has a report yet.
@@ -196,9 +207,9 @@ impl Caller {
         callback: CallbackKind,
         call: BoxFuture<'_, Result<T, NoAnswer>>,
     ) -> Result<Asked<T>, CallFailure> {
-        let span = spans::callback(&self.registrations[plugin].plugin, callback);
+        let span = span(&self.registrations[plugin].plugin, callback);
         let mut flight = InFlight { caller: self, plugin, callback, span, began: Instant::now(), answered: false };
-        let answer = call.instrument(flight.span.span()).await;
+        let answer = call.instrument(flight.span.clone()).await;
         flight.answered = true;
         let nanos = flight.nanos();
         match answer {
@@ -289,7 +300,7 @@ impl Caller {
     pub(crate) fn withhold(&self, plugin: usize, callback: CallbackKind, bytes: usize, reason: String) -> String {
         let id = self.id(plugin);
         let marker = flow::withheld(&id);
-        self.hub.emit(EventKind::ExtensionWithheld { plugin: id, callback, bytes: bytes as u64, reason });
+        self.events.emit(EventKind::ExtensionWithheld { plugin: id, callback, bytes: bytes as u64, reason });
         marker
     }
 
@@ -303,13 +314,34 @@ impl Caller {
         self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
         let reads = self.extensions.take_state_reads(plugin);
         let report = CallbackReport::new(self.id(plugin), callback, outcome, nanos).with_state_reads(reads);
-        self.hub.emit(EventKind::ExtensionCallback(report));
+        self.events.emit(EventKind::ExtensionCallback(report));
     }
 
     /// The plugin at an index of the list of registrations.
     pub(crate) fn id(&self, plugin: usize) -> PluginId {
         self.registrations[plugin].plugin.clone()
     }
+}
+
+/// The outcome, and the error, of what was stopped with its turn.
+const CANCELLED: &str = "cancelled";
+
+/// The span of a callback. It is one of those of a turn, and ends like them when its outcome is recorded.
+fn span(extension: &PluginId, callback: CallbackKind) -> Span {
+    info_span!(
+        target: SPANS, "callback", extension = extension.as_str(), callback = callback.as_str(), error = Empty,
+        outcome = Empty,
+    )
+}
+
+fn end_span(span: &Span, outcome: &str, error: Option<&str>) {
+    if span.is_disabled() {
+        return;
+    }
+    if let Some(error) = error {
+        span.record("error", error);
+    }
+    span.record("outcome", outcome);
 }
 
 fn bit(callback: CallbackKind) -> u8 {

@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 use flow::{Event, EventKind, RunPosition};
 use futures_core::Stream;
 
+use crate::chain::Events;
 use flow::ports::{Clock, Durability, EventSink, Journal, JournalProgress};
 
 /// A queue longer than this joins adjacent chunks of text.
@@ -303,6 +304,12 @@ impl Hub {
         }
         self.0.listeners.store(state.listeners(), Ordering::SeqCst);
         (seq, place)
+    }
+}
+
+impl Events for Hub {
+    fn place(&self) -> RunPosition {
+        Hub::place(self)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use flow::{CallbackKind, CallbackOutcome, EventKind, RuleMatch, RunPosition};
+use flow::{EventKind, RuleMatch, RunPosition};
 use rules::Judgement;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
 use crate::chain::Caller;
-use flow::ports::{EventSink as _, Tools, TtsrEvent};
+use flow::ports::{Tools, TtsrEvent};
 
 /// Notices of a session that are under way at once; further ones are left out, with a report.
 const MOST: usize = 64;
@@ -88,10 +88,9 @@ impl Notices {
         self.triggers.send(&event);
         while self.tasks.try_join_next().is_some() {}
         if self.tasks.len() >= MOST {
-            return refuse(caller);
+            return caller.leave_out_notice(&format!("{MOST} earlier calls of it have not ended yet"));
         }
-        // A callback that is under way when its turn ends was not left out in it.
-        caller.chains.ttsr.iter().for_each(|plugin| caller.is_called(*plugin, CallbackKind::TtsrTriggered));
+        caller.begin_notice();
         let told = tell(Arc::clone(caller), Arc::clone(tools), event, Arc::clone(&self.over));
         self.tasks.spawn(told.instrument(turn.clone()));
     }
@@ -121,28 +120,15 @@ impl Notices {
     }
 }
 
-fn refuse(caller: &Caller) {
-    for &plugin in &caller.chains.ttsr {
-        let why = format!("{MOST} earlier calls of it have not ended yet");
-        caller.report(plugin, CallbackKind::TtsrTriggered, CallbackOutcome::NotPermitted(why), 0);
-    }
-}
-
 async fn tell(caller: Arc<Caller>, tools: Arc<dyn Tools>, event: Arc<TtsrEvent>, over: Arc<AtomicU32>) {
     tools.ttsr_triggered(&event);
-    for &plugin in &caller.chains.ttsr {
-        let call = caller.extensions.ttsr_triggered(plugin, &event);
-        if let Err(failure) = caller.ask(plugin, CallbackKind::TtsrTriggered, call).await {
-            // A notice cannot refuse what has already happened; the failure is in the report.
-            tracing::warn!("{failure}");
-        }
-    }
-    if over.load(Ordering::SeqCst) < event.place.turn || caller.chains.ttsr.is_empty() {
+    caller.notify(&event).await;
+    if over.load(Ordering::SeqCst) < event.place.turn || !caller.gives_notices() {
         return;
     }
     if let Err(error) = caller.extensions.settle(SAVING).await {
         let message = format!("what extensions wrote after the end of their turn is not saved: {error}");
         tracing::warn!("{message}");
-        caller.hub.emit(EventKind::Notice { message });
+        caller.events.emit(EventKind::Notice { message });
     }
 }

@@ -3,7 +3,6 @@
 use flow::{Annotation, CallFailure, CallbackKind, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId};
 
 use crate::chain::{Asked, Caller};
-use flow::ports::EventSink;
 
 /// The output after the extensions.
 #[derive(Debug, Default)]
@@ -33,7 +32,7 @@ pub(crate) enum Part {
 pub(crate) async fn run(caller: &Caller, part: Part, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
     let mut processed = Processed::default();
     let mut withheld = None;
-    output.at = caller.hub.place();
+    output.at = caller.events.place();
     let is_part = |mode: OutputMode| part == Part::Whole || part == Part::Only(mode);
     for &(plugin, mode) in caller.chains.output.iter().filter(|(_, mode)| is_part(*mode)) {
         if let (Some(by), OutputMode::Rewrite) = (withheld, mode) {
@@ -58,7 +57,7 @@ pub(crate) async fn run(caller: &Caller, part: Part, output: &mut ModelOutput) -
             // Its report is `changed`, which leaves no field for this reason.
             let message =
                 format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
-            caller.hub.emit(EventKind::Notice { message });
+            caller.events.emit(EventKind::Notice { message });
         }
         processed.annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
         if let Some(text) = answer.replace {

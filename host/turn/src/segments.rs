@@ -9,7 +9,6 @@ use flow::{
 use tidegate_segments::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
 
 use crate::chain::{Asked, Caller};
-use flow::ports::EventSink;
 
 /// The segments of one stream of one message.
 pub(crate) type Segments = tidegate_segments::Segments<Caller>;
@@ -38,7 +37,7 @@ impl Handlers for Caller {
         let UnitPlace { thinking, number, inside } = place;
         let stream = stream(thinking);
         let (plugin, _) = self.chains.text_of(stream)[stage];
-        let place = TextPlace { at: self.hub.place(), stream, unit: number, inside };
+        let place = TextPlace { at: self.events.place(), stream, unit: number, inside };
         let call = self.extensions.plain_text(plugin, unit, &place);
         Ok(match self.ask(plugin, CallbackKind::PlainText, call).await? {
             Asked::Answer(TextAnswer::Replace(new)) => UnitAnswer::Replace(new),
@@ -52,7 +51,7 @@ impl Handlers for Caller {
     async fn section(&self, section: Section, inside: Vec<String>) -> Result<SectionAnswer, CallFailure> {
         let Section { name, attributes, open, content, close } = section;
         let mut tag = Tag { name, attributes, open, content, close };
-        let place = TagPlace { at: self.hub.place(), inside };
+        let place = TagPlace { at: self.events.place(), inside };
         let handlers = self.chains.tag_handlers(&tag.name);
         for (at, &plugin) in handlers.iter().enumerate() {
             let call = self.extensions.tag(plugin, &tag, &place);
@@ -89,7 +88,7 @@ impl Handlers for Caller {
     }
 
     fn notice(&self, message: String) {
-        self.hub.emit(EventKind::Notice { message });
+        self.events.emit(EventKind::Notice { message });
     }
 }
 

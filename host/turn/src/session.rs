@@ -244,7 +244,7 @@ impl Session {
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
         let extensions = parts.extensions.open(&parts.id, Arc::<View>::clone(&view), sink).await?;
-        let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
+        let caller = Arc::new(Caller::new(registrations, extensions, Arc::<Hub>::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
         let (none, _) = RuleSet::build(Vec::new(), ::rules::RuleSettings::default(), &parts.settings.workspace);

@@ -1,6 +1,6 @@
 //! The spans of a turn: the ids that every log line inside of it carries, and what an exporter makes a trace of.
 //!
-//! A turn contains steps, a step its attempts and tools; a callback is in whatever called it, and a notification of a rule in the
+//! A turn contains steps, a step its attempts and tools; a callback (whose span [`crate::chain`] makes) is in whatever called it, and a notification of a rule in the
 //! turn. A span ends when its `outcome` is recorded, which is the last of its fields. Nothing that a user, a model or a guest wrote
 //! is in a field but names.
 //!
@@ -18,9 +18,9 @@
 
 use std::time::Duration;
 
-use flow::{CallbackKind, PluginId, SPANS, StopReason, ToolCall, Usage};
+use flow::{SPANS, StopReason, ToolCall, Usage};
 use tracing::field::Empty;
-use tracing::{Span, error_span, info_span};
+use tracing::{Span, error_span};
 
 use crate::session::SessionParts;
 
@@ -54,14 +54,6 @@ pub(crate) fn attempt(attempt: u32) -> Stage {
 pub(crate) fn tool(call: &ToolCall) -> Stage {
     Stage::of(error_span!(
         target: SPANS, "tool", tool = call.name.as_str(), call = call.id.as_str(), extension = Empty, error = Empty,
-        outcome = Empty,
-    ))
-}
-
-/// The span of a callback.
-pub(crate) fn callback(extension: &PluginId, callback: CallbackKind) -> Stage {
-    Stage::of(info_span!(
-        target: SPANS, "callback", extension = extension.as_str(), callback = callback.as_str(), error = Empty,
         outcome = Empty,
     ))
 }

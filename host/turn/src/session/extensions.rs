@@ -6,6 +6,7 @@ use flow::{EventKind, PluginId, RegistrationAction};
 
 use super::Session;
 use crate::chain::Caller;
+use crate::events::Hub;
 use crate::prompt::Frame;
 use crate::sources::{ExtensionChange, ExtensionSet, ExtensionUpdate};
 use flow::ports::{AbsentState, EventSink, KnownPlugins};
@@ -68,7 +69,7 @@ impl Session {
         let unregistered = |change: &&ExtensionChange| change.action == RegistrationAction::Unregister;
         let unregistered: Vec<PluginId> = changes.iter().filter(unregistered).map(|one| one.plugin.clone()).collect();
         let extensions = host.adopt(&self.caller.extensions, &unregistered)?;
-        self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::clone(&self.hub)));
+        self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::<Hub>::clone(&self.hub)));
         self.view.set_tools(Arc::clone(&tools));
         let settings = &mut self.parts.settings;
         (settings.system, settings.additions) = (system, additions);

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::refusal::{Refusal, not_an_object, repeated};
 use crate::chain::{Asked, Caller};
-use flow::ports::EventSink as _;
 
 /// A call that extensions have had.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(crate) async fn check(caller: &Caller, call: &ToolCall, edited: bool) -> Res
     };
     for (at, &plugin) in chain.iter().enumerate() {
         let asked = AskedCall {
-            at: caller.hub.place(),
+            at: caller.events.place(),
             call: ToolCall { arguments: plain.clone(), ..checked.call.clone() },
             edited,
         };
@@ -116,7 +115,7 @@ impl Caller {
             return text;
         }
         let what = "what it wants to be shown of the arguments is no JSON object that repeats no key";
-        self.hub.emit(EventKind::Notice { message: format!("the extension `{id}` has denied a call, and {what}") });
+        self.events.emit(EventKind::Notice { message: format!("the extension `{id}` has denied a call, and {what}") });
         marker(id)
     }
 

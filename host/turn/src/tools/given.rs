@@ -7,7 +7,6 @@ use flow::{
 };
 
 use crate::chain::{Asked, Caller};
-use flow::ports::EventSink;
 
 /// The result of a tool after the extensions.
 #[derive(Debug, Default)]
@@ -37,7 +36,7 @@ pub(crate) async fn result(caller: &Caller, call: &ToolCall, output: ToolOutput)
     }
     let (original, is_error) = (output.content.clone(), output.is_error);
     let given = GivenResult {
-        at: caller.hub.place(),
+        at: caller.events.place(),
         call: call.clone(),
         stage: ResultStage::Done,
         content: vec![output.content],
@@ -65,7 +64,7 @@ pub(crate) async fn preview(caller: &Caller, call: &ToolCall, mut preview: Previ
         return Ok(preview);
     }
     let given = GivenResult {
-        at: caller.hub.place(),
+        at: caller.events.place(),
         call: call.clone(),
         stage: ResultStage::Preview,
         content: std::mem::take(&mut preview.notes),
@@ -104,7 +103,7 @@ async fn run(caller: &Caller, mut result: GivenResult) -> Result<Passed, CallFai
             // Its report is `changed`, which leaves no field for this reason.
             let why = answer.ignored.join("; ");
             let message = format!("{by}: part of its answer to on_tool_result was not used: {why}");
-            caller.hub.emit(EventKind::Notice { message });
+            caller.events.emit(EventKind::Notice { message });
         }
         annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
         if let Some((content, diff)) = answer.replace {
