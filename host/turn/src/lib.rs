@@ -22,7 +22,11 @@ mod segments;
 
 mod output;
 
+mod calls;
+
 mod tools;
+
+mod results;
 
 pub mod attempt;
 mod beginning;

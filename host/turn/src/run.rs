@@ -37,6 +37,7 @@ use self::steer::Steered;
 use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
+use crate::calls::Checked;
 use crate::context::Estimate;
 use crate::found;
 use crate::inputs::Claim;
@@ -46,7 +47,6 @@ use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
-use crate::tools::Checked;
 use flow::ports::{AttemptEnd, EventSink};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.

@@ -7,8 +7,6 @@
 //! about: it is prepared again then, and where its permission or its preview is another one, a person is asked again. So what was
 //! approved is what runs.
 
-mod checked;
-mod given;
 mod refusal;
 mod result;
 
@@ -18,20 +16,20 @@ use std::time::{Duration, Instant};
 
 use flow::{
     CallFailure, CallId, Confirmation, EventKind, Permission, Preview, QuestionId, RuleMatch, RunPosition, SessionId,
-    ToolCall, ToolOutput, ToolResult, withheld,
+    ToolCall, ToolOutput, ToolResult,
 };
 use tracing::Instrument as _;
 
-pub(crate) use self::checked::{Checked, check};
-use self::given::Given;
 pub(crate) use self::refusal::edit_note;
-use self::refusal::{Refusal, changed_note, nameless, repeated};
+use self::refusal::{Refusal, changed_note, nameless};
 pub(crate) use self::result::CallResult;
 use crate::attempt::Effect;
+use crate::calls::{Checked, check, repeated};
 use crate::chain::Caller;
 use crate::events::Hub;
 use crate::found;
 use crate::questions::{Asked, Asking, Checks, Edit};
+use crate::results::{self, Given};
 use crate::run::repeats::Repeats;
 use crate::spans;
 use flow::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
@@ -183,7 +181,7 @@ impl Batch {
         // use.
         let state = match (refusal, &checked.refusal, Preview::of_arguments(&call.arguments)) {
             (Some(reminder), ..) => Waiting::Refused(Refusal::blocked(reminder)),
-            (None, Some(refusal), _) => Waiting::Refused(refusal.again()),
+            (None, Some(refusal), _) => Waiting::Refused(refusal.clone().into()),
             _ if call.name.trim().is_empty() => Waiting::Refused(Refusal::invalid(nameless(&tools.specs()))),
             (None, None, Err(ambiguous)) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
             (None, None, Ok(_)) => match self.looked(tools, call).await {
@@ -207,7 +205,7 @@ impl Batch {
         let needs_person =
             matches!(permission, Permission::Ask { .. }) && !self.asking.questions().covers(always.as_ref());
         let preview = if needs_person { prepared.preview().await } else { Preview::default() };
-        let shown = given::preview(&self.caller, call, preview.clone()).await.map_err(Refusal::failed)?;
+        let shown = results::preview(&self.caller, call, preview.clone()).await.map_err(Refusal::failed)?;
         Ok(Looked { prepared, permission, always, preview, shown, ran: self.ran, waited: self.waited })
     }
 
@@ -344,7 +342,7 @@ impl Batch {
         found::emit(&*self.hub, &edit.found);
         let checked = check(&self.caller, &edit.call, true).await.map_err(Refusal::failed)?;
         if let Some(refusal) = checked.refusal {
-            return Err(refusal);
+            return Err(refusal.into());
         }
         if !checked.by.is_empty() {
             let mut found = Vec::new();
@@ -382,7 +380,7 @@ impl Batch {
         by: &[flow::PluginId],
     ) -> Result<Looked<'c>, Refusal> {
         looked.preview = looked.prepared.preview().await;
-        looked.shown = given::preview(&self.caller, call, looked.preview.clone()).await.map_err(Refusal::failed)?;
+        looked.shown = results::preview(&self.caller, call, looked.preview.clone()).await.map_err(Refusal::failed)?;
         looked.always = None;
         let reason = changed_note(by, None).replace("before it ran", "that you edited");
         looked.permission = Permission::Ask { reason };
@@ -412,7 +410,7 @@ impl Batch {
         let output = prepared.run(&|line| progress.report(line)).await;
         self.course.ran = Some(began.elapsed());
         // Whoever stops the call now gets nothing of its result.
-        let mut given = given::result(&self.caller, call, output).await;
+        let mut given = results::done(&self.caller, call, output).await;
         let output = std::mem::take(&mut given.output);
         self.course.given = given;
         Ok(output)
@@ -431,8 +429,7 @@ struct Reported {
 
 impl Reported {
     fn new(hub: Arc<Hub>, call: CallId, caller: &Caller) -> Self {
-        let marker = caller.result_guard().map(|guard| withheld(&caller.id(guard)));
-        Self { hub, call, marker, is_marked: AtomicBool::new(false) }
+        Self { hub, call, marker: caller.result_marker(), is_marked: AtomicBool::new(false) }
     }
 
     /// Without lines only numbers are reported, and once that something is left out.

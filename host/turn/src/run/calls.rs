@@ -11,10 +11,11 @@ use super::interrupt::Injection;
 use super::repeats::Repeats;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::CallNotes;
+use crate::calls::{self, Checked};
 use crate::found;
 use crate::history::settled;
 use crate::questions::{Asking, Checks};
-use crate::tools::{self, Batch, CallEffects, Candidate, Checked, Course, Ran};
+use crate::tools::{Batch, CallEffects, Candidate, Course, Ran};
 use flow::ports::EventSink;
 
 impl Turn<'_> {
@@ -85,7 +86,7 @@ impl Turn<'_> {
         let caller = Arc::clone(&self.session.caller);
         let mut checked = Vec::with_capacity(calls.len());
         for call in calls {
-            checked.push(tools::check(&caller, call, false).await?);
+            checked.push(calls::check(&caller, call, false).await?);
         }
         Ok(checked)
     }

@@ -1,6 +1,8 @@
 //! Calls that do not run, and what the model reads about calls that a person has decided about.
 
-use flow::{Ambiguous, CallFailure, Confirmation, PluginId, ToolCall, ToolOutput, ToolSpec};
+use flow::{CallFailure, Confirmation, PluginId, ToolCall, ToolOutput, ToolSpec};
+
+use crate::calls::{Refused, not_an_object};
 
 /// Bytes of edited arguments that the model reads; the rest is left out.
 const MAX_EDIT: usize = 16 << 10;
@@ -62,11 +64,6 @@ impl Refusal {
         })
     }
 
-    /// The same refusal; its failure, where there is one, is with the first.
-    pub(super) fn again(&self) -> Self {
-        Self::new(self.kind, self.reason.clone())
-    }
-
     /// What the model reads.
     pub(super) fn reason(&self) -> String {
         self.reason.clone()
@@ -75,6 +72,15 @@ impl Refusal {
     /// The result of the call, and of what kind its error is.
     pub(super) fn into_output(self) -> (ToolOutput, Option<&'static str>) {
         (ToolOutput { content: self.reason, diff: None, is_error: true }, Some(self.kind))
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Denied(reason) => Self::denied(reason),
+            Refused::Invalid(reason) => Self::invalid(reason),
+        }
     }
 }
 
@@ -114,10 +120,6 @@ pub(super) fn nameless(tools: &[ToolSpec]) -> String {
     format!("not run: the call has no name. Make it again with the name of a tool: {}", names.join(", "))
 }
 
-pub(super) fn not_an_object(call: &ToolCall) -> String {
-    format!("the arguments of `{}` are not valid: write one JSON object, with a member for each argument.", call.name)
-}
-
 /// Why a call does not run whose arguments no tool should read: for the model, with the place in them.
 pub(super) fn unread(call: &ToolCall) -> Option<String> {
     match serde_json::from_str::<serde_json::Value>(&call.arguments) {
@@ -125,10 +127,6 @@ pub(super) fn unread(call: &ToolCall) -> Option<String> {
         Ok(_) => Some(not_an_object(call)),
         Err(error) => Some(format!("{} They cannot be read as JSON: {error}.", not_an_object(call))),
     }
-}
-
-pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
-    format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Stage: the calls of an accepted answer go through `on_tool_call`, before anything else is decided about them.
 
 use flow::{
-    AskedCall, CallAnswer, CallFailure, CallbackKind, EventKind, KeptText, NoAnswer, PluginId, ToolCall,
+    Ambiguous, AskedCall, CallAnswer, CallFailure, CallbackKind, EventKind, KeptText, NoAnswer, PluginId, ToolCall,
     plain_arguments, withheld,
 };
 use serde_json::json;
 
-use super::refusal::{Refusal, not_an_object, repeated};
 use crate::chain::{Asked, Caller};
 
 /// A call that extensions have had.
@@ -15,15 +14,24 @@ pub(crate) struct Checked {
     /// The call, with the arguments that run.
     pub(crate) call: ToolCall,
     /// Why it does not run.
-    pub(super) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<Refused>,
     /// What is shown of its arguments.
     pub(crate) shown: String,
     /// The extensions that have replaced its arguments, each once.
     pub(crate) by: Vec<PluginId>,
 }
 
+/// Why a call does not run, as the model reads it.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// An extension has denied it, or did not check it.
+    Denied(String),
+    /// Its arguments cannot be used.
+    Invalid(String),
+}
+
 impl Checked {
-    fn refused(mut self, refusal: Refusal, shown: String) -> Self {
+    fn refused(mut self, refusal: Refused, shown: String) -> Self {
         self.refusal = Some(refusal);
         self.shown = shown;
         self
@@ -72,13 +80,13 @@ pub(crate) async fn check(caller: &Caller, call: &ToolCall, edited: bool) -> Res
                 let shown = shown.map(|text| caller.object_or_marker(&id, text));
                 let shown = shown.or(unseen).unwrap_or_else(|| checked.shown.clone());
                 let reason = format!("not run: the extension `{id}` denied this call: {reason}");
-                return Ok(checked.refused(Refusal::denied(reason), shown));
+                return Ok(checked.refused(Refused::Denied(reason), shown));
             }
             Asked::Closed(why) => {
                 caller.skip(rest, CallbackKind::ToolCall, plugin, "did not check the call");
                 caller.withhold(plugin, CallbackKind::ToolCall, call.arguments.len(), why);
                 let reason = format!("not run: the extension `{id}` did not check this call");
-                return Ok(checked.refused(Refusal::denied(reason), marker(&id)));
+                return Ok(checked.refused(Refused::Denied(reason), marker(&id)));
             }
         }
     }
@@ -90,11 +98,21 @@ fn marker(plugin: &PluginId) -> String {
     json!({ "withheld": withheld(plugin) }).to_string()
 }
 
-fn unreadable(call: &ToolCall) -> Refusal {
-    Refusal::invalid(match flow::Preview::of_arguments(&call.arguments) {
+fn unreadable(call: &ToolCall) -> Refused {
+    Refused::Invalid(match flow::Preview::of_arguments(&call.arguments) {
         Err(ambiguous) => repeated(call, &ambiguous),
         Ok(_) => not_an_object(call),
     })
+}
+
+/// What the model reads of a call whose arguments are no JSON object.
+pub(crate) fn not_an_object(call: &ToolCall) -> String {
+    format!("the arguments of `{}` are not valid: write one JSON object, with a member for each argument.", call.name)
+}
+
+/// What the model reads of a call whose arguments say something twice.
+pub(crate) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
+    format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
 
 /// What replaces the arguments must be what it says.
@@ -130,9 +148,10 @@ impl Caller {
         self.guard(&self.chains.calls, CallbackKind::ToolCall)
     }
 
-    /// The first extension that has to see the result of a call before anybody is shown anything of it.
-    pub(crate) fn result_guard(&self) -> Option<usize> {
-        self.guard(&self.chains.results, CallbackKind::ToolResult)
+    /// Where an extension has to see the result of a call before anybody is shown anything of it: the marker in its place.
+    pub(crate) fn result_marker(&self) -> Option<String> {
+        let guard = self.guard(&self.chains.results, CallbackKind::ToolResult)?;
+        Some(withheld(&self.id(guard)))
     }
 
     fn guard(&self, chain: &[usize], callback: CallbackKind) -> Option<usize> {

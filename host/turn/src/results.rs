@@ -30,7 +30,7 @@ struct Passed {
 
 /// Gives the result of a call to the extensions. The call has run: where a `required` extension fails, its result is withheld, and the
 /// failure is for the turn.
-pub(crate) async fn result(caller: &Caller, call: &ToolCall, output: ToolOutput) -> Given {
+pub(crate) async fn done(caller: &Caller, call: &ToolCall, output: ToolOutput) -> Given {
     if caller.chains.results.is_empty() {
         return Given { output, ..Given::default() };
     }
