@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use flow::CallFailure;
+use rules::RuleSession;
 
-use crate::attempt::Prefix;
+use crate::attempt::{Answer, Attempt, Effect, Prefix};
 use crate::chain::Caller;
 use crate::segments::Segments;
+use crate::shown::shown;
 
 /// Where the next attempt begins.
 #[derive(Default)]
@@ -67,11 +69,60 @@ impl Beginning {
     }
 
     /// What an attempt continues from.
-    pub(crate) fn prefix(&self) -> Prefix {
+    fn prefix(&self) -> Prefix {
         match self {
             Self::Prefilled(prefilled) => Prefix { text: prefilled.text.clone(), released: prefilled.released },
             Self::None | Self::Kept { .. } => Prefix::default(),
         }
+    }
+
+    /// The attempt that begins here. `most_tokens`: the most tokens that its answer can have. `effects` gets what is to be done at once.
+    pub(crate) fn attempt(
+        &self,
+        rules: &RuleSession,
+        caller: &Caller,
+        most_tokens: Option<u64>,
+        effects: &mut Vec<Effect>,
+    ) -> Attempt {
+        let mut attempt = Attempt::new(rules, self.prefix(), effects);
+        let answer = &mut attempt.answer;
+        answer.begin_shown(self.shown(), self.earlier_bytes());
+        (answer.keeping, answer.hides_calls) = (caller.chains.keeping, caller.call_guard().is_some());
+        answer.most_tokens = most_tokens;
+        attempt
+    }
+
+    /// What the user keeps of an answer of which `text` is kept as a message. What was not shown of it yet is shown; where what the user
+    /// saw is kept, the units that are complete.
+    ///
+    /// # Errors
+    /// The failure of a required extension.
+    pub(crate) async fn show_kept(
+        &self,
+        caller: &Arc<Caller>,
+        answer: &mut Answer,
+        text: &str,
+    ) -> Result<String, CallFailure> {
+        let mut segments = Segments::new(Arc::clone(caller));
+        let whole = if segments.is_idle() {
+            text.to_owned()
+        } else {
+            let mut whole = segments.push(text).await?;
+            if !caller.chains.keeping.answer {
+                whole.push_str(&segments.finish().await?);
+            }
+            whole
+        };
+        let earlier = self.earlier_bytes();
+        let seen = answer.shown.get(earlier..).unwrap_or_default();
+        if let Some(rest) = whole.strip_prefix(seen) {
+            let rest = rest.to_owned();
+            shown(&*caller.events, answer, rest);
+            return Ok(answer.shown.clone());
+        }
+        let same = whole.char_indices().zip(seen.chars()).find(|((_, a), b)| a != b);
+        let same = same.map_or(whole.len().min(seen.len()), |((at, _), _)| at);
+        Ok(answer.shown[..earlier + same].to_owned())
     }
 
     /// The segments of the next attempt.

@@ -1,10 +1,9 @@
-//! Matches of stream rules, reported: as events, and in the numbers of the rules.
+//! Matches of stream rules, reported as events.
 
 use flow::{Action, EventKind, RuleMatch};
 use rules::Judgement;
 
 use crate::attempt::Effect;
-use crate::metrics::Metrics;
 use flow::ports::EventSink;
 
 /// Emits the events about matches of one byte.
@@ -20,13 +19,6 @@ pub(crate) fn emit_matches(events: &dyn EventSink, matches: &[RuleMatch], judgem
             "the rule `{rule}` has used up its budget of this turn (`max_interrupts_per_turn`, or its own `max_interrupts`): this match {what}"
         );
         events.emit(EventKind::Notice { message });
-    }
-}
-
-/// Counts matches of one byte.
-pub(crate) fn count_matches(metrics: &mut Metrics, matches: &[RuleMatch], judgement: &Judgement) {
-    for (found, (action, again)) in matches.iter().zip(judgement.actions.iter().zip(&judgement.again)) {
-        metrics.fired(&found.rule, *action, *again);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use flow::Action;
+use flow::{Action, RuleMatch};
+use rules::Judgement;
 
 /// The numbers of one rule, since its session was opened. A rule that never did anything has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,14 @@ impl Metrics {
         self.reminded.clear();
     }
 
-    pub(crate) fn fired(&mut self, rule: &str, action: Action, again: bool) {
+    /// Counts matches of one byte.
+    pub(crate) fn count(&mut self, matches: &[RuleMatch], judgement: &Judgement) {
+        for (found, (action, again)) in matches.iter().zip(judgement.actions.iter().zip(&judgement.again)) {
+            self.fired(&found.rule, *action, *again);
+        }
+    }
+
+    fn fired(&mut self, rule: &str, action: Action, again: bool) {
         let second = self.reminded.contains(rule);
         let of = self.of(rule);
         of.fires += 1;

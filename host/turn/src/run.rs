@@ -19,6 +19,7 @@ mod spending;
 mod steer;
 mod stop;
 mod traced;
+mod watching;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -35,14 +36,14 @@ use self::repeats::Repeats;
 use self::spending::Spending;
 use self::steer::Steered;
 use self::stop::Stop;
+use self::watching::Watching;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::calls::Checked;
 use crate::context::Estimate;
-use crate::found;
 use crate::inputs::Claim;
-use crate::reasoning::Reasoning;
 use crate::rebuild::OpenCalls;
+use crate::relay::{Relay, RelayParts};
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
@@ -231,15 +232,15 @@ impl<'a> Turn<'a> {
     }
 
     fn count_tokens(&mut self) {
-        if let Some(usage) = self.spending.count(self.attempt.answer.usage) {
+        if let Some(usage) = self.spending.count(self.attempt.answer.usage()) {
             self.report.usage.add(usage);
             // A request that was refused is not billed.
-            if usage != Usage::default() || !self.attempt.answer.blocks.is_empty() {
-                let bytes = self.attempt.answer.text.len() as u64;
+            if usage != Usage::default() || self.attempt.answer.has_begun() {
+                let bytes = self.attempt.answer.text().len() as u64;
                 let spend = self.session.spend(usage, None, bytes);
                 self.spending.priced(spend);
             }
-            let answer = self.attempt.answer.message(&self.attempt.answer.text);
+            let answer = self.attempt.answer.own_message();
             self.session.count_request(usage, self.sent, answer.as_ref());
         }
     }
@@ -294,7 +295,7 @@ impl<'a> Turn<'a> {
             self.finish_step(StepEnd::Cancelled);
             return Ok(true);
         }
-        let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
+        let stop = self.attempt.answer.stop().cloned().unwrap_or(StopReason::EndTurn);
         let calls = if let Phase::Calling { calls, .. } = &mut self.phase { std::mem::take(calls) } else { Vec::new() };
         if calls.is_empty() {
             self.recorded().await?;
@@ -320,11 +321,9 @@ impl<'a> Turn<'a> {
             self.place.attempt += 1;
             self.session.set_place(self.place);
             let mut effects = Vec::new();
-            self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
-            self.attempt.answer.begin_shown(self.beginning.shown(), self.beginning.earlier_bytes());
-            self.attempt.answer.keeping = self.session.caller.chains.keeping;
-            self.attempt.answer.most_tokens = self.session.parts.settings.max_tokens.map(u64::from);
-            self.attempt.answer.hides_calls = self.session.caller.call_guard().is_some();
+            let most_tokens = self.session.parts.settings.max_tokens.map(u64::from);
+            let (rules, caller) = (&self.session.rules, &self.session.caller);
+            self.attempt = self.beginning.attempt(rules, caller, most_tokens, &mut effects);
             self.phase = Phase::Answering;
             if self.place.attempt > 1 {
                 self.within_limits().await?;
@@ -412,30 +411,35 @@ impl<'a> Turn<'a> {
         if let Some(log) = &log {
             log.watched(self.beginning.prefill().unwrap_or_default());
         }
-        let told = (&session.caller, &session.parts.tools);
-        let (notices, place, turn) = (&mut session.notices, self.place, &self.span);
-        let mut driver = Driver {
-            hub: &session.hub,
-            cancel: self.cancel,
-            inputs: &session.inputs,
+        let mut watcher = Watching {
+            metrics: &mut session.metrics,
+            log: log.as_deref(),
+            notices: &mut session.notices,
+            told: (&session.caller, &session.parts.tools),
+            place: self.place,
+            turn: &self.span,
+        };
+        let since = Instant::now();
+        let now = move || since.elapsed();
+        let parts = RelayParts {
+            caller: &session.caller,
             rules: &mut session.rules,
             attempt: &mut self.attempt,
             segments: if session.caller.chains.has_rewriter() { None } else { Some(segments) },
-            reasoning: Reasoning::new(Arc::clone(&session.caller)),
             beginning: &mut self.beginning,
-            metrics: &mut session.metrics,
-            notify: &mut |matches, judgement| {
-                if let Some(log) = &log {
-                    matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
-                }
-                notices.send(told, (matches, judgement), place, turn);
-            },
-            since: Instant::now(),
+            watcher: &mut watcher,
+            now: &now,
+        };
+        let mut driver = Driver {
+            relay: Relay::new(parts, effects),
+            cancel: self.cancel,
+            inputs: &session.inputs,
+            since,
             asked,
             first_chunk: &mut self.first_chunk,
             deadline,
         };
-        match driver.run(stream, effects).await {
+        match driver.run(stream).await {
             End::OutOfTime => out_of_time(timed_out),
             end => end,
         }
@@ -445,7 +449,7 @@ impl<'a> Turn<'a> {
     fn count_found(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Fired { matches, judgement } = effect {
-                found::count_matches(&mut self.session.metrics, matches, judgement);
+                self.session.metrics.count(matches, judgement);
                 let session = &mut *self.session;
                 let told = (&session.caller, &session.parts.tools);
                 session.notices.send(told, (matches, judgement), self.place, &self.span);
@@ -463,7 +467,7 @@ impl<'a> Turn<'a> {
     /// Whether nobody has seen anything of the attempt.
     fn is_unseen(&self) -> bool {
         let answer = &self.attempt.answer;
-        !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned)
+        !self.session.parts.settings.live || answer.is_unseen()
     }
 
     /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.
@@ -475,7 +479,7 @@ impl<'a> Turn<'a> {
         let delay = self.decide(error, unseen, retry, random).map_err(Stop::Model)?;
         self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
-        if !attempt.answer.blocks.is_empty() {
+        if attempt.answer.has_begun() {
             let kept = self.beginning.shown().len() as u64;
             self.emit_cut(&attempt.answer, &message, kept, (Retained::Nothing, false));
         }

@@ -156,9 +156,9 @@ impl Answer {
         Some(Surface::of(&block.kind))
     }
 
-    /// An answer that an extension gave in the model's place.
-    pub(crate) fn of_text(text: &str) -> Self {
-        let mut answer = Self::default();
+    /// An answer that an extension gave in the model's place. `keeping`: for which streams what the user saw is kept.
+    pub(crate) fn of_text(text: &str, keeping: Keeping) -> Self {
+        let mut answer = Self { keeping, ..Self::default() };
         answer.begin(0, StreamKind::Text);
         answer.receive(0, text);
         answer.end(0);
@@ -202,6 +202,46 @@ impl Answer {
     pub(crate) fn thinking(&self) -> String {
         let thinking = self.blocks.iter().filter(|block| block.kind == StreamKind::Thinking);
         thinking.map(|block| self.kept_thinking(block)).collect()
+    }
+
+    /// The model's name as the provider reported it.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Its text, that of the prefix included.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the user saw of it, after the extensions, what an earlier attempt left included.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Its tokens as far as the provider reported them.
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Why the model stopped; `None` while it has not.
+    pub(crate) fn stop(&self) -> Option<&StopReason> {
+        self.stop.as_ref()
+    }
+
+    /// Whether the model has begun a block of it.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// Whether nobody has seen anything of it, but for what an earlier attempt left.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.pieces == 0 && !self.reasoned
+    }
+
+    /// The answer as it goes into the conversation where no extension rewrote its text.
+    pub(crate) fn own_message(&self) -> Option<Message> {
+        self.message(&self.text)
     }
 
     /// Bytes of everything that was received, the prefix included.

@@ -9,6 +9,7 @@
 //! held back, so that nothing else waits while a match is undecided.
 
 mod answer;
+mod cut;
 mod hidden;
 mod hold;
 mod noted;
@@ -22,6 +23,7 @@ use rules::{Fed, Gate, Hold, Judgement};
 
 pub(crate) use answer::Cut;
 pub use answer::{Answer, Block, Kept};
+pub(crate) use cut::Unfinished;
 use hidden::SecretCalls;
 pub use noted::{CallNotes, Noted};
 use prose::Prose;

@@ -4,11 +4,13 @@
 //! The stream is dropped by now. The inputs of an interrupt are the turn's already, and nobody can withdraw them any more: they are
 //! delivered before the next request.
 
-use flow::{Retained, SuspendReason, TurnStatus};
+use flow::{SuspendReason, TurnStatus};
 
 use super::{Phase, Turn};
+use crate::attempt::Unfinished;
 use crate::beginning::Beginning;
 use crate::inputs::Claim;
+use flow::ports::EventSink;
 
 /// The cause in the record of the answer, and in what the model reads of it.
 pub(super) const INTERRUPTED: &str = "the user interrupted it";
@@ -51,16 +53,11 @@ impl Turn<'_> {
     /// Records the answer as it is. Its text, and what it continues from, joins the conversation, with a note that gives the cause. Returns
     /// whether there was anything.
     fn keep_partial(&mut self, why: &str) -> bool {
-        self.attempt.hide_rest(&self.session.rules);
-        let mut answer = std::mem::take(&mut self.attempt).answer;
-        if answer.blocks.is_empty() && answer.prefix == 0 {
-            return false;
-        }
-        answer.keep_shown();
         let with_reasoning = !self.session.parts.model.signs_reasoning();
-        let message = answer.marked(why, with_reasoning);
-        let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
-        self.emit_cut(&answer, why, 0, (retained, with_reasoning && message.is_some()));
+        let Some(Unfinished { events, message }) = self.attempt.cut(&self.session.rules, why, with_reasoning) else {
+            return false;
+        };
+        events.into_iter().for_each(|event| self.session.hub.emit(event));
         message.into_iter().for_each(|message| self.session.history.push_partial(message));
         true
     }

@@ -13,8 +13,6 @@ use rules::ContextMode;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::{Answer, Attempt, Kept, Stopped};
 use crate::beginning::{Beginning, Prefilled};
-use crate::segments::Segments;
-use crate::stream::shown;
 use flow::ports::EventSink;
 
 /// What a reminder adds where the start of the answer is kept as a message of its own.
@@ -176,31 +174,11 @@ impl Turn<'_> {
         if let Phase::Stopped { answer, .. } = &self.phase { answer } else { &self.attempt.answer }
     }
 
-    /// What the user keeps of an answer of which `text` is kept as a message. What was not shown of it yet is shown; where what the user
-    /// saw is kept, the units that are complete.
+    /// What the user keeps of the answer, as [`Beginning::show_kept`].
     async fn show_kept(&mut self, text: &str) -> Result<String, CallFailure> {
-        let mut segments = Segments::new(Arc::clone(&self.session.caller));
-        let whole = if segments.is_idle() {
-            text.to_owned()
-        } else {
-            let mut whole = segments.push(text).await?;
-            if !self.session.caller.chains.keeping.answer {
-                whole.push_str(&segments.finish().await?);
-            }
-            whole
-        };
-        let earlier = self.beginning.earlier_bytes();
         let answer =
             if let Phase::Stopped { answer, .. } = &mut self.phase { answer } else { &mut self.attempt.answer };
-        let seen = answer.shown.get(earlier..).unwrap_or_default();
-        if let Some(rest) = whole.strip_prefix(seen) {
-            let rest = rest.to_owned();
-            shown(&self.session.hub, answer, rest);
-            return Ok(answer.shown.clone());
-        }
-        let same = whole.char_indices().zip(seen.chars()).find(|((_, a), b)| a != b);
-        let same = same.map_or(whole.len().min(seen.len()), |((at, _), _)| at);
-        Ok(answer.shown[..earlier + same].to_owned())
+        self.beginning.show_kept(&self.session.caller, answer, text).await
     }
 
     /// Adds what is kept of a stopped answer to the conversation; returns the text about it for the reminder.
@@ -246,7 +224,7 @@ impl Turn<'_> {
     /// Whether an attempt failed because the model does not accept the start of its answer.
     pub(super) fn rejects_prefill(&self, error: &ModelError) -> bool {
         let answer = &self.attempt.answer;
-        error.status == Some(400) && self.beginning.prefill().is_some() && answer.pieces == 0 && !answer.reasoned
+        error.status == Some(400) && self.beginning.prefill().is_some() && answer.is_unseen()
     }
 
     /// The model rejected a kept start: the prompt states it, now and for the rest of the session.

@@ -154,7 +154,7 @@ impl Turn<'_> {
     fn discard_refused(&mut self, error: &ModelError) {
         self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
-        if !attempt.answer.blocks.is_empty() {
+        if attempt.answer.has_begun() {
             let kept = self.beginning.shown().len() as u64;
             self.emit_cut(&attempt.answer, &error.message, kept, (Retained::Nothing, false));
         }

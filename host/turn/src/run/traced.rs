@@ -119,10 +119,10 @@ impl Drop for Request<'_, '_> {
         if let Some(took) = self.turn.first_chunk {
             self.stage.first_chunk(took);
         }
-        if let Some(model) = &answer.model {
+        if let Some(model) = answer.model() {
             self.stage.record("response_model", model);
         }
-        self.stage.answered(answer.usage, answer.stop.as_ref());
+        self.stage.answered(answer.usage(), answer.stop());
         if let Some((outcome, error)) = &self.outcome {
             self.stage.end(outcome, error.as_deref());
         }
