@@ -173,6 +173,36 @@ impl Caller {
         Self { chains, registrations, extensions, events, reported }
     }
 
+    /// The extensions, in the order of registration.
+    pub(crate) fn registrations(&self) -> &[Registration] {
+        &self.registrations
+    }
+
+    /// What calls them.
+    pub(crate) fn extensions(&self) -> &Arc<dyn Extensions> {
+        &self.extensions
+    }
+
+    /// Where events about them are emitted.
+    pub(crate) fn events(&self) -> &dyn Events {
+        &*self.events
+    }
+
+    /// For which streams what the user saw is kept.
+    pub(crate) fn keeping(&self) -> Keeping {
+        self.chains.keeping
+    }
+
+    /// Whether an answer must be held back until it is complete.
+    pub(crate) fn has_rewriter(&self) -> bool {
+        self.chains.has_rewriter()
+    }
+
+    /// Whether an extension gets the calls of tools.
+    pub(crate) fn gets_calls(&self) -> bool {
+        !self.chains.calls.is_empty()
+    }
+
     /// A turn begins: no callback has a report yet.
     pub(crate) fn begin_turn(&self) {
         self.reported.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));

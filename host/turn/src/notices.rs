@@ -126,9 +126,9 @@ async fn tell(caller: Arc<Caller>, tools: Arc<dyn Tools>, event: Arc<TtsrEvent>,
     if over.load(Ordering::SeqCst) < event.place.turn || !caller.gives_notices() {
         return;
     }
-    if let Err(error) = caller.extensions.settle(SAVING).await {
+    if let Err(error) = caller.extensions().settle(SAVING).await {
         let message = format!("what extensions wrote after the end of their turn is not saved: {error}");
         tracing::warn!("{message}");
-        caller.events.emit(EventKind::Notice { message });
+        caller.events().emit(EventKind::Notice { message });
     }
 }

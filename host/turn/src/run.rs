@@ -153,7 +153,7 @@ impl<'a> Turn<'a> {
 
     /// The answer, or what was shown of it, remains in the conversation, and so does what callbacks wrote for it.
     fn accept_attempt(&self) {
-        self.session.caller.extensions.end_attempt(AttemptEnd::Accepted);
+        self.session.caller.extensions().end_attempt(AttemptEnd::Accepted);
     }
 
     /// The turn ends: of an answer that did not complete, what was shown remains; of one that a rule stopped, nothing does.
@@ -166,7 +166,7 @@ impl<'a> Turn<'a> {
 
     /// The answer is written again: what callbacks wrote for it is undone.
     fn discard_attempt(&self) {
-        self.session.caller.extensions.end_attempt(AttemptEnd::Discarded);
+        self.session.caller.extensions().end_attempt(AttemptEnd::Discarded);
     }
 
     /// A barrier: what accepted callbacks wrote must be durable before the world outside learns of it. A store that is away
@@ -178,7 +178,7 @@ impl<'a> Turn<'a> {
 
     /// Waits until the state of extensions is durable.
     async fn settled(&self) -> Result<(), Stop> {
-        match self.session.caller.extensions.settle(Duration::ZERO).await {
+        match self.session.caller.extensions().settle(Duration::ZERO).await {
             Err(error) if !error.is_retryable() => Err(Stop::State(error)),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -335,9 +335,9 @@ impl<'a> Turn<'a> {
             self.session.emit_system();
             self.barrier().await?;
             self.begin_attempt();
-            self.session.caller.extensions.begin_attempt();
+            self.session.caller.extensions().begin_attempt();
             let caller = Arc::clone(&self.session.caller);
-            let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
+            let mut segments = self.beginning.segments(&caller, !caller.has_rewriter()).await?;
             let end = self.request(&mut segments, effects).await;
             self.count_tokens();
             if !matches!(end, End::Broken(_)) {
@@ -425,7 +425,7 @@ impl<'a> Turn<'a> {
             caller: &session.caller,
             rules: &mut session.rules,
             attempt: &mut self.attempt,
-            segments: if session.caller.chains.has_rewriter() { None } else { Some(segments) },
+            segments: if session.caller.has_rewriter() { None } else { Some(segments) },
             beginning: &mut self.beginning,
             watcher: &mut watcher,
             now: &now,
@@ -500,7 +500,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !matches!(self.phase, Phase::Ended) {
             self.end_attempt();
-            self.session.caller.extensions.end_turn();
+            self.session.caller.extensions().end_turn();
             self.close(TurnStatus::Cancelled);
         }
     }

@@ -422,7 +422,7 @@ impl Session {
         self.frame.begin_turn();
         self.metrics.begin_turn();
         self.caller.begin_turn();
-        self.caller.extensions.begin_turn();
+        self.caller.extensions().begin_turn();
         let mut turn = Turn::new(self, cancel, place, span);
         let status = if let Err(message) = renewed {
             TurnStatus::failed(message)
@@ -448,7 +448,7 @@ impl Session {
         let is_brief = self.thread.is_unsaved || self.thread.is_cancelled();
         // Who cancels does not wait for anything more.
         self.notices.close(if is_brief { Duration::ZERO } else { NOTIFYING }).await;
-        if let Err(error) = saving::close(&*self.caller.extensions, is_brief).await {
+        if let Err(error) = saving::close(&**self.caller.extensions(), is_brief).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
             self.hub.emit(EventKind::StateLost { message });
@@ -466,7 +466,7 @@ impl Session {
 
     /// Drops the instances of its extensions, which cost memory while the session is idle. The next call makes new ones.
     pub fn release_instances(&self) {
-        self.caller.extensions.release_instances();
+        self.caller.extensions().release_instances();
     }
 
     pub(crate) fn set_place(&self, place: RunPosition) {
@@ -552,7 +552,7 @@ impl Session {
         for message in std::mem::take(&mut self.first_notices) {
             self.hub.emit(EventKind::Notice { message });
         }
-        for one in self.caller.registrations.iter() {
+        for one in self.caller.registrations().iter() {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             let action = RegistrationAction::Register;
             tracing::info!(%plugin, version, action = action.as_str(), "the session has the extension");

@@ -189,7 +189,7 @@ impl Batch {
                 Err(refusal) => Waiting::Refused(refusal),
             },
         };
-        let ran = (!self.caller.chains.keeping.calls).then_some(&*call.arguments);
+        let ran = (!self.caller.keeping().calls).then_some(&*call.arguments);
         let note = (!checked.by.is_empty()).then(|| changed_note(&checked.by, ran));
         Candidate { call, note, reminder, state }
     }

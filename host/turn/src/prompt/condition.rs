@@ -44,8 +44,8 @@ pub(crate) trait State {
 
 impl State for Caller {
     fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String> {
-        match self.registrations.iter().position(|one| one.plugin == *plugin) {
-            Some(index) => self.extensions.state_value(index, key),
+        match self.registrations().iter().position(|one| one.plugin == *plugin) {
+            Some(index) => self.extensions().state_value(index, key),
             None => Err("the plugin has no component, and therefore no state".to_owned()),
         }
     }

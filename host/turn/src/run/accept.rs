@@ -14,9 +14,9 @@ use flow::ports::EventSink;
 impl Turn<'_> {
     /// The answer of the model is complete.
     pub(super) async fn accept(&mut self, segments: Segments) -> Result<(), Stop> {
-        let live = !self.session.caller.chains.has_rewriter();
+        let live = !self.session.caller.has_rewriter();
         let calls = self.check_calls(&self.attempt.answer.calls()).await?;
-        if !self.session.caller.chains.calls.is_empty() {
+        if self.session.caller.gets_calls() {
             self.attempt.answer.show_calls(calls.iter().map(|one| one.shown.as_str()));
         }
         let is_empty = self.attempt.answer.own_message().is_none();
@@ -75,7 +75,7 @@ impl Turn<'_> {
         self.place.step += 1;
         self.place.attempt = 0;
         self.session.set_place(self.place);
-        self.attempt.answer = Answer::of_text(&text, self.session.caller.chains.keeping);
+        self.attempt.answer = Answer::of_text(&text, self.session.caller.keeping());
         self.phase = Phase::Answering;
         let caller = Arc::clone(&self.session.caller);
         let segments = Segments::new(Arc::clone(&caller));

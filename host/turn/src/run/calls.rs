@@ -95,7 +95,7 @@ impl Turn<'_> {
         let session = &*self.session;
         let (tools, agent) = (Arc::clone(&session.parts.tools), session.rules.agent().to_owned());
         let rules = Arc::clone(session.rules.rules());
-        let keeping = session.caller.chains.keeping;
+        let keeping = session.caller.keeping();
         let checks = Arc::new(Checks { tools: Arc::clone(&tools), rules, agent: agent.clone(), keeping });
         let questions = (session.questions.clone(), session.parts.settings.questions);
         let (confirm, clock) = (Arc::clone(&session.parts.confirm), Arc::clone(&session.parts.clock));

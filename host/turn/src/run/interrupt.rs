@@ -120,7 +120,7 @@ impl Turn<'_> {
             // Callbacks process again what is kept of the answer: what they write then is part of the attempt that continues it.
             ContextMode::Rewind => {
                 self.discard_attempt();
-                self.session.caller.extensions.begin_attempt();
+                self.session.caller.extensions().begin_attempt();
                 self.rewind(kept).await
             }
             ContextMode::Discard => {
@@ -134,7 +134,7 @@ impl Turn<'_> {
     async fn rewind(&mut self, kept: Kept) -> Result<Left, CallFailure> {
         let Kept { text, released, decided } = kept;
         let caller = Arc::clone(&self.session.caller);
-        let (live, keeps_shown) = (!caller.chains.has_rewriter(), caller.chains.keeping.answer);
+        let (live, keeps_shown) = (!caller.has_rewriter(), caller.keeping().answer);
         if text.trim().is_empty() {
             return Ok(Left::Nothing);
         }
@@ -240,7 +240,7 @@ impl Turn<'_> {
             Beginning::Prefilled(prefilled) => prefilled.decided_text().to_owned(),
             Beginning::None | Beginning::Kept { .. } => String::new(),
         };
-        if self.session.caller.chains.has_rewriter() {
+        if self.session.caller.has_rewriter() {
             self.beginning = Beginning::None;
             (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
             self.session.inform("answer-discarded", LOST.to_owned());

@@ -88,7 +88,7 @@ impl Turn<'_> {
         }
         for call in &calls {
             let mut effects = Vec::new();
-            let keeping = self.session.caller.chains.keeping;
+            let keeping = self.session.caller.keeping();
             let noted = Noted::of_call(&mut self.session.rules, keeping, call, &mut effects);
             found::emit(&*self.session.hub, &effects);
             self.count_found(&effects);

@@ -19,7 +19,7 @@ const BRIEFLY: Duration = Duration::from_millis(250);
 impl Turn<'_> {
     /// Makes the state of the extensions durable. What cannot be saved now is kept in memory and saved with a later turn.
     pub(super) async fn save(&mut self, status: TurnStatus) -> TurnStatus {
-        let extensions = Arc::clone(&self.session.caller.extensions);
+        let extensions = Arc::clone(self.session.caller.extensions());
         self.end_attempt();
         extensions.end_turn();
         let saved = match status {

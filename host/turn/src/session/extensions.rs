@@ -34,7 +34,7 @@ impl Session {
 
     /// Reports what plugins keep in the session that are not configured any more, and deletes it when its time is over.
     async fn forget_absent(&self, known: &KnownPlugins) {
-        let absent = match self.caller.extensions.forget_absent(known).await {
+        let absent = match self.caller.extensions().forget_absent(known).await {
             Ok(absent) => absent,
             // The store is asked again by everything that needs it, which reports it.
             Err(error) => return tracing::warn!("what is kept of plugins that left is not known: {error}"),
@@ -68,7 +68,7 @@ impl Session {
         let ExtensionSet { extensions: host, tools, rules, system, additions, changes } = set;
         let unregistered = |change: &&ExtensionChange| change.action == RegistrationAction::Unregister;
         let unregistered: Vec<PluginId> = changes.iter().filter(unregistered).map(|one| one.plugin.clone()).collect();
-        let extensions = host.adopt(&self.caller.extensions, &unregistered)?;
+        let extensions = host.adopt(self.caller.extensions(), &unregistered)?;
         self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::<Hub>::clone(&self.hub)));
         self.view.set_tools(Arc::clone(&tools));
         let settings = &mut self.parts.settings;
@@ -86,7 +86,7 @@ impl Session {
         tracing::info!(%plugin, version, action = action.as_str(), reason, "the extensions of the session changed");
         self.hub.emit(match action {
             RegistrationAction::Register | RegistrationAction::Enable | RegistrationAction::Reload => {
-                let registered = self.caller.registrations.iter().find(|one| one.plugin == plugin);
+                let registered = self.caller.registrations().iter().find(|one| one.plugin == plugin);
                 let callbacks = registered.map(|one| one.callbacks.clone()).unwrap_or_default();
                 EventKind::ExtensionRegistered { plugin, version, action, callbacks }
             }
