@@ -17,9 +17,9 @@ use sandbox::{Sandbox, SandboxHost};
 use system::SystemClock;
 use tidegate::{Host, Operator, Session, SessionOptions};
 use tidegate_kit::Leaping;
-use turn::bench::{Assembly, Splitter};
+use turn::bench::Assembly;
 
-use crate::support::guests::{EmptyStage, build, load, root, sandbox, store};
+use crate::support::guests::{self, EmptyStage, build, load, root, sandbox, store};
 use crate::support::text::text;
 use crate::support::{Aim, Lane, Table, cpu_time, criterion, race, ready, scratch};
 
@@ -56,7 +56,7 @@ fn chain(table: &mut Table, sandbox: &Sandbox) {
     let line = format!("{}\n", "sixteen letters ".repeat(64));
     let splitter = |count: usize| {
         let host = host_of(sandbox, "tests/guests/pass-through", count);
-        (Splitter::new(host.registrations(), open(&host), Arc::new(SystemClock)), host)
+        (guests::splitter(host.registrations(), open(&host), Arc::new(SystemClock)), host)
     };
     let ((mut ten, _host), (mut one, _other), (mut none, _nobody)) = (splitter(CHAIN), splitter(1), splitter(0));
     let lanes = vec![

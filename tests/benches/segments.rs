@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use flow::ports::{BoxFuture, Clock, ExtensionHost as _};
 use flow::{Callback, Registration, SessionId, StreamKind, TagPattern, TextUnit};
+use guard::Segments;
 use rules::{RuleSession, RuleSet};
 use sandbox::{Plugin, SandboxHost};
-use turn::bench::{Splitter, TagFinder};
+use tidegate_segments::{Pattern, TagFinder};
 
-use crate::support::guests::{EmptyStage, build, load, sandbox, store};
+use crate::support::guests::{EmptyStage, build, load, sandbox, splitter, store};
 use crate::support::text::{patterns, pieces, rule_set, text};
 use crate::support::{Aim, Lane, Table, criterion, race, ready};
 
@@ -39,7 +40,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
     // A plugin that asks for no callback: the tags are found, and none is handled.
     let lonely = Registration { callbacks: vec![Callback::Tag(noted()).into()], ..plugin.registration().clone() };
     let find = |pieces: &[&str]| {
-        let mut finder = TagFinder::new(noted());
+        let mut finder = TagFinder::new(vec![Pattern::Exact("note".into()), Pattern::Prefix("note-".into())]);
         let mut found = (0, 0);
         for piece in pieces {
             let (bytes, tags) = finder.push(piece);
@@ -48,7 +49,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
         assert!(found.1 >= 2 * (BYTES / EVERY - 2), "{} tags are found", found.1);
         black_box(found);
     };
-    let stage = || Splitter::new(Arc::new([lonely.clone()]), open(&host), Arc::new(Stopped));
+    let stage = || splitter(Arc::new([lonely.clone()]), open(&host), Arc::new(Stopped));
     let split = |pieces: &[&str]| {
         let mut splitter = stage();
         for piece in pieces {
@@ -99,7 +100,7 @@ fn together(table: &mut Table, plugin: &Plugin) {
     let callbacks = vec![Callback::PlainText(TextUnit::Line.into()).into(), Callback::Tag(noted()).into()];
     let registration = Registration { callbacks, ..plugin.registration().clone() };
     let run = |pieces: &[&str]| {
-        let splitter = Splitter::new(Arc::new([registration.clone()]), open(&host), Arc::new(Stopped));
+        let splitter = splitter(Arc::new([registration.clone()]), open(&host), Arc::new(Stopped));
         stream(&set, splitter, pieces);
     };
     let four = pieces(&text);
@@ -126,7 +127,7 @@ fn lines(text: &str, count: usize) -> Vec<String> {
 }
 
 /// What a turn does with each delta: the gate first, then what it lets through goes to the stage.
-fn stream(set: &Arc<RuleSet>, mut splitter: Splitter, pieces: &[&str]) {
+fn stream(set: &Arc<RuleSet>, mut splitter: Segments, pieces: &[&str]) {
     let mut session = RuleSession::new(Arc::clone(set));
     session.begin_turn();
     let mut gate = session.gate();

@@ -207,7 +207,7 @@ impl Loaded {
     /// Who is called for a callback, in order: highest priority first, ties in order of registration.
     pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
         let registrations = self.extensions.registrations();
-        let of_kind = turn::in_order(&registrations).into_iter().filter(|(_, one)| one.kind() == callback);
+        let of_kind = guard::in_order(&registrations).into_iter().filter(|(_, one)| one.kind() == callback);
         of_kind.map(|(plugin, one)| (registrations[plugin].plugin.clone(), one.priority)).collect()
     }
 

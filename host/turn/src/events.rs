@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 use flow::{Event, EventKind, RunPosition};
 use futures_core::Stream;
 
-use crate::chain::Events;
 use flow::ports::{Clock, Durability, EventSink, Journal, JournalProgress};
+use guard::Events;
 
 /// A queue longer than this joins adjacent chunks of text.
 const JOIN_ABOVE: usize = 64;

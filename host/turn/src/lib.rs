@@ -1,5 +1,5 @@
-//! The agent loop: *input → prompt → model stream → output → tools*, one module a stage, in reading order.
-//! What the loop needs from outside are the ports of [`flow::ports`].
+//! The agent loop: *input → prompt → model stream → output → tools*. What happens to one stream is in [`guard`]; here are the stages
+//! around it, and the loop. What the loop needs from outside are the ports of [`flow::ports`].
 //!
 //! ```text
 //! input ─► prompt ─► model ─► stream (gate) ─► segments ─► shown
@@ -12,51 +12,32 @@
 //! [`Session::run`] stops, goes back and starts again. Nothing is shown that would have to be un-shown.
 #![forbid(unsafe_code)]
 
-mod input;
-
 mod prompt;
 
 mod stream;
 
-mod segments;
-
-mod output;
-
-mod calls;
-
 mod tools;
 
-mod results;
-
-pub mod attempt;
-mod beginning;
 #[doc(hidden)]
 pub mod bench;
 mod budget;
-mod chain;
-mod complete;
 mod context;
 mod events;
-mod found;
 mod history;
 mod inputs;
 mod metrics;
 mod notices;
 mod questions;
-mod reasoning;
 pub mod rebuild;
 mod records;
-mod relay;
 mod retry;
 mod run;
 mod session;
-mod shown;
 pub mod sources;
 mod spans;
 mod view;
 
 pub use budget::{Budget, Spent};
-pub use chain::in_order;
 pub use context::estimated_tokens;
 pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
@@ -66,7 +47,6 @@ pub use notices::{TriggerSubscription, Triggers};
 pub use questions::{AnswerError, EditError, QuestionSettings, Questions};
 pub use records::MemoryRecords;
 pub use session::{Canceller, Compaction, InjectedRules, Session, SessionParts, SessionSettings, TurnReport};
-pub use tidegate_segments::MAX_SECTION;
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages
 /// remain in the history.

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
 
-use crate::chain::Caller;
 use flow::ports::{Tools, TtsrEvent};
+use guard::Caller;
 
 /// Notices of a session that are under way at once; further ones are left out, with a report.
 const MOST: usize = 64;

@@ -19,8 +19,8 @@ pub(crate) use self::ask::{Asked, Asking};
 pub use self::edit::EditError;
 pub(crate) use self::edit::{Checks, Edit};
 use crate::events::Hub;
-use crate::found;
 use flow::ports::{EventSink, Question};
+use guard::found;
 
 /// Answered questions of which it is known who has answered them.
 const REMEMBERED: usize = 256;

@@ -22,12 +22,12 @@ use self::inputs::Delivering;
 pub use self::open_calls::OpenCalls;
 use self::open_calls::{Calling, Questions};
 use self::spent::Spending;
-use crate::attempt::{Answer, Cut};
 use crate::budget::Spent;
 use crate::context::leave_out;
 use crate::history::{paired, settled};
 use crate::inputs::WaitingInput;
 use crate::run::compact::summary_message;
+use guard::attempt::{Answer, Cut};
 
 /// What follows an answer that the end of its process interrupted.
 const PROCESS_ENDED: &str = "the process ended";

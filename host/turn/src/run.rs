@@ -37,18 +37,16 @@ use self::spending::Spending;
 use self::steer::Steered;
 use self::stop::Stop;
 use self::watching::Watching;
-use crate::attempt::{Answer, Attempt, Effect};
-use crate::beginning::Beginning;
-use crate::calls::Checked;
 use crate::context::Estimate;
 use crate::inputs::Claim;
 use crate::rebuild::OpenCalls;
-use crate::relay::{Relay, RelayParts};
 use crate::retry::{self, Retry};
-use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End};
 use flow::ports::{AttemptEnd, EventSink};
+use guard::attempt::{Answer, Attempt, Effect};
+use guard::calls::Checked;
+use guard::{Beginning, Relay, RelayParts, Segments};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {

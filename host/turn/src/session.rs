@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use crate::budget::Budget;
-use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::inputs::{Claim, Inputs};
@@ -42,6 +41,7 @@ use crate::view::View;
 use flow::ports::{
     Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, Journal, Model, RuleRecords, StateError, Tools,
 };
+use guard::Caller;
 
 /// What a session is made of.
 pub struct SessionParts {

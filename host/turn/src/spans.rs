@@ -1,6 +1,6 @@
 //! The spans of a turn: the ids that every log line inside of it carries, and what an exporter makes a trace of.
 //!
-//! A turn contains steps, a step its attempts and tools; a callback (whose span [`crate::chain`] makes) is in whatever called it, and a notification of a rule in the
+//! A turn contains steps, a step its attempts and tools; a callback (whose span `guard` makes) is in whatever called it, and a notification of a rule in the
 //! turn. A span ends when its `outcome` is recorded, which is the last of its fields. Nothing that a user, a model or a guest wrote
 //! is in a field but names.
 //!

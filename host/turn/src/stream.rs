@@ -10,11 +10,11 @@ use tokio::task::coop::poll_proceed;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::Stopped;
 use crate::inputs::{Claim, Inputs};
-use crate::relay::Relay;
 use crate::run::deadline::Deadline;
 use flow::ports::ModelStream;
+use guard::Relay;
+use guard::attempt::Stopped;
 
 /// How an attempt ended.
 #[derive(Debug)]

@@ -23,16 +23,15 @@ use tracing::Instrument as _;
 pub(crate) use self::refusal::edit_note;
 use self::refusal::{Refusal, changed_note, nameless};
 pub(crate) use self::result::CallResult;
-use crate::attempt::Effect;
-use crate::calls::{Checked, check, repeated};
-use crate::chain::Caller;
 use crate::events::Hub;
-use crate::found;
 use crate::questions::{Asked, Asking, Checks, Edit};
-use crate::results::{self, Given};
 use crate::run::repeats::Repeats;
 use crate::spans;
 use flow::ports::{EventSink, Journal, PreparedCall, ProgressLine, Question, Tools};
+use guard::attempt::Effect;
+use guard::calls::{Checked, check, repeated};
+use guard::results::{self, Given};
+use guard::{Caller, found};
 
 /// The calls of one answer on their way to their results.
 pub(crate) struct Batch {

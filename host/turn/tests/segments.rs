@@ -133,7 +133,7 @@ fn the_corpus_at_every_chunking() {
 #[test]
 fn a_section_that_is_too_large_is_shown_unhandled_and_reported() {
     let calls = Calls::default();
-    let words = format!("<a>{}</a><a>y</a>", "x".repeat(turn::MAX_SECTION + 1));
+    let words = format!("<a>{}</a><a>y</a>", "x".repeat(guard::MAX_SECTION + 1));
     let model = ScriptedModel::new([text(&words, 4096)]);
     let mut session = session(&model, vec![plugin("a: tag a -> replace A", &calls)], rule_set(&[], |_| {}));
     let mut events = session.subscribe();

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use flow::ports::{EventSink, SessionInfo, SessionView, StateStore};
-use flow::{EventKind, Message, PluginId, Power, RunPosition, SessionId, ToolSpec};
+use flow::ports::{Clock, EventSink, Extensions, SessionInfo, SessionView, StateStore};
+use flow::{EventKind, Message, PluginId, Power, Registration, RunPosition, SessionId, ToolSpec};
+use guard::{Caller, Segments};
 use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
 use store::{MemoryStore, StoreOptions};
 
@@ -45,6 +46,11 @@ pub(crate) fn load(sandbox: &Sandbox, id: &str, component: Vec<u8>) -> Plugin {
 fn turn() -> u32 {
     static TURN: AtomicU32 = AtomicU32::new(1);
     TURN.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The stage that splits a model's text for these extensions, at the start of a message, without subscribers.
+pub(crate) fn splitter(registered: Arc<[Registration]>, own: Arc<dyn Extensions>, clock: Arc<dyn Clock>) -> Segments {
+    Segments::new(Arc::new(Caller::new(registered, own, Arc::new(turn::Hub::new(clock)))))
 }
 
 /// A session as plugins see it, with nothing in it, whose events go nowhere.

@@ -9,14 +9,16 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 32] = [
+const MAP: [(&str, &[&str]); 33] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
     ("rules", &["flow", "commands"]),
     ("segments", &[]),
     ("record", &["flow"]),
-    ("turn", &["flow", "record", "rules", "segments"]),
+    // One stream between a model and a reader. A loop is over it; a replay needs no loop.
+    ("guard", &["flow", "rules", "segments"]),
+    ("turn", &["flow", "guard", "record", "rules"]),
     ("chat", &["flow"]),
     // The machine: its clock, the environment of its process.
     ("system", &["flow"]),
@@ -30,7 +32,7 @@ const MAP: [(&str, &[&str]); 32] = [
     ("otel", &["flow", "metrics", "net", "system"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
-    ("trial", &["flow", "record", "rules", "turn", "config", "providers"]),
+    ("trial", &["flow", "guard", "record", "rules", "config", "providers"]),
     // Rule sets of others as rule files, which it loads and tries.
     ("import", &["flow", "rules", "config"]),
     ("report", &["record"]),
@@ -38,6 +40,7 @@ const MAP: [(&str, &[&str]); 32] = [
         "tidegate",
         &[
             "flow",
+            "guard",
             "record",
             "rules",
             "turn",

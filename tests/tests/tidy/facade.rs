@@ -9,11 +9,12 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 13] = [
+const CRATES: [(&str, &str); 14] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
     ("record", "host/record/src/"),
+    ("guard", "host/guard/src/"),
     ("turn", "host/turn/src/"),
     ("chat", "host/chat/src/"),
     ("config", "host/config/src/"),

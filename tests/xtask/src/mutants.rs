@@ -10,8 +10,15 @@ use tidegate_servers::say;
 use crate::run;
 
 /// The crates that are tested so when none is named, and their packages.
-const CRATES: [(&str, &str); 3] =
-    [("rules", "tidegate-rules"), ("turn", "tidegate-turn"), ("sandbox", "tidegate-sandbox")];
+const CRATES: [(&str, &str); 4] = [
+    ("rules", "tidegate-rules"),
+    ("guard", "tidegate-guard"),
+    ("turn", "tidegate-turn"),
+    ("sandbox", "tidegate-sandbox"),
+];
+
+/// Packages that are tested with the tests of others too: whole turns show what callbacks and segments do.
+const TESTED_BY: [(&str, &str); 1] = [("tidegate-guard", "tidegate-turn")];
 
 /// Of 100 mutants that compile, so many have to be noticed.
 const LEAST: usize = 90;
@@ -27,6 +34,9 @@ pub(crate) fn mutants(names: &[String], more: &[String]) -> Result<()> {
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let mut command = run::cargo(&["mutants", "--package", package, "--output"]);
         command.arg(&folder).args(more);
+        if let Some((_, by)) = TESTED_BY.iter().find(|(own, _)| *own == package) {
+            command.args(["--test-package", package, "--test-package", by]);
+        }
         say(&format!("\nmutants of {package}"));
         let status = command.status().context("cargo mutants cannot be started")?;
         // 2 and 3: mutants were missed, or ran too long. Anything else kept it from finding out.
@@ -110,7 +120,7 @@ mod tests {
     fn crates_are_named_by_folder_or_package() {
         let names = |names: &[&str]| packages(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(names(&[]).unwrap().len(), 3);
-        assert_eq!(names(&["turn", "tidegate-rules"]).unwrap(), [CRATES[1], CRATES[0]]);
+        assert_eq!(names(&["turn", "tidegate-rules"]).unwrap(), [CRATES[2], CRATES[0]]);
         assert!(names(&["cli"]).unwrap_err().to_string().contains("known are rules, turn, sandbox"));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{Action, RuleMatch, StreamKind};
+use guard::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Prefix, Stopped};
 use rules::RuleSession;
-use turn::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Prefix, Stopped};
 
 use super::Trial;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use flow::{Condition, ContextMatch, Message, PluginId, Role, StateTest, TagPattern, TurnRange};
 use rules::Glob;
 
-use crate::chain::Caller;
 use crate::session::SessionParts;
+use guard::Caller;
 
 /// What conditions are evaluated against.
 pub(crate) struct Facts<'a> {
@@ -82,7 +82,7 @@ impl Texts {
 
     fn have(&self, tag: &TagPattern) -> bool {
         let texts = || self.input.iter().chain(&self.answer);
-        let tags = self.tags.get_or_init(|| texts().flat_map(|text| tidegate_segments::opened_tags(text)).collect());
+        let tags = self.tags.get_or_init(|| texts().flat_map(|text| guard::opened_tags(text)).collect());
         tags.iter().any(|name| tag.matches(name))
     }
 }

@@ -6,8 +6,8 @@ use flow::{Ambiguous, Keeping, Permission, Preview, RuleMatch, ToolCall};
 use rules::{RuleSession, RuleSet};
 
 use super::schema;
-use crate::attempt::{CallNotes, Effect, Noted};
 use flow::ports::Tools;
+use guard::attempt::{CallNotes, Effect, Noted};
 
 /// Bytes of edited arguments: more than any tool takes.
 const MAX_BYTES: usize = 16 << 20;

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use flow::{EventKind, Message, Origin, PluginId, Role, StopReason};
 
 use super::{Phase, Stop, Turn};
-use crate::attempt::Answer;
-use crate::beginning::Beginning;
-use crate::complete::Completed;
-use crate::segments::Segments;
 use flow::ports::EventSink;
+use guard::attempt::Answer;
+use guard::{Beginning, Completed, Segments};
 
 impl Turn<'_> {
     /// The answer of the model is complete.

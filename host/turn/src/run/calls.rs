@@ -10,13 +10,13 @@ use flow::{Action, CallId, EventKind, QuestionId, RuleMatch, ToolCall};
 use super::interrupt::Injection;
 use super::repeats::Repeats;
 use super::{Phase, Stop, Turn, checkpoint};
-use crate::attempt::CallNotes;
-use crate::calls::{self, Checked};
-use crate::found;
 use crate::history::settled;
 use crate::questions::{Asking, Checks};
 use crate::tools::{Batch, CallEffects, Candidate, Course, Ran};
 use flow::ports::EventSink;
+use guard::attempt::CallNotes;
+use guard::calls::{self, Checked};
+use guard::found;
 
 impl Turn<'_> {
     /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use flow::{ErrorClass, EventKind, Message, ModelError, Part, TurnStatus, grouped};
 
 use super::{Stop, Turn};
-use crate::input::Input;
 use crate::inputs::{Claim, Delivery};
 use crate::session::Given;
 use flow::ports::EventSink;
+use guard::input::Input;
 
 impl Turn<'_> {
     /// Takes the input of the turn, and runs its steps.

@@ -7,10 +7,10 @@
 use flow::{SuspendReason, TurnStatus};
 
 use super::{Phase, Turn};
-use crate::attempt::Unfinished;
-use crate::beginning::Beginning;
 use crate::inputs::Claim;
 use flow::ports::EventSink;
+use guard::Beginning;
+use guard::attempt::Unfinished;
 
 /// The cause in the record of the answer, and in what the model reads of it.
 pub(super) const INTERRUPTED: &str = "the user interrupted it";

@@ -11,9 +11,9 @@ use flow::{Action, CallFailure, EventKind, ModelError, Retained, RuleMatch, Rule
 use rules::ContextMode;
 
 use super::{Phase, Stop, Turn, checkpoint};
-use crate::attempt::{Answer, Attempt, Kept, Stopped};
-use crate::beginning::{Beginning, Prefilled};
 use flow::ports::EventSink;
+use guard::attempt::{Answer, Attempt, Kept, Stopped};
+use guard::{Beginning, Prefilled};
 
 /// What a reminder adds where the start of the answer is kept as a message of its own.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";

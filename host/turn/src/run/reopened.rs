@@ -3,10 +3,10 @@
 use flow::{CallId, ToolCall};
 
 use super::{Phase, Stop, Turn};
-use crate::attempt::Noted;
-use crate::found;
 use crate::rebuild::OpenCalls;
 use crate::tools::{CallResult, edit_note, refused};
+use guard::attempt::Noted;
+use guard::found;
 
 /// The result of a call that was running when its process ended.
 const UNKNOWN: &str =
@@ -96,7 +96,7 @@ impl Turn<'_> {
         }
         let calls = self.check_calls(&calls).await?;
         self.run_calls(&calls, questions).await?;
-        self.attempt.answer = crate::attempt::Answer::default();
+        self.attempt.answer = guard::attempt::Answer::default();
         Ok(true)
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use flow::{EventKind, Message, ModelError, PluginId};
 
 use super::{Stop, Turn};
-use crate::input::{self, Input};
 use crate::inputs::{Claim, Delivery};
 use flow::ports::EventSink;
+use guard::input::{self, Input};
 
 /// What the turn does about the messages that have joined it.
 pub(super) enum Steered {

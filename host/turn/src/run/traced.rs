@@ -5,10 +5,10 @@ use flow::{CallFailure, ErrorClass, FailureCause, PluginId, TurnStatus};
 use tracing::Instrument as _;
 
 use super::{Stop, Turn};
-use crate::attempt::Effect;
-use crate::segments::Segments;
 use crate::spans::{self, Stage};
 use crate::stream::End;
+use guard::Segments;
+use guard::attempt::Effect;
 
 impl Stop {
     /// How the step ends that is stopped, and a word for the error if it is one.

@@ -6,11 +6,10 @@ use flow::{RuleMatch, RunPosition};
 use rules::Judgement;
 use tracing::Span;
 
-use crate::chain::Caller;
 use crate::metrics::Metrics;
 use crate::notices::Notices;
-use crate::relay::Watcher;
 use flow::ports::{AnswerLog, Tools};
+use guard::{Caller, Watcher};
 
 /// Where it is counted and said.
 pub(super) struct Watching<'a> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use flow::{EventKind, PluginId, RegistrationAction};
 
 use super::Session;
-use crate::chain::Caller;
 use crate::events::Hub;
 use crate::prompt::Frame;
 use crate::sources::{ExtensionChange, ExtensionSet, ExtensionUpdate};
 use flow::ports::{AbsentState, EventSink, KnownPlugins};
+use guard::Caller;
 
 impl Session {
     /// Switches to the current extensions, and to the tools, rules and prompt that come with them.

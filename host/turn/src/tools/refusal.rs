@@ -2,7 +2,7 @@
 
 use flow::{CallFailure, Confirmation, PluginId, ToolCall, ToolOutput, ToolSpec};
 
-use crate::calls::{Refused, not_an_object};
+use guard::calls::{Refused, not_an_object};
 
 /// Bytes of edited arguments that the model reads; the rest is left out.
 const MAX_EDIT: usize = 16 << 10;

@@ -39,7 +39,7 @@ impl Answer {
     }
 
     /// This is shown of the arguments of the complete calls, in their order. Where that is kept, it takes the place of the arguments.
-    pub(crate) fn show_calls<'s>(&mut self, shown: impl Iterator<Item = &'s str>) {
+    pub fn show_calls<'s>(&mut self, shown: impl Iterator<Item = &'s str>) {
         let keeps = self.keeping.calls;
         let calls = self.blocks.iter_mut().filter(|block| block.kind.is_tool() && block.is_complete());
         for (block, shown) in calls.zip(shown) {

@@ -6,7 +6,7 @@ use crate::chain::{Asked, Caller};
 
 /// The result of the input stage.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// Ask the model with these.
     Ask(Vec<Message>),
     /// Do not ask the model: this is the answer, by this extension. The messages are the input after the extensions
@@ -21,7 +21,7 @@ pub(crate) enum Input {
 ///
 /// # Errors
 /// The failure of a `required` extension.
-pub(crate) async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<Input, CallFailure> {
+pub async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<Input, CallFailure> {
     let chain = &caller.chains.input;
     for (at, &plugin) in chain.iter().enumerate() {
         let call = caller.extensions.input_messages(plugin, &messages);

@@ -10,14 +10,14 @@ use crate::chain::{Asked, Caller};
 
 /// The result of a tool after the extensions.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
-    pub(crate) output: ToolOutput,
+pub struct Given {
+    pub output: ToolOutput,
     /// What the tool gave, where that is another text.
-    pub(crate) original: Option<String>,
+    pub original: Option<String>,
     /// What extensions noted, each with its id.
-    pub(crate) annotations: Vec<(PluginId, Annotation)>,
+    pub annotations: Vec<(PluginId, Annotation)>,
     /// The failure of a `required` extension: the output is its marker.
-    pub(crate) failure: Option<CallFailure>,
+    pub failure: Option<CallFailure>,
 }
 
 /// What the chain made of a result.
@@ -30,7 +30,7 @@ struct Passed {
 
 /// Gives the result of a call to the extensions. The call has run: where a `required` extension fails, its result is withheld, and the
 /// failure is for the turn.
-pub(crate) async fn done(caller: &Caller, call: &ToolCall, output: ToolOutput) -> Given {
+pub async fn done(caller: &Caller, call: &ToolCall, output: ToolOutput) -> Given {
     if caller.chains.results.is_empty() {
         return Given { output, ..Given::default() };
     }
@@ -59,7 +59,7 @@ pub(crate) async fn done(caller: &Caller, call: &ToolCall, output: ToolOutput) -
 ///
 /// # Errors
 /// The failure of a `required` extension.
-pub(crate) async fn preview(caller: &Caller, call: &ToolCall, mut preview: Preview) -> Result<Preview, CallFailure> {
+pub async fn preview(caller: &Caller, call: &ToolCall, mut preview: Preview) -> Result<Preview, CallFailure> {
     if caller.chains.results.is_empty() || (preview.diff.is_none() && preview.notes.is_empty()) {
         return Ok(preview);
     }

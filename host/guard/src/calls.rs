@@ -10,20 +10,20 @@ use crate::chain::{Asked, Caller};
 
 /// A call that extensions have had.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub struct Checked {
     /// The call, with the arguments that run.
-    pub(crate) call: ToolCall,
+    pub call: ToolCall,
     /// Why it does not run.
-    pub(crate) refusal: Option<Refused>,
+    pub refusal: Option<Refused>,
     /// What is shown of its arguments.
-    pub(crate) shown: String,
+    pub shown: String,
     /// The extensions that have replaced its arguments, each once.
-    pub(crate) by: Vec<PluginId>,
+    pub by: Vec<PluginId>,
 }
 
 /// Why a call does not run, as the model reads it.
 #[derive(Clone, Debug)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// An extension has denied it, or did not check it.
     Denied(String),
     /// Its arguments cannot be used.
@@ -42,7 +42,7 @@ impl Checked {
 ///
 /// # Errors
 /// The failure of a `required` extension.
-pub(crate) async fn check(caller: &Caller, call: &ToolCall, edited: bool) -> Result<Checked, CallFailure> {
+pub async fn check(caller: &Caller, call: &ToolCall, edited: bool) -> Result<Checked, CallFailure> {
     let chain = &caller.chains.calls;
     let shown = call.arguments.clone();
     let mut checked = Checked { call: call.clone(), refusal: None, shown, by: Vec::new() };
@@ -106,12 +106,12 @@ fn unreadable(call: &ToolCall) -> Refused {
 }
 
 /// What the model reads of a call whose arguments are no JSON object.
-pub(crate) fn not_an_object(call: &ToolCall) -> String {
+pub fn not_an_object(call: &ToolCall) -> String {
     format!("the arguments of `{}` are not valid: write one JSON object, with a member for each argument.", call.name)
 }
 
 /// What the model reads of a call whose arguments say something twice.
-pub(crate) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
+pub fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
 
@@ -149,7 +149,7 @@ impl Caller {
     }
 
     /// Where an extension has to see the result of a call before anybody is shown anything of it: the marker in its place.
-    pub(crate) fn result_marker(&self) -> Option<String> {
+    pub fn result_marker(&self) -> Option<String> {
         let guard = self.guard(&self.chains.results, CallbackKind::ToolResult)?;
         Some(withheld(&self.id(guard)))
     }

@@ -15,8 +15,8 @@ use crate::segments::Segments;
 use crate::shown::shown;
 
 /// Where the next attempt begins.
-#[derive(Default)]
-pub(crate) enum Beginning {
+#[derive(Debug, Default)]
+pub enum Beginning {
     /// Nothing is kept of an earlier attempt.
     #[default]
     None,
@@ -30,7 +30,7 @@ pub(crate) enum Beginning {
 }
 
 /// Text that the model continues from.
-pub(crate) struct Prefilled {
+pub struct Prefilled {
     text: String,
     /// Bytes of `text` that the segments have had.
     released: usize,
@@ -42,9 +42,15 @@ pub(crate) struct Prefilled {
     segments: Option<Segments>,
 }
 
+impl std::fmt::Debug for Prefilled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prefilled").field("text", &self.text).field("shown", &self.shown).finish_non_exhaustive()
+    }
+}
+
 impl Beginning {
     /// What the user has seen and keeps of earlier attempts.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         match self {
             Self::None => "",
             Self::Kept { shown } => shown,
@@ -53,7 +59,7 @@ impl Beginning {
     }
 
     /// Bytes of what was shown that belong to an earlier message.
-    pub(crate) fn earlier_bytes(&self) -> usize {
+    pub fn earlier_bytes(&self) -> usize {
         match self {
             Self::Kept { shown } => shown.len(),
             Self::None | Self::Prefilled(_) => 0,
@@ -61,7 +67,7 @@ impl Beginning {
     }
 
     /// The text that the model is sent as the start of its answer.
-    pub(crate) fn prefill(&self) -> Option<&str> {
+    pub fn prefill(&self) -> Option<&str> {
         match self {
             Self::Prefilled(prefilled) => Some(&prefilled.text),
             Self::None | Self::Kept { .. } => None,
@@ -77,7 +83,7 @@ impl Beginning {
     }
 
     /// The attempt that begins here. `most_tokens`: the most tokens that its answer can have. `effects` gets what is to be done at once.
-    pub(crate) fn attempt(
+    pub fn attempt(
         &self,
         rules: &RuleSession,
         caller: &Caller,
@@ -97,7 +103,7 @@ impl Beginning {
     ///
     /// # Errors
     /// The failure of a required extension.
-    pub(crate) async fn show_kept(
+    pub async fn show_kept(
         &self,
         caller: &Arc<Caller>,
         answer: &mut Answer,
@@ -129,7 +135,7 @@ impl Beginning {
     ///
     /// # Errors
     /// The failure of a required extension.
-    pub(crate) async fn segments(&mut self, caller: &Arc<Caller>, live: bool) -> Result<Segments, CallFailure> {
+    pub async fn segments(&mut self, caller: &Arc<Caller>, live: bool) -> Result<Segments, CallFailure> {
         match self {
             Self::Prefilled(prefilled) if live => match prefilled.segments.take() {
                 Some(segments) => Ok(segments),
@@ -146,7 +152,7 @@ impl Prefilled {
     ///
     /// # Errors
     /// The failure of a required extension, which handles the beginning once more.
-    pub(crate) async fn new(
+    pub async fn new(
         text: String,
         (released, decided): (usize, usize),
         caller: &Arc<Caller>,
@@ -162,17 +168,17 @@ impl Prefilled {
     }
 
     /// The kept text.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What the user has seen of it.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.shown
     }
 
     /// The text up to the first byte that a match in progress can include.
-    pub(crate) fn decided_text(&self) -> &str {
+    pub fn decided_text(&self) -> &str {
         &self.text[..self.text.floor_char_boundary(self.decided)]
     }
 

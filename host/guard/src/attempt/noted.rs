@@ -57,7 +57,7 @@ impl Noted {
     }
 
     /// Adds what was noted elsewhere.
-    pub(crate) fn absorb(&mut self, other: Self) {
+    pub fn absorb(&mut self, other: Self) {
         self.matches.extend(other.matches);
     }
 
@@ -106,7 +106,7 @@ impl Noted {
 
 impl CallNotes {
     /// Adds what was noted about other arguments of the call: one match for each rule.
-    pub(crate) fn absorb(&mut self, other: Self) {
+    pub fn absorb(&mut self, other: Self) {
         for (own, more) in [(&mut self.refusals, other.refusals), (&mut self.reminders, other.reminders)] {
             for found in more {
                 if !own.iter().any(|known| known.rule == found.rule) {

@@ -7,19 +7,19 @@ use super::Caller;
 
 impl Caller {
     /// Whether there is an extension that gets notices.
-    pub(crate) fn gives_notices(&self) -> bool {
+    pub fn gives_notices(&self) -> bool {
         !self.chains.ttsr.is_empty()
     }
 
     /// A notice begins, which may outlive its turn: a callback that is under way when its turn ends was not left out in it.
-    pub(crate) fn begin_notice(&self) {
+    pub fn begin_notice(&self) {
         for &plugin in &self.chains.ttsr {
             self.is_called(plugin, CallbackKind::TtsrTriggered);
         }
     }
 
     /// A notice is not given, for this reason.
-    pub(crate) fn leave_out_notice(&self, why: &str) {
+    pub fn leave_out_notice(&self, why: &str) {
         for &plugin in &self.chains.ttsr {
             let why = CallbackOutcome::NotPermitted(why.to_owned());
             self.report(plugin, CallbackKind::TtsrTriggered, why, 0);
@@ -27,7 +27,7 @@ impl Caller {
     }
 
     /// Notifies the extensions, in their order.
-    pub(crate) async fn notify(&self, event: &TtsrEvent) {
+    pub async fn notify(&self, event: &TtsrEvent) {
         for &plugin in &self.chains.ttsr {
             let call = self.extensions.ttsr_triggered(plugin, event);
             if let Err(failure) = self.ask(plugin, CallbackKind::TtsrTriggered, call).await {

@@ -21,9 +21,8 @@ use std::time::Duration;
 use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StopReason, StreamKind};
 use rules::{Fed, Gate, Hold, Judgement};
 
-pub(crate) use answer::Cut;
-pub use answer::{Answer, Block, Kept};
-pub(crate) use cut::Unfinished;
+pub use answer::{Answer, Cut, Kept};
+pub use cut::Unfinished;
 use hidden::SecretCalls;
 pub use noted::{CallNotes, Noted};
 use prose::Prose;

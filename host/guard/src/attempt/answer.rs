@@ -49,7 +49,7 @@ pub struct Answer {
 
 /// One block of an answer.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     id: BlockId,
     pub(super) kind: StreamKind,
     /// The thinking or the arguments; empty for text, which is in [`Answer::text`].
@@ -109,13 +109,13 @@ impl Block {
 
 /// An answer that was interrupted: what stays of it, and why it ends there.
 #[derive(Debug)]
-pub(crate) struct Cut<'a> {
+pub struct Cut<'a> {
     /// Empty where it does not stay.
-    pub(crate) reasoning: &'a str,
-    pub(crate) text: &'a str,
-    pub(crate) error: &'a str,
+    pub reasoning: &'a str,
+    pub text: &'a str,
+    pub error: &'a str,
     /// The estimated percentage.
-    pub(crate) completion: Option<f64>,
+    pub completion: Option<f64>,
 }
 
 impl Answer {
@@ -157,7 +157,7 @@ impl Answer {
     }
 
     /// An answer that an extension gave in the model's place. `keeping`: for which streams what the user saw is kept.
-    pub(crate) fn of_text(text: &str, keeping: Keeping) -> Self {
+    pub fn of_text(text: &str, keeping: Keeping) -> Self {
         let mut answer = Self { keeping, ..Self::default() };
         answer.begin(0, StreamKind::Text);
         answer.receive(0, text);
@@ -181,7 +181,7 @@ impl Answer {
 
     /// The tokens of `discarded` bytes of it, and whether they are a guess: a quarter of the bytes that the provider did
     /// not count. The bytes of the prefix were counted in earlier attempts.
-    pub(crate) fn tokens_of(&self, discarded: u64) -> (u64, bool) {
+    pub fn tokens_of(&self, discarded: u64) -> (u64, bool) {
         let fresh = self.bytes().saturating_sub(self.prefix as u64);
         match self.usage.output.filter(|_| fresh > 0 && self.counted == self.bytes()) {
             Some(tokens) if discarded >= fresh => {
@@ -205,42 +205,42 @@ impl Answer {
     }
 
     /// The model's name as the provider reported it.
-    pub(crate) fn model(&self) -> Option<&str> {
+    pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
     /// Its text, that of the prefix included.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What the user saw of it, after the extensions, what an earlier attempt left included.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.shown
     }
 
     /// Its tokens as far as the provider reported them.
-    pub(crate) fn usage(&self) -> Usage {
+    pub fn usage(&self) -> Usage {
         self.usage
     }
 
     /// Why the model stopped; `None` while it has not.
-    pub(crate) fn stop(&self) -> Option<&StopReason> {
+    pub fn stop(&self) -> Option<&StopReason> {
         self.stop.as_ref()
     }
 
     /// Whether the model has begun a block of it.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         !self.blocks.is_empty()
     }
 
     /// Whether nobody has seen anything of it, but for what an earlier attempt left.
-    pub(crate) fn is_unseen(&self) -> bool {
+    pub fn is_unseen(&self) -> bool {
         self.pieces == 0 && !self.reasoned
     }
 
     /// The answer as it goes into the conversation where no extension rewrote its text.
-    pub(crate) fn own_message(&self) -> Option<Message> {
+    pub fn own_message(&self) -> Option<Message> {
         self.message(&self.text)
     }
 
@@ -277,7 +277,7 @@ impl Answer {
     ///
     /// Text that no extension rewrote keeps its places between blocks of reasoning, which providers that sign them require
     /// back as they were. Rewritten text has no such places: all of it goes where the first text was.
-    pub(crate) fn message(&self, text: &str) -> Option<Message> {
+    pub fn message(&self, text: &str) -> Option<Message> {
         let own = text == self.text;
         let mut parts = Vec::new();
         let mut placed = 0;
@@ -314,7 +314,7 @@ impl Answer {
     }
 
     /// What stays in the conversation of an answer that did not come to its end: `text` alone.
-    pub(crate) fn partial_message(text: String) -> Option<Arc<Message>> {
+    pub fn partial_message(text: String) -> Option<Arc<Message>> {
         if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
     }
 
@@ -352,7 +352,7 @@ impl Answer {
     }
 
     /// An answer that was interrupted, as it stays in the conversation: with a note that gives the cause.
-    pub(crate) fn marked_message(cut: &Cut<'_>) -> Option<Arc<Message>> {
+    pub fn marked_message(cut: &Cut<'_>) -> Option<Arc<Message>> {
         let Cut { reasoning, text, error, completion } = cut;
         let mut marked = String::new();
         if !reasoning.trim().is_empty() {
@@ -379,7 +379,7 @@ impl Answer {
     }
 
     /// An answer as [`Answer::listed`] lists it. `None` where `thinking` is not what the blocks say.
-    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: Vec<AnswerBlock>) -> Option<Self> {
+    pub fn rebuilt(text: String, thinking: &str, blocks: Vec<AnswerBlock>) -> Option<Self> {
         let mut answer = Self { text, ..Self::default() };
         let mut thinking = thinking;
         for (id, block) in (0..).zip(blocks) {
@@ -412,7 +412,7 @@ impl Answer {
     }
 
     /// The events of an answer that did not complete. `kept_bytes` of what was shown are kept; `reasoning`: it is retained as well.
-    pub(crate) fn cut_events(
+    pub fn cut_events(
         &self,
         error: &str,
         kept_bytes: u64,
@@ -465,7 +465,7 @@ impl Answer {
     }
 
     /// The event of the reasoning, if there was some.
-    pub(crate) fn reasoning_event(&self, interrupted: bool, retained: bool) -> Option<EventKind> {
+    pub fn reasoning_event(&self, interrupted: bool, retained: bool) -> Option<EventKind> {
         let text = self.thinking();
         let keep = if self.keeping.thinking { KeptText::Shown } else { KeptText::Original };
         (!text.is_empty()).then_some(EventKind::CognitionReasoning { text, keep, interrupted, retained })

@@ -16,7 +16,7 @@ use crate::segments::Segments;
 use crate::shown::shown;
 
 /// Is notified at once of what the rules of an attempt have done, before the attempt continues. It must not wait.
-pub(crate) trait Watcher: Send {
+pub trait Watcher: Send {
     /// Rules have fired at one byte.
     fn fired(&mut self, matches: &[RuleMatch], judgement: &Judgement);
 
@@ -25,22 +25,23 @@ pub(crate) trait Watcher: Send {
 }
 
 /// What a relay works with.
-pub(crate) struct RelayParts<'a> {
+#[expect(missing_debug_implementations, reason = "it lends functions")]
+pub struct RelayParts<'a> {
     /// The extensions that change what the reader gets, and where events are emitted.
-    pub(crate) caller: &'a Arc<Caller>,
-    pub(crate) rules: &'a mut RuleSession,
-    pub(crate) attempt: &'a mut Attempt,
+    pub caller: &'a Arc<Caller>,
+    pub rules: &'a mut RuleSession,
+    pub attempt: &'a mut Attempt,
     /// The text on its way to the reader; `None`: nothing is shown before the answer is complete.
-    pub(crate) segments: Option<&'a mut Segments>,
+    pub segments: Option<&'a mut Segments>,
     /// What the answer begins with; its text is in `attempt` already.
-    pub(crate) beginning: &'a mut Beginning,
-    pub(crate) watcher: &'a mut dyn Watcher,
+    pub beginning: &'a mut Beginning,
+    pub watcher: &'a mut dyn Watcher,
     /// The time since some fixed point, as [`Context::now`].
-    pub(crate) now: &'a (dyn Fn() -> Duration + Send + Sync),
+    pub now: &'a (dyn Fn() -> Duration + Send + Sync),
 }
 
 /// One attempt on its way from a model to a reader. Each failure is that of a `required` extension.
-pub(crate) struct Relay<'a> {
+pub struct Relay<'a> {
     parts: RelayParts<'a>,
     events: &'a dyn Events,
     /// The reasoning on its way to the reader.
@@ -49,28 +50,34 @@ pub(crate) struct Relay<'a> {
     effects: Vec<Effect>,
 }
 
+impl std::fmt::Debug for Relay<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relay").field("attempt", &self.parts.attempt).finish_non_exhaustive()
+    }
+}
+
 impl<'a> Relay<'a> {
     /// A relay at the start of an attempt, whose first effects are to be performed.
-    pub(crate) fn new(parts: RelayParts<'a>, effects: Vec<Effect>) -> Self {
+    pub fn new(parts: RelayParts<'a>, effects: Vec<Effect>) -> Self {
         let (events, reasoning) = (&*parts.caller.events, Reasoning::new(Arc::clone(parts.caller)));
         Self { parts, events, reasoning, effects }
     }
 
     /// When bytes have been held back for as long as they may be, as [`Attempt::deadline`].
-    pub(crate) fn deadline(&self) -> Option<Duration> {
+    pub fn deadline(&self) -> Option<Duration> {
         self.parts.attempt.deadline()
     }
 
     /// Takes the next delta. Returns whether the attempt is over: then the model's stream is to be dropped before anything that could wait,
     /// and [`Relay::end`] follows. Else what is shown of it: [`Relay::show_at_once`], or [`Relay::show`].
-    pub(crate) fn delta(&mut self, delta: Delta) -> bool {
+    pub fn delta(&mut self, delta: Delta) -> bool {
         self.reasoning.watch(&delta);
         let RelayParts { attempt, rules, now, .. } = &mut self.parts;
         attempt.delta(delta, &mut Context { rules, now: *now, effects: &mut self.effects })
     }
 
     /// What most deltas come to: text that no extension gets, shown without a future. Returns whether that was all there is to do.
-    pub(crate) fn show_at_once(&mut self) -> bool {
+    pub fn show_at_once(&mut self) -> bool {
         let is_all = match self.effects.as_mut_slice() {
             [] => true,
             [Effect::ShowText(text)] => {
@@ -88,7 +95,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Shows what a delta has released.
-    pub(crate) async fn show(&mut self) -> Result<(), CallFailure> {
+    pub async fn show(&mut self) -> Result<(), CallFailure> {
         self.perform().await?;
         while self.reasoning.is_due() {
             self.flush_reasoning().await?;
@@ -97,14 +104,14 @@ impl<'a> Relay<'a> {
     }
 
     /// The deadline of held bytes is over: releases them.
-    pub(crate) async fn release(&mut self) -> Result<(), CallFailure> {
+    pub async fn release(&mut self) -> Result<(), CallFailure> {
         let now = (self.parts.now)();
         self.parts.attempt.tick(now, &mut self.effects);
         self.perform().await
     }
 
     /// The attempt is over. Returns what stopped it; `None`: the answer is complete and passed the gate.
-    pub(crate) async fn end(&mut self) -> Result<Option<Stopped>, CallFailure> {
+    pub async fn end(&mut self) -> Result<Option<Stopped>, CallFailure> {
         self.perform().await?;
         if let Some(Ending::Stopped(stopped)) = self.parts.attempt.take_ending() {
             return Ok(Some(stopped));
@@ -114,14 +121,14 @@ impl<'a> Relay<'a> {
     }
 
     /// Nothing more is received, whether the attempt is over or not: reports what was held back.
-    pub(crate) async fn close(&mut self) -> Result<(), CallFailure> {
+    pub async fn close(&mut self) -> Result<(), CallFailure> {
         let RelayParts { attempt, rules, now, .. } = &mut self.parts;
         attempt.close(&mut Context { rules, now: *now, effects: &mut self.effects });
         self.perform().await
     }
 
-    /// Performs what is to be done, as that of the attempt's start.
-    pub(crate) async fn perform(&mut self) -> Result<(), CallFailure> {
+    /// Performs what the core has decided so far: before the first delta, what is to be done at the start of the attempt.
+    pub async fn perform(&mut self) -> Result<(), CallFailure> {
         // It keeps its capacity.
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {

@@ -89,7 +89,7 @@ impl Attempt {
 
     /// The answer is kept as it is, complete or not: hides what may have been the start of a secret, and the arguments of calls that
     /// were cut off behind one.
-    pub fn hide_rest(&mut self, rules: &RuleSession) {
+    pub(super) fn hide_rest(&mut self, rules: &RuleSession) {
         let Some(gate) = &mut self.gate else { return };
         for (call, rule) in gate.cut_off() {
             if is_secret(rules.rules(), &rule) {

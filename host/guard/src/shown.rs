@@ -5,7 +5,7 @@ use flow::ports::EventSink;
 
 use crate::attempt::Answer;
 
-/// Shows text.
+/// Shows the next text of an answer; nothing where it is empty.
 pub(crate) fn shown(events: &(impl EventSink + ?Sized), answer: &mut Answer, text: String) {
     if !text.is_empty() {
         show(events, answer, text, false);

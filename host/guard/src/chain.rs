@@ -100,19 +100,25 @@ impl Chains {
 }
 
 /// Where events about a stream are emitted, and where in the run that is.
-pub(crate) trait Events: EventSink {
+pub trait Events: EventSink {
     /// The position of the next event.
     fn place(&self) -> RunPosition;
 }
 
 /// Calls the extensions of one session.
-pub(crate) struct Caller {
+pub struct Caller {
     pub(crate) chains: Chains,
     pub(crate) registrations: Arc<[Registration]>,
     pub(crate) extensions: Arc<dyn Extensions>,
     pub(crate) events: Arc<dyn Events>,
     /// By extension: which callbacks have a report in this turn, one bit each.
     reported: Vec<AtomicU8>,
+}
+
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Caller").field("registrations", &self.registrations).finish_non_exhaustive()
+    }
 }
 
 /// The result of a call.
@@ -163,53 +169,49 @@ impl Drop for InFlight<'_> {
 }
 
 impl Caller {
-    pub(crate) fn new(
-        registrations: Arc<[Registration]>,
-        extensions: Arc<dyn Extensions>,
-        events: Arc<dyn Events>,
-    ) -> Self {
+    pub fn new(registrations: Arc<[Registration]>, extensions: Arc<dyn Extensions>, events: Arc<dyn Events>) -> Self {
         let chains = Chains::new(&registrations);
         let reported = registrations.iter().map(|_| AtomicU8::new(0)).collect();
         Self { chains, registrations, extensions, events, reported }
     }
 
     /// The extensions, in the order of registration.
-    pub(crate) fn registrations(&self) -> &[Registration] {
+    pub fn registrations(&self) -> &[Registration] {
         &self.registrations
     }
 
     /// What calls them.
-    pub(crate) fn extensions(&self) -> &Arc<dyn Extensions> {
+    pub fn extensions(&self) -> &Arc<dyn Extensions> {
         &self.extensions
     }
 
     /// Where events about them are emitted.
-    pub(crate) fn events(&self) -> &dyn Events {
+    pub fn events(&self) -> &dyn Events {
         &*self.events
     }
 
     /// For which streams what the user saw is kept.
-    pub(crate) fn keeping(&self) -> Keeping {
+    pub fn keeping(&self) -> Keeping {
         self.chains.keeping
     }
 
     /// Whether an answer must be held back until it is complete.
-    pub(crate) fn has_rewriter(&self) -> bool {
+    pub fn has_rewriter(&self) -> bool {
         self.chains.has_rewriter()
     }
 
     /// Whether an extension gets the calls of tools.
-    pub(crate) fn gets_calls(&self) -> bool {
+    pub fn gets_calls(&self) -> bool {
         !self.chains.calls.is_empty()
     }
 
     /// A turn begins: no callback has a report yet.
-    pub(crate) fn begin_turn(&self) {
+    pub fn begin_turn(&self) {
         self.reported.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
     }
 
     /// A turn ends: callbacks that were never called are reported with the reason.
-    pub(crate) fn end_turn(&self) {
+    pub fn end_turn(&self) {
         for (plugin, one) in self.registrations.iter().enumerate() {
             for callback in &one.callbacks {
                 let kind = callback.kind();

@@ -9,17 +9,17 @@ use super::Attempt;
 
 /// What there is of an answer that did not come to its end.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub struct Unfinished {
     /// What is reported of it, in order.
-    pub(crate) events: Vec<EventKind>,
+    pub events: Vec<EventKind>,
     /// What stays of it in the conversation, with a note that gives the cause.
-    pub(crate) message: Option<Arc<Message>>,
+    pub message: Option<Arc<Message>>,
 }
 
 impl Attempt {
     /// Ends the attempt, for this reason. `None` where nothing of its answer was received and it continues from nothing. `with_reasoning`: its
     /// reasoning stays too.
-    pub(crate) fn cut(&mut self, rules: &RuleSession, why: &str, with_reasoning: bool) -> Option<Unfinished> {
+    pub fn cut(&mut self, rules: &RuleSession, why: &str, with_reasoning: bool) -> Option<Unfinished> {
         self.hide_rest(rules);
         let mut answer = std::mem::take(self).answer;
         if answer.blocks.is_empty() && answer.prefix == 0 {

@@ -4,7 +4,7 @@
 //! would read. For conditions without a bounded length the time counts: then the same holds for every chunking between
 //! pauses at the same bytes.
 //!
-//! `TIDEGATE_CASES=1000000 cargo test -p tidegate-turn --test it attempt::` runs more cases than the default of 100,000.
+//! `TIDEGATE_CASES=1000000 cargo test -p tidegate-guard --test it attempt::` runs more cases than the default of 100,000.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
 
 #[path = "../../../rules/tests/judge/mod.rs"]
@@ -16,8 +16,7 @@ use std::time::Duration;
 use flow::{Action, CallId, Delta, StopReason, StreamKind};
 use judge::{Judge, Random};
 use rules::{ContextMode, InterruptMode, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec};
-use tidegate_turn as turn;
-use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
+use tidegate_guard::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
 
 /// Rule sets that the cases share.
 const SETS: usize = 500;

@@ -11,7 +11,7 @@ use tidegate_segments::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAns
 use crate::chain::{Asked, Caller};
 
 /// The segments of one stream of one message.
-pub(crate) type Segments = tidegate_segments::Segments<Caller>;
+pub type Segments = tidegate_segments::Segments<Caller>;
 
 impl Handlers for Caller {
     type Failure = CallFailure;
@@ -96,7 +96,7 @@ fn stream(thinking: bool) -> TextStream {
     if thinking { TextStream::Thinking } else { TextStream::Answer }
 }
 
-pub(crate) fn pattern(pattern: TagPattern) -> Pattern {
+fn pattern(pattern: TagPattern) -> Pattern {
     match pattern {
         TagPattern::Exact(name) => Pattern::Exact(name),
         TagPattern::Prefix(prefix) => Pattern::Prefix(prefix),

@@ -23,7 +23,7 @@ pub(crate) fn emit_matches(events: &dyn EventSink, matches: &[RuleMatch], judgem
 }
 
 /// Emits the events about what rules have found in a whole call, of which nothing is shown and nothing is held back.
-pub(crate) fn emit(events: &dyn EventSink, effects: &[Effect]) {
+pub fn emit(events: &dyn EventSink, effects: &[Effect]) {
     for effect in effects {
         match effect {
             Effect::Fired { matches, judgement } => emit_matches(events, matches, judgement),

@@ -12,9 +12,9 @@ use crate::shown::shown_last;
 
 /// An answer that callbacks have had whole.
 #[derive(Debug)]
-pub(crate) struct Completed {
+pub struct Completed {
     /// Its text as it joins the conversation.
-    pub(crate) text: String,
+    pub text: String,
     processed: Processed,
 }
 
@@ -26,7 +26,7 @@ impl Completed {
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn new(
+    pub async fn new(
         caller: &Arc<Caller>,
         answer: &mut Answer,
         mut segments: Segments,
@@ -57,7 +57,7 @@ impl Completed {
     }
 
     /// The event of the answer, which is accepted.
-    pub(crate) fn event(self, answer: &Answer, author: Origin, is_retained: bool) -> EventKind {
+    pub fn event(self, answer: &Answer, author: Origin, is_retained: bool) -> EventKind {
         let blocks = if author == Origin::Model { answer.listed() } else { Vec::new() };
         EventKind::CognitionOut {
             text: answer.text.clone(),

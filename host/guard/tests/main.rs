@@ -1,0 +1,4 @@
+//! The integration tests of this crate, in one program.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod attempt;
