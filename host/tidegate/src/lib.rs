@@ -44,6 +44,15 @@
 //! What every embedder meets is here, at the root. The rest is in modules by subject: [`event`], [`input`], [`question`], [`tool`],
 //! [`model`], [`rule`], [`plugin`], [`limit`], [`state`], [`transcript`] and those listed below.
 //!
+//! | feature | adds |
+//! |---|---|
+//! | `redis` | state of plugins in a Redis server, which several hosts share |
+//! | `metrics-server` | an HTTP endpoint for [`metrics`] |
+//! | `otel` | the export of traces and metrics to OpenTelemetry |
+//! | `clap` | some values as arguments of a command line |
+//!
+//! None is on by default; the program `tidegate` has `redis` and `metrics-server`.
+//!
 //! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
 //! with its cause, never a panic. Sessions need a Tokio runtime.
 #![forbid(unsafe_code)]

@@ -8,6 +8,7 @@ mod cases;
 mod contract;
 mod crates;
 mod facade;
+mod front_page;
 mod imports;
 mod links;
 mod openings;
