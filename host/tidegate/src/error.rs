@@ -150,6 +150,9 @@ pub enum HostError {
         /// Where this host keeps transcripts.
         folder: PathBuf,
     },
+    /// State is to be kept in Redis, and this build has no client for it.
+    #[error("the state of plugins is to be kept in Redis, and this program was built without it")]
+    NoRedis,
     /// State is to be kept in Redis, and the environment variable with its URL is not set.
     #[error("the environment variable `{variable}`, which contains the URL of the state store, is not set")]
     NoStateUrl {
@@ -272,6 +275,8 @@ impl HostError {
             Self::ChildThread { id, parent } => {
                 format!("continue `{parent}`, which started it, or a fork of `{id}` (`tidegate session fork {id}`)")
             }
+            Self::NoRedis => "set `backend = \"disk\"` under `[state]` in tidegate.toml, or build the crate `tidegate` with the feature `redis`"
+                .to_owned(),
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Plugin(refused) if is_changed(refused) => {
                 "if the new component is meant to run, set `sha256` of its `[[plugin]]` to the digest that it has; where the plugin is \
@@ -307,7 +312,7 @@ impl HostError {
             Self::UnknownPlugin { .. } | Self::PluginOff { .. } => Some(DiagnosticCode::HostUnknownPlugin),
             Self::PluginRequired { .. } => Some(DiagnosticCode::HostPluginRequired),
             Self::State(StateError::Leased { .. }) => Some(DiagnosticCode::HostSessionInUse),
-            Self::State(_) | Self::NoStateFolder | Self::NoStateUrl { .. } => {
+            Self::State(_) | Self::NoStateFolder | Self::NoRedis | Self::NoStateUrl { .. } => {
                 Some(DiagnosticCode::HostStateUnavailable)
             }
             Self::Transcript(TranscriptError::Journal(JournalError::Locked { .. })) => {

@@ -1,4 +1,5 @@
-//! What plugins keep in a session, and the stores that it is kept in: memory, one file for each session, or Redis.
+//! What plugins keep in a session, and the stores that it is kept in: memory, one file for each session, or, with the feature `redis`, a
+//! Redis server.
 
 pub use crate::assemble::state_folder;
 pub use crate::expiry::swept_state;
@@ -6,4 +7,6 @@ pub use flow::ports::{
     SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
     StateError, StateLifetime, StateStore, StoredState, SweptState,
 };
-pub use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
+pub use store::{DiskStore, MemoryStore, StoreOptions};
+#[cfg(feature = "redis")]
+pub use store::{RedisOptions, RedisStore};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::{StatePlace, StateSettings};
 use flow::ports::{Clock, StateAdmin, StateStore};
-use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
+use store::{DiskStore, MemoryStore, StoreOptions};
 
 use crate::{Host, HostBuilder, HostError};
 
@@ -38,14 +38,17 @@ impl Stored {
                 let folder = folder.clone().or_else(default_folder).ok_or(HostError::NoStateFolder)?;
                 Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
             }
+            #[cfg(feature = "redis")]
             StatePlace::Redis { url_env, allow_plaintext_password } => {
                 let url = system::environment::variable(url_env).and_then(|url| url.into_string().ok());
                 let url = url.ok_or_else(|| HostError::NoStateUrl { variable: url_env.clone() })?;
-                let mut redis = RedisOptions::new(url);
+                let mut redis = store::RedisOptions::new(url);
                 redis.store = options;
                 redis.allow_plaintext_password = *allow_plaintext_password;
-                Self::of(Arc::new(RedisStore::new(redis, clock)?))
+                Self::of(Arc::new(store::RedisStore::new(redis, clock)?))
             }
+            #[cfg(not(feature = "redis"))]
+            StatePlace::Redis { .. } => return Err(HostError::NoRedis),
             StatePlace::Unset | StatePlace::Memory => Self::of(Arc::new(MemoryStore::new(options, clock))),
         })
     }
