@@ -5,5 +5,5 @@
 //! happens in them, for a chat.
 
 pub use crate::agents::ChildSessions;
-pub use crate::child_events::{ChildEvent, ChildEventKind, ChildEvents};
+pub use crate::front_end::child_events::{ChildEvent, ChildEventKind, ChildEvents};
 pub use config::agents::{Agent, AgentLayer, Agents};

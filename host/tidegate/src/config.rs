@@ -1,7 +1,7 @@
 //! The operator's settings: what an [`Operator`](crate::Operator) consists of, the files that it is read from, and the policy of the
 //! machine that nothing in those files goes beyond.
 
-pub use crate::policy::{POLICY_FILE, machine_policy};
+pub use crate::host::policy::{POLICY_FILE, machine_policy};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;

@@ -4,6 +4,6 @@
 //! [`HostBuilder::doctor`](crate::HostBuilder::doctor) returns [`Check`]s, and [`Troubles`] collects what went wrong in a session.
 
 pub use crate::doctor::{Check, Health, remedy};
-pub use crate::trouble::Troubles;
+pub use crate::front_end::trouble::Troubles;
 pub use config::{Diagnostics, by_kind, render};
 pub use flow::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};

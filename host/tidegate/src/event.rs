@@ -27,8 +27,8 @@
 //! # Ok(()) }
 //! ```
 
-pub use crate::interrupted::Interrupted;
-pub use crate::recent::{Backlog, NoBacklog, Reconnection, Snapshot};
+pub use crate::front_end::recent::{Backlog, NoBacklog, Reconnection, Snapshot};
+pub use crate::session::interrupted::Interrupted;
 pub use config::EventDecl;
 pub use flow::ports::EmitError;
 pub use flow::{

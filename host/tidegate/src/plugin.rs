@@ -2,7 +2,7 @@
 //!
 //! [`Host::plugins`](crate::Host::plugins) adds, removes and switches plugins while sessions are open.
 
-pub use crate::loaded::{Loaded, PluginInfo};
+pub use crate::host::loaded::{Loaded, PluginInfo};
 pub use crate::plugins::Plugins;
 pub use config::{
     BuildKind, ConfiguredPlugin, LimitRequests, MANIFEST_FILE, Manifest, PluginEntry, PluginLimits, SettingDecl,

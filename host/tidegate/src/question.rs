@@ -21,7 +21,7 @@
 //! }
 //! ```
 
-pub use crate::confirm::Nobody;
+pub use crate::session::confirm::Nobody;
 pub use flow::ports::{AnswerLog, AnsweredElsewhere, Confirm, Question};
 pub use flow::{Ambiguous, Answer, Argument, Confirmation, Preview, QuestionId};
 pub use turn::{AnswerError, EditError};

@@ -3,7 +3,7 @@
 //! [`Loaded::rules`](crate::plugin::Loaded::rules) has all of them, [`Session::rule_metrics`](crate::Session::rule_metrics) what each
 //! did, and [`Session::subscribe_rules`](crate::Session::subscribe_rules) reports each that fires.
 
-pub use crate::fired_rules::{FiredRule, FiredRules};
+pub use crate::live_rules::fired::{FiredRule, FiredRules};
 pub use config::rule_sources::BuiltRules;
 pub use flow::ports::{KeptRules, RuleRecords, TtsrEvent};
 pub use flow::{Action, Evidence, RuleLayer, RuleMatch, RuleOrigin, RuleRecord};

@@ -1,8 +1,8 @@
 //! What plugins keep in a session, and the stores that it is kept in: memory, one file for each session, or, with the feature `redis`, a
 //! Redis server.
 
-pub use crate::assemble::state_folder;
-pub use crate::expiry::swept_state;
+pub use crate::host::assemble::state_folder;
+pub use crate::host::expiry::swept_state;
 pub use flow::ports::{
     SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
     StateError, StateLifetime, StateStore, StoredState, SweptState,

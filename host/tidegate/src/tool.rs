@@ -3,7 +3,7 @@
 //! [`SessionOptions::tools`](crate::SessionOptions::tools) adds [`Tools`], [`SessionOptions::files`](crate::SessionOptions::files) replaces
 //! the disk by [`Files`] such as an editor's unsaved buffers.
 
-pub use crate::assemble::tool_specs;
+pub use crate::host::assemble::tool_specs;
 pub use config::{BadPermission, PermissionRule};
 pub use flow::ports::{
     FileKind, FileStatus, Files, PreparedCall, Progress, ProgressLine, TerminalCommand, TerminalEnd, TerminalExit,

@@ -21,7 +21,7 @@ use turn::{Budget, Hub};
 
 use self::terminals::ChildTerminals;
 pub(crate) use self::tool::{AgentTool, SPAWN_AGENT, permission, spec};
-use crate::approvals::Desk;
+use crate::session::approvals::Desk;
 use crate::{Host, Session, SessionOptions, new_session_id};
 
 /// How long the end of a session waits for that of an agent that it has started.

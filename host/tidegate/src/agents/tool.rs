@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::Children;
 use crate::HostError;
-use crate::toolbox::Decisions;
+use crate::session::toolbox::Decisions;
 
 /// The name of the tool with which the model starts an agent.
 pub(crate) const SPAWN_AGENT: &str = "spawn_agent";

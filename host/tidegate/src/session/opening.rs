@@ -10,15 +10,15 @@ use tokio::runtime::Handle;
 use turn::{Budget, CancellationToken};
 
 use super::{Session, Shared, State};
-use crate::approvals::Desk;
-use crate::assemble;
-use crate::custom_events::CustomEvents;
-use crate::interrupted::Interrupted;
-use crate::loaded::Loaded;
-use crate::options::new_session_id;
-use crate::recent::Recent;
-use crate::session_plugins::SessionPlugins;
-use crate::transcripts::{self, Recorded};
+use crate::front_end::recent::Recent;
+use crate::host::assemble;
+use crate::host::loaded::Loaded;
+use crate::plugins::of_session::SessionPlugins;
+use crate::session::approvals::Desk;
+use crate::session::custom_events::CustomEvents;
+use crate::session::interrupted::Interrupted;
+use crate::session::options::new_session_id;
+use crate::session::transcripts::{self, Recorded};
 use crate::{HostError, SessionOptions};
 
 impl Session {

@@ -9,7 +9,7 @@ use tracing::{Instrument as _, Span};
 use turn::{CancellationToken, Claim, Feed, RuleMetrics, Ticket, TurnReport};
 
 use super::{Shared, State, lock};
-use crate::turns::Turn;
+use crate::session::turn_handle::Turn;
 
 /// A turn that was asked for.
 pub(super) struct Job {

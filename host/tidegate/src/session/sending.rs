@@ -5,7 +5,7 @@ use turn::{CancellationToken, NotWaiting, WaitingInput};
 
 use super::runner::{Job, Start};
 use super::{Input, NewInput, Session, WhenBusy, lock};
-use crate::turns::Turn;
+use crate::session::turn_handle::Turn;
 
 /// Why a prompt without messages fails.
 const NO_MESSAGES: &str = "the input has no messages: the model was not asked. Pass at least one message.";

@@ -59,7 +59,7 @@ pub enum TrustError {
 impl TrustStore {
     /// The store in the user's folder of state.
     pub fn new() -> Self {
-        Self { folder: crate::assemble::state_folder().map(|folder| folder.join("trust")) }
+        Self { folder: crate::host::assemble::state_folder().map(|folder| folder.join("trust")) }
     }
 
     /// Keeps the records in this folder; `None`: nowhere, so that nothing is trusted.

@@ -62,7 +62,7 @@ impl std::fmt::Debug for Stored {
 
 /// `tidegate/state` in the user's state folder. `None` where the user has no home.
 fn default_folder() -> Option<PathBuf> {
-    crate::assemble::state_folder().map(|folder| folder.join("state"))
+    crate::host::assemble::state_folder().map(|folder| folder.join("state"))
 }
 
 impl Host {

@@ -8,7 +8,7 @@ use record::Record;
 use store::{TranscriptError, TranscriptStore};
 
 use crate::host::blocking;
-use crate::stored::Stored;
+use crate::host::stored::Stored;
 use crate::{Host, HostBuilder, HostError};
 
 /// How long a fork waits for a store that does not answer.

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::Session;
 use crate::agents::ChildSessions;
-use crate::recent::NoBacklog;
+use crate::front_end::recent::NoBacklog;
 
 /// What happens in the sessions of the agents that a session starts, and of those that they start, for a [`ChatSession`] of that session. Made by
 /// [`Session::child_events`].

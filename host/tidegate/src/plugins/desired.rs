@@ -7,9 +7,10 @@ use std::sync::Arc;
 use config::{FileStamp, Operator, PluginEntry};
 use flow::PluginId;
 
-use crate::host_plugin::{HostPlugin, LoadedPlugin, is_same_entry};
-use crate::loaded::Shared;
-use crate::{HostError, load};
+use crate::HostError;
+use crate::host::load;
+use crate::host::loaded::Shared;
+use crate::plugins::host_plugin::{HostPlugin, LoadedPlugin, is_same_entry};
 
 /// Reads the operator's settings again, with everything that wins over the file. The error is one line.
 pub(crate) type ReadOperator = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;

@@ -7,8 +7,8 @@ use flow::{Argument, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use rules::READ_RULE;
 
 use crate::HostError;
-use crate::live::SessionRules;
-use crate::toolbox::Decisions;
+use crate::live_rules::SessionRules;
+use crate::session::toolbox::Decisions;
 
 /// The description of the tool for the model.
 pub(crate) fn spec() -> ToolSpec {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use turn::FlushMode;
 
 use crate::agents::Role;
-use crate::recent::Backlog;
+use crate::front_end::recent::Backlog;
 
 /// What one session has of its own. Whatever is not set comes from the host.
 ///

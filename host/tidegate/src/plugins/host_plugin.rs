@@ -9,7 +9,9 @@ use flow::{Diagnostic, DiagnosticCode as Code, PluginId, Registered, Registratio
 use sandbox::Interface;
 use turn::sources::ExtensionChange;
 
-use crate::{Engine, HostError, load, stale};
+use crate::host::load;
+use crate::plugins::stale;
+use crate::{Engine, HostError};
 
 /// A plugin of a host.
 #[derive(Clone)]

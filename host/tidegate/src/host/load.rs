@@ -16,15 +16,17 @@ use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 
 use crate::agents;
-use crate::host_plugin::{HostPlugin, LoadedPlugin};
-use crate::live::LiveRules;
-use crate::loaded::Loaded;
-use crate::loaded::{Basis, Shared};
-use crate::plugin_tools::{LateExtensions, PluginTools, ToolTable};
-use crate::shown_prompts::ShownPrompts;
-use crate::stored::Stored;
-use crate::toolbox::{Decisions, Toolbox, take_absent};
-use crate::{Engine, HostBuilder, HostError, SessionOptions, assemble, rulebook};
+use crate::host::assemble;
+use crate::host::loaded::Loaded;
+use crate::host::loaded::{Basis, Shared};
+use crate::host::stored::Stored;
+use crate::live_rules::LiveRules;
+use crate::live_rules::rulebook;
+use crate::plugins::host_plugin::{HostPlugin, LoadedPlugin};
+use crate::plugins::shown_prompts::ShownPrompts;
+use crate::plugins::tools::{LateExtensions, PluginTools, ToolTable};
+use crate::session::toolbox::{Decisions, Toolbox, take_absent};
+use crate::{Engine, HostBuilder, HostError, SessionOptions};
 
 /// What becomes of a part that cannot be loaded.
 pub(crate) enum Faults {

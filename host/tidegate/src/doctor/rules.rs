@@ -7,7 +7,7 @@ use flow::{Diagnostic, DiagnosticCode};
 use rules::{Bucket, RuleInfo, RuleLayer, RuleState};
 
 use crate::doctor::{Check, Health};
-use crate::loaded::Loaded;
+use crate::host::loaded::Loaded;
 use config::rule_sources::BuiltRules;
 
 /// Checks the folders, the files, every rule, and the engine.

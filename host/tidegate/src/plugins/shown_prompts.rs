@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::host_plugin::LoadedPlugin;
+use crate::plugins::host_plugin::LoadedPlugin;
 
 /// The digests of shown texts, by workspace and plugin.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl ShownPrompts {
 
 /// `tidegate/prompts` in the user's state folder. `None` where the user has no home.
 pub(crate) fn default_folder() -> Option<PathBuf> {
-    crate::assemble::state_folder().map(|folder| folder.join("prompts"))
+    crate::host::assemble::state_folder().map(|folder| folder.join("prompts"))
 }
 
 /// All that a plugin has the model read: what it adds to the prompt, its guidance on tools, and its tools.

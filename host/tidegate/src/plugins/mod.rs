@@ -1,16 +1,25 @@
 //! The handle for changing the plugins of a host while its sessions are open.
 
+pub(crate) mod desired;
+pub(crate) mod guidance;
+pub(crate) mod host_plugin;
+pub(crate) mod live;
+pub(crate) mod of_session;
+pub(crate) mod shown_prompts;
+pub(crate) mod stale;
+pub(crate) mod tools;
+
 use std::sync::Arc;
 
 use config::{PluginEntry, PluginLimits};
 use flow::PluginId;
 
-use crate::desired::Desired;
-use crate::host_plugin::HostPlugin;
-use crate::live_plugins::LivePlugins;
-use crate::loaded::PluginInfo;
-use crate::loaded::Shared;
-use crate::policy;
+use crate::host::loaded::PluginInfo;
+use crate::host::loaded::Shared;
+use crate::host::policy;
+use crate::plugins::desired::Desired;
+use crate::plugins::host_plugin::HostPlugin;
+use crate::plugins::live::LivePlugins;
 use crate::{Host, HostError};
 
 /// The plugins of a [`Host`]. Changes take effect in every session when its next turn starts: callbacks, rules, prompt additions

@@ -10,12 +10,13 @@ use turn::sources::{ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
 use crate::agents::Children;
 use crate::host::blocking;
-use crate::host_plugin::HostPlugin;
-use crate::live_plugins::LivePlugins;
-use crate::load::Wanted;
-use crate::loaded::Loaded;
-use crate::loaded::Shared;
-use crate::{HostError, SessionOptions, host_plugin, plugins};
+use crate::host::load::Wanted;
+use crate::host::loaded::Loaded;
+use crate::host::loaded::Shared;
+use crate::plugins::host_plugin::HostPlugin;
+use crate::plugins::live::LivePlugins;
+use crate::plugins::{self, host_plugin};
+use crate::{HostError, SessionOptions};
 
 /// The plugins of one session.
 pub(crate) struct SessionPlugins {

@@ -3,6 +3,9 @@
 //! Where nothing was touched, a look costs one question to the system for each folder and file, and the set stays the
 //! same. A session goes by its set until its next turn, whatever happens on the disk.
 
+pub(crate) mod fired;
+pub(crate) mod rulebook;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +20,7 @@ use turn::sources::{RuleSource, RuleUpdate};
 use config::in_one_line;
 use config::rule_sources::{BuiltRules, Sources};
 
-use crate::looks::Looks;
+use crate::host::looks::Looks;
 
 /// How long a look may take: a folder on a network that does not answer must not keep a turn from beginning.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -3,9 +3,9 @@
 use flow::ports::Tools;
 use flow::{Prompt, grouped};
 
-use crate::assemble;
 use crate::doctor::{Check, Health};
-use crate::loaded::Loaded;
+use crate::host::assemble;
+use crate::host::loaded::Loaded;
 
 /// The share of the context that the system prompt and the tools may have at most, in percent.
 const MOST: u64 = 75;

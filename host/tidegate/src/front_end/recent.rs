@@ -7,7 +7,7 @@ use chat::{ChatSession, SavedChat};
 use flow::Event;
 use turn::{Hub, Subscription};
 
-use crate::event_size::text_of;
+use crate::front_end::event_size::text_of;
 
 /// How much a session keeps in memory for front ends that reconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,10 @@
 //! A chat that is connected with its session: what a front end needs where it is in the same process.
 
+pub(crate) mod child_events;
+pub(crate) mod event_size;
+pub(crate) mod recent;
+pub(crate) mod trouble;
+
 use chat::{
     Answer, AnswerError, Attachment, Changed, ChatMode, ChatOptions, ChatSession, ChatState, Command, CommandSource,
     Outgoing, OutgoingId, QuestionId,
@@ -9,8 +14,8 @@ use flow::{Image, Message, Origin, Part, Role};
 use turn::Subscription;
 
 use crate::Session;
-use crate::child_events::ChildEvents;
-use crate::recent::NoBacklog;
+use crate::front_end::child_events::ChildEvents;
+use crate::front_end::recent::NoBacklog;
 use crate::session::{Input, NewInput};
 
 /// A [`ChatSession`] that takes the events of a [`Session`] and of the agents that it starts, and whose commands are carried out there.

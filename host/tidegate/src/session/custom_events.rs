@@ -9,8 +9,8 @@ use flow::{EventCatalogue, PluginId};
 use serde_json::Value;
 use store::emission::{DeclaredTypes, OwnType};
 
-use crate::loaded::Loaded;
-use crate::session_plugins::SessionPlugins;
+use crate::host::loaded::Loaded;
+use crate::plugins::of_session::SessionPlugins;
 
 /// The declared types of a session, which are read when they are first needed.
 pub(crate) struct CustomEvents {

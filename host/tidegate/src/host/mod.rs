@@ -1,5 +1,16 @@
 //! Opens a host: plugins loaded, provider connected. Sessions come from it, each in its own workspace.
 
+pub(crate) mod admission;
+pub(crate) mod assemble;
+pub(crate) mod engine;
+pub(crate) mod expiry;
+pub(crate) mod fork;
+pub(crate) mod load;
+pub(crate) mod loaded;
+pub(crate) mod looks;
+pub(crate) mod policy;
+pub(crate) mod stored;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,17 +23,17 @@ use sandbox::EngineOptions;
 use store::TranscriptStore;
 use system::SystemClock;
 
-use crate::admission;
 use crate::agents::Children;
-use crate::confirm::Nobody;
-use crate::desired::ReadOperator;
-use crate::live_plugins::LivePlugins;
-use crate::load::{self, Faults, Wanted};
-use crate::loaded::Loaded;
-use crate::policy::POLICY_FILE;
-use crate::session_plugins::SessionPlugins;
-use crate::stored::Stored;
-use crate::{Engine, HostError, Session, SessionOptions, assemble, shown_prompts};
+use crate::host::load::{Faults, Wanted};
+use crate::host::loaded::Loaded;
+use crate::host::policy::POLICY_FILE;
+use crate::host::stored::Stored;
+use crate::plugins::desired::ReadOperator;
+use crate::plugins::live::LivePlugins;
+use crate::plugins::of_session::SessionPlugins;
+use crate::plugins::shown_prompts;
+use crate::session::confirm::Nobody;
+use crate::{Engine, HostError, Session, SessionOptions};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
 #[derive(Clone)]

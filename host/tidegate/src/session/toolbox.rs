@@ -10,7 +10,7 @@ use tools::{PermissionRule, ToolSettings};
 
 use crate::HostError;
 use crate::agents::{AgentTool, Role, SPAWN_AGENT};
-use crate::plugin_tools::PluginTools;
+use crate::plugins::tools::PluginTools;
 
 /// What the operator decides about tools that have no permissions of their own kind, by name, below what nothing goes beyond.
 #[derive(Clone, Debug, Default)]

@@ -13,8 +13,8 @@ use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
 use turn::rebuild::{Rebuild, RebuildError, Resumed};
 
-use crate::approvals::DecisionFiles;
 use crate::host::blocking;
+use crate::session::approvals::DecisionFiles;
 use crate::{Host, HostBuilder, HostError};
 
 /// A session's transcript, open for writing.
@@ -48,7 +48,7 @@ pub(crate) fn open(settings: &TranscriptSettings, clock: Arc<dyn Clock>) -> Resu
 
 /// `tidegate/sessions` in the user's state folder. `None` where the user has no home.
 fn default_folder() -> Option<PathBuf> {
-    crate::assemble::state_folder().map(|folder| folder.join("sessions"))
+    crate::host::assemble::state_folder().map(|folder| folder.join("sessions"))
 }
 
 /// Opens the transcript of a session for writing, and rebuilds what is recorded in it.

@@ -11,7 +11,7 @@ use sandbox::{Plugin, ToolSchema};
 
 use crate::HostError;
 use crate::agents::SPAWN_AGENT;
-use crate::toolbox::Decisions;
+use crate::session::toolbox::Decisions;
 
 /// The extensions of a session, for its tools, which are made before the session opens them. It keeps nothing alive: the session
 /// owns its extensions. Where plugins change, extensions and tools are replaced together, with a cell of their own.

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::Mutex as Turnstile;
 
 use crate::HostError;
-use crate::desired::{Desired, ReadOperator};
 use crate::host::blocking;
-use crate::loaded::Shared;
-use crate::looks::Looks;
+use crate::host::loaded::Shared;
+use crate::host::looks::Looks;
+use crate::plugins::desired::{Desired, ReadOperator};
 
 /// How long the start of a turn waits for plugins that are being loaded. Those that take longer count from a later turn.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,11 +5,20 @@
 //! takes one prompt after the other until none is left. All that the handle needs meanwhile is shared: events,
 //! history, the inputs that wait.
 
+pub(crate) mod approvals;
 mod cancel_file;
+pub(crate) mod confirm;
+pub(crate) mod custom_events;
 mod input;
+pub(crate) mod interrupted;
 mod opening;
+pub(crate) mod options;
+pub(crate) mod questions;
 mod runner;
 mod sending;
+pub(crate) mod toolbox;
+pub(crate) mod transcripts;
+pub(crate) mod turn_handle;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -32,13 +41,13 @@ pub use self::input::{Input, NewInput, WhenBusy};
 use self::runner::{Job, Runner};
 use crate::HostError;
 use crate::agents::ChildSessions;
-use crate::approvals::{Desk, LimitDecisionError};
-use crate::assemble;
-use crate::custom_events::CustomEvents;
-use crate::interrupted::Interrupted;
-use crate::loaded::Loaded;
-use crate::recent::{NoBacklog, Recent, Reconnection};
-use crate::session_plugins::SessionPlugins;
+use crate::front_end::recent::{NoBacklog, Recent, Reconnection};
+use crate::host::assemble;
+use crate::host::loaded::Loaded;
+use crate::plugins::of_session::SessionPlugins;
+use crate::session::approvals::{Desk, LimitDecisionError};
+use crate::session::custom_events::CustomEvents;
+use crate::session::interrupted::Interrupted;
 
 /// How often a running turn looks whether another process asks for its cancel.
 const CANCEL_POLL: Duration = Duration::from_millis(200);

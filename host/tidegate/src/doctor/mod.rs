@@ -1,6 +1,10 @@
 //! Checks a host before anybody relies on it: the provider answers, plugins load, every registered callback can be
 //! called, every rule can fire, sessions can be recorded.
 
+pub(crate) mod commands;
+pub(crate) mod context;
+pub(crate) mod rules;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +20,13 @@ use providers::ProviderConfig;
 use store::TranscriptStore;
 use system::SystemClock;
 
-use crate::command_variables;
-use crate::context_check::context_check;
+use crate::doctor::context::context_check;
+use crate::doctor::rules::rule_checks;
 use crate::host::blocking;
-use crate::load::{self, Faults, Wanted};
-use crate::loaded::Loaded;
-use crate::options::new_session_id;
-use crate::rule_checks::rule_checks;
-use crate::stored::Stored;
+use crate::host::load::{self, Faults, Wanted};
+use crate::host::loaded::Loaded;
+use crate::host::stored::Stored;
+use crate::session::options::new_session_id;
 use crate::{Host, HostBuilder, HostError, SessionOptions};
 
 /// What a check found.
@@ -193,7 +196,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
 async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     let mut checks = check_plugins(loaded).await;
     checks.extend(tool_checks(loaded));
-    checks.extend(loaded.builtin.iter().map(|tools| command_variables::check(&tools.command_variables())));
+    checks.extend(loaded.builtin.iter().map(|tools| commands::check(&tools.command_variables())));
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
     checks.extend(context_check(loaded));

@@ -11,7 +11,8 @@ use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret};
 use sandbox::{ComponentSource, PluginSource};
 use wire::Wire;
 
-use crate::{HostError, rulebook};
+use crate::HostError;
+use crate::live_rules::rulebook;
 
 /// What `providers` is given.
 pub(crate) fn provider(

@@ -18,15 +18,15 @@ use sandbox::SandboxHost;
 use tools::BuiltinTools;
 
 use crate::agents::{AgentTool, Children};
-use crate::guidance::Guided;
-use crate::host_plugin::{HostPlugin, LoadedPlugin};
-use crate::live::{LiveRules, SessionRules};
-use crate::load::{self, Faults, Wanted};
-use crate::plugin_tools::{Binding, LateExtensions, PluginTools, ToolTable};
-use crate::rulebook::WithRulebook;
-use crate::shown_prompts::ShownPrompts;
-use crate::stored::Stored;
-use crate::toolbox::{Decisions, Toolbox};
+use crate::host::load::{self, Faults, Wanted};
+use crate::host::stored::Stored;
+use crate::live_rules::rulebook::WithRulebook;
+use crate::live_rules::{LiveRules, SessionRules};
+use crate::plugins::guidance::Guided;
+use crate::plugins::host_plugin::{HostPlugin, LoadedPlugin};
+use crate::plugins::shown_prompts::ShownPrompts;
+use crate::plugins::tools::{Binding, LateExtensions, PluginTools, ToolTable};
+use crate::session::toolbox::{Decisions, Toolbox};
 use crate::{Engine, HostError, SessionOptions};
 use config::in_one_line;
 

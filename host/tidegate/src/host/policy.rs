@@ -7,7 +7,7 @@ use config::{Diagnostics, Policy, StatePlace};
 use flow::{Diagnostic, DiagnosticCode as Code, KeySource};
 use providers::{HttpConfig, ProviderConfig};
 
-use crate::host_plugin::HostPlugin;
+use crate::plugins::host_plugin::HostPlugin;
 use crate::{HostBuilder, HostError};
 
 /// Where the policy of a machine is. Nothing that a user, a workspace or an environment says changes the place.
