@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
 use tidegate::event::Backlog;
-use tidegate::input::{NewInput, Receipt};
+use tidegate::input::{NewInput, Receipt, WhenBusy};
 use tidegate::model::Model;
 use tidegate::{Host, Message, Operator, Session, SessionId, SessionOptions};
 use tidegate_kit::{Random, Script, ScriptedModel, assert_valid, blocks, calls, say};
@@ -79,18 +79,18 @@ fn act(session: &Session, random: &mut Random, made: &mut u64, seed: u64) {
         let id = format!("in-{seed}-{made}");
         NewInput::from(format!("{id}: hello")).id(InputId::new(id))
     };
-    let waiting = session.waiting();
+    let waiting = session.inbox().waiting();
     let any = (!waiting.is_empty()).then(|| waiting[random.below(waiting.len())].id.clone());
     // What does not wait any more cannot be changed, which is no error here.
     match (random.below(12), any) {
         (0, _) => session.prompt(new()).detach(),
-        (1 | 2, _) => drop(session.queue(new())),
-        (3 | 4, _) => drop(session.steer(new())),
-        (5, _) => drop(session.interrupt(new())),
-        (6 | 7, Some(id)) => drop(session.edit(&id, &format!("{}: edited {made}", id.as_str()))),
-        (8, Some(id)) => drop(session.remove(&id)),
-        (9, Some(id)) => drop(session.take_back(&id)),
-        (10, _) => drop(session.flush()),
+        (1 | 2, _) => drop(session.inbox().queue(new())),
+        (3 | 4, _) => drop(session.send(new(), WhenBusy::Steer).id),
+        (5, _) => drop(session.send(new(), WhenBusy::Interrupt).id),
+        (6 | 7, Some(id)) => drop(session.inbox().edit(&id, &format!("{}: edited {made}", id.as_str()))),
+        (8, Some(id)) => drop(session.inbox().remove(&id)),
+        (9, Some(id)) => drop(session.inbox().take_back(&id)),
+        (10, _) => drop(session.inbox().flush()),
         (11, _) if random.once_in(3) => session.cancel(),
         _ => {}
     }
@@ -220,8 +220,12 @@ fn times(history: &[Arc<Message>], id: &str) -> usize {
 
 /// The next process has what the records say, and a chat that opens then shows the same.
 async fn check(session: &Session, recorded: &Recorded) {
-    let waiting: Vec<(String, String)> =
-        session.waiting().iter().map(|input| (input.id.as_str().to_owned(), input.message.plain_text())).collect();
+    let waiting: Vec<(String, String)> = session
+        .inbox()
+        .waiting()
+        .iter()
+        .map(|input| (input.id.as_str().to_owned(), input.message.plain_text()))
+        .collect();
     assert_eq!(waiting, recorded.waiting, "what waits, in order");
     // Without a record there is nothing to show.
     let mut subscribed = session.subscribe_from(0).unwrap();
@@ -243,7 +247,7 @@ async fn check(session: &Session, recorded: &Recorded) {
     }
     let history = session.history();
     for (id, end) in &recorded.ended {
-        match (*end, session.receipt(&InputId::new(id.as_str()))) {
+        match (*end, session.inbox().receipt(&InputId::new(id.as_str()))) {
             ("delivered", Some(Receipt::Delivered { .. })) => assert_eq!(times(&history, id), 1, "{id}: {history:#?}"),
             ("withdrawn", Some(Receipt::Removed | Receipt::Returned)) => assert_eq!(times(&history, id), 0, "{id}"),
             other => panic!("{id}: {other:?}"),
@@ -255,9 +259,9 @@ async fn check(session: &Session, recorded: &Recorded) {
 
 /// Sends what waits; returns the conversation then.
 async fn send_all(session: &Session) -> Vec<Arc<Message>> {
-    while !session.waiting().is_empty() {
+    while !session.inbox().waiting().is_empty() {
         // A steering message waits for a turn.
-        if session.flush().is_empty() {
+        if session.inbox().flush().is_empty() {
             session.prompt("Go on.").report().await;
         }
         while session.is_running() {

@@ -4,13 +4,14 @@
 //! # fn send(session: &tidegate::Session) -> Result<(), tidegate::input::NotWaiting> {
 //! use tidegate::input::{Receipt, WhenBusy};
 //!
-//! let id = session.submit("Only in this file, please", WhenBusy::Steer);
-//! if session.receipt(&id) == Some(Receipt::Queued) {
-//!     session.edit(&id, "Only in src/main.rs, please")?;
+//! let sent = session.send("Only in this file, please", WhenBusy::Steer);
+//! let inbox = session.inbox();
+//! if inbox.receipt(&sent.id) == Some(Receipt::Queued) {
+//!     inbox.edit(&sent.id, "Only in src/main.rs, please")?;
 //! }
 //! # Ok(()) }
 //! ```
 
-pub use crate::session::{Input, NewInput, WhenBusy};
+pub use crate::session::{Inbox, Input, NewInput, Sent, WhenBusy};
 pub use flow::{InputId, InputWay, Receipt, Withdrawal};
 pub use turn::{FlushMode, NotWaiting, WaitingInput};

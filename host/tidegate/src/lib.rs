@@ -29,8 +29,8 @@
 //! |---|---|
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
-//! | send input while a turn runs | [`Session::steer`], [`Session::queue`], [`Session::interrupt`], [`Session::cancel`] |
-//! | change what waits | [`Session::waiting`], [`Session::edit`], [`Session::remove`], [`Session::take_back`], [`Session::receipt`] |
+//! | send input while a turn runs | [`Session::send`], [`Session::cancel`] |
+//! | change what waits, and see what became of it | [`Session::inbox`] |
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | answer questions about tool calls ([`question`]), of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use flow::{EventKind, LimitDecision, TurnStatus};
+use tidegate::input::WhenBusy;
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use super::place::{Place, kinds, spawn};
@@ -188,7 +189,7 @@ async fn a_request_for_more_agents_ends_with_its_call() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             match interrupts {
-                true => drop(asked.interrupt("Stop that.")),
+                true => drop(asked.send("Stop that.", WhenBusy::Interrupt)),
                 false => asked.cancel(),
             }
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flow::{Event, EventKind, Retained};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidegate::input::Receipt;
+use tidegate::input::{Receipt, WhenBusy};
 use tidegate::{Message, Session, TurnStatus};
 use tidegate_kit::assert_valid;
 use tokio::task::JoinSet;
@@ -45,7 +45,7 @@ async fn interrupted(wire: Wire, base_url: String, at: usize) -> Option<Interrup
             if at % 3 == 1 {
                 tokio::time::sleep(LATER).await;
             }
-            id = Some(session.interrupt(MESSAGE));
+            id = Some(session.send(MESSAGE, WhenBusy::Interrupt).id);
         }
         number += 1;
     }
@@ -57,7 +57,7 @@ async fn interrupted(wire: Wire, base_url: String, at: usize) -> Option<Interrup
     // After the last event of the turn it starts one of its own.
     let delivered = delivery(&session, &mut all, id.as_str()).await;
     assert_eq!(delivered.iter().filter(|event| delivers(event, id.as_str())).count(), 1, "{wire:?}, event {at}");
-    assert!(matches!(session.receipt(&id), Some(Receipt::Delivered { .. })), "{wire:?}, event {at}");
+    assert!(matches!(session.inbox().receipt(&id), Some(Receipt::Delivered { .. })), "{wire:?}, event {at}");
     assert_valid(&session.history());
     assert_kept(&delivered, &session.history());
     close(session).await;

@@ -180,7 +180,7 @@ async fn run(seed: u64) -> BTreeSet<String> {
     assert_eq!(ends.other.0.save(), ends.steady.0.save(), "seed {seed}: the front ends differ");
     verdict::check(seed, &session, &ends.events, &user, &model);
     let history = session.history();
-    let waiting = session.waiting();
+    let waiting = session.inbox().waiting();
     session.closed().await;
     drop(session);
     let next = place.open(&model).await;
@@ -188,7 +188,7 @@ async fn run(seed: u64) -> BTreeSet<String> {
     let texts = |waiting: &[tidegate::input::WaitingInput]| -> Vec<String> {
         waiting.iter().map(|input| input.message.plain_text()).collect()
     };
-    assert_eq!(texts(&next.waiting()), texts(&waiting), "seed {seed}: other inputs wait in the next process");
+    assert_eq!(texts(&next.inbox().waiting()), texts(&waiting), "seed {seed}: other inputs wait in the next process");
     next.close();
     next.closed().await;
     ends.events.iter().map(seen).chain(ends.snapshots.then(|| "snapshot".to_owned())).collect()

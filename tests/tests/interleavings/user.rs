@@ -44,16 +44,16 @@ impl User {
                 let input = self.input();
                 session.prompt(input).detach();
             }
-            1 | 2 => _ = session.steer(self.input()),
-            3 | 4 => _ = session.queue(self.input()),
-            5 => _ = session.interrupt(self.input()),
+            1 | 2 => _ = session.send(self.input(), WhenBusy::Steer),
+            3 | 4 => _ = session.inbox().queue(self.input()),
+            5 => _ = session.send(self.input(), WhenBusy::Interrupt),
             6 => {
                 let busy = self.random.pick(&[WhenBusy::Steer, WhenBusy::Queue]);
-                _ = session.submit(self.input(), busy);
+                _ = session.send(self.input(), busy);
             }
             7 => session.cancel(),
             8 => self.change(session),
-            9 => _ = session.flush(),
+            9 => _ = session.inbox().flush(),
             10 => ends.disconnect(),
             11 => ends.reconnect(session),
             12 if !session.is_running() => session.resume().detach(),
@@ -63,7 +63,7 @@ impl User {
 
     /// Edits, removes or takes back something that waits. It may be too late for that.
     fn change(&mut self, session: &Session) {
-        let ids: Vec<InputId> = session.waiting().into_iter().map(|input| input.id).collect();
+        let ids: Vec<InputId> = session.inbox().waiting().into_iter().map(|input| input.id).collect();
         if ids.is_empty() {
             return self.answer(session);
         }
@@ -71,12 +71,12 @@ impl User {
         match self.random.below(3) {
             0 => {
                 let text = format!("{} edited", self.inputs[&id]);
-                if session.edit(&id, &text).is_ok() {
+                if session.inbox().edit(&id, &text).is_ok() {
                     self.inputs.insert(id, text);
                 }
             }
-            1 => _ = session.remove(&id),
-            _ => _ = session.take_back(&id),
+            1 => _ = session.inbox().remove(&id),
+            _ => _ = session.inbox().take_back(&id),
         }
     }
 

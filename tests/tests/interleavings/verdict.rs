@@ -17,13 +17,13 @@ pub(crate) fn check(seed: u64, session: &Session, events: &[Event], user: &User,
         history.iter().filter(|message| message.role == Role::User).map(|message| message.plain_text()).collect();
     for (id, text) in &user.inputs {
         let times = said.iter().filter(|said| *said == text).count();
-        let receipt = session.receipt(id);
+        let receipt = session.inbox().receipt(id);
         let expected = usize::from(matches!(receipt, Some(Receipt::Delivered { .. })));
         assert_eq!(
             times, expected,
             "seed {seed}: {id} is {receipt:?}, and {times} times in the conversation: {said:#?}"
         );
-        let is_waiting = session.waiting().iter().any(|input| input.id == *id);
+        let is_waiting = session.inbox().waiting().iter().any(|input| input.id == *id);
         assert_eq!(is_waiting, receipt == Some(Receipt::Queued), "seed {seed}: {id} is {receipt:?}");
     }
     delivered_once(seed, session, events);
@@ -45,7 +45,7 @@ fn delivered_once(seed: u64, session: &Session, events: &[Event]) {
             continue;
         };
         assert!(seen.insert(id.clone()), "seed {seed}: {id} was delivered twice");
-        match session.receipt(id) {
+        match session.inbox().receipt(id) {
             Some(Receipt::Delivered { seq, .. }) => assert_eq!(seq, event.seq, "seed {seed}: {id}"),
             other => panic!("seed {seed}: {id} was delivered, and its receipt is {other:?}"),
         }

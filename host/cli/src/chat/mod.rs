@@ -155,7 +155,7 @@ impl Place<'_> {
                 }
                 next => next,
             };
-            let waiting = session.waiting().len();
+            let waiting = session.inbox().waiting().len();
             session.close();
             session.closed().await;
             let wanted = match next? {

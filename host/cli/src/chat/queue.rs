@@ -65,7 +65,7 @@ impl App {
     /// Takes messages back, to the input line. The session decides whether it is in time, and the user is to know where it is not.
     fn take_back(&mut self, ids: &[OutgoingId]) {
         let mut texts = Vec::new();
-        let in_session = self.session.waiting();
+        let in_session = self.session.inbox().waiting();
         for id in ids {
             // Of another front end, which can send images.
             let is_text = |part: &Part| matches!(part, Part::Text(_));
@@ -74,7 +74,7 @@ impl App {
                 screen::note("a message with an image stays in the queue: the input line takes only text");
                 continue;
             }
-            match self.session.take_back(&id.into()) {
+            match self.session.inbox().take_back(&id.into()) {
                 Ok(message) => texts.push(message.plain_text()),
                 Err(error) => screen::note(format!("too late: {error}")),
             }
@@ -111,7 +111,7 @@ impl App {
                 }
             }
             Queue::Send => self.send_first(&waiting),
-            Queue::Drop(place) => match nth(*place).map(|id| self.session.remove(&(&id).into())) {
+            Queue::Drop(place) => match nth(*place).map(|id| self.session.inbox().remove(&(&id).into())) {
                 Some(Ok(())) => {}
                 Some(Err(error)) => screen::note(format!("too late: {error}")),
                 None => gone(*place),
@@ -128,10 +128,12 @@ impl App {
     fn send_first(&mut self, waiting: &[Waits]) {
         let is_sent = |message: &Waits| matches!(message.way, Way::Steer | Way::Interrupt);
         match waiting.first() {
-            Some(first) if !self.is_running() && is_sent(first) => match self.session.take_back(&(&first.id).into()) {
-                Ok(message) => self.session.prompt(message).detach(),
-                Err(error) => screen::note(format!("too late: {error}")),
-            },
+            Some(first) if !self.is_running() && is_sent(first) => {
+                match self.session.inbox().take_back(&(&first.id).into()) {
+                    Ok(message) => self.session.prompt(message).detach(),
+                    Err(error) => screen::note(format!("too late: {error}")),
+                }
+            }
             Some(_) if waiting.iter().all(is_sent) => {
                 screen::note("no message is queued; the running turn takes what was sent at its next step");
             }

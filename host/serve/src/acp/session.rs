@@ -178,8 +178,8 @@ impl Open {
     /// Takes back the messages that waited when the session was left, and gives them to the user: a client cannot show what waits, and must not
     /// find turns that nobody has asked it for.
     pub(super) fn return_waiting(&self) {
-        for input in self.session.waiting() {
-            let Ok(message) = self.session.take_back(&input.id) else { continue };
+        for input in self.session.inbox().waiting() {
+            let Ok(message) = self.session.inbox().take_back(&input.id) else { continue };
             let title =
                 "A message was waiting when the session was left, and is not sent. Send it again if it still applies:";
             self.client.notice(v1::NoticeSeverity::Warning, title, Some(&message.plain_text()));

@@ -1,6 +1,6 @@
 //! `_session/steering`: a message for the running turn.
 
-use tidegate::input::{InputId, Receipt};
+use tidegate::input::{InputId, Receipt, WhenBusy};
 use tidegate::{EventKind, Message, Session, Subscription};
 
 use super::agent::{Agent, answered};
@@ -46,11 +46,11 @@ fn hand(session: &Session, message: Message, sends_prompts: bool) -> Result<Hand
     Ok(match commands::of(session, &message) {
         Some(_) if sends_prompts => Handed::Back("command"),
         Some(command) => return Err(refused(command, &message.plain_text())),
-        None if sends_prompts => session.steer_running(message).map_or(Handed::Back("noRunningTurn"), Handed::Over),
-        None => match session.steer_or_start(message) {
-            (id, true) => Handed::Started(id),
-            (id, false) if session.receipt(&id) == Some(Receipt::Returned) => Handed::Refused,
-            (id, false) => Handed::Over(id),
+        None if sends_prompts => session.inbox().join_turn(message).map_or(Handed::Back("noRunningTurn"), Handed::Over),
+        None => match session.send(message, WhenBusy::Steer) {
+            sent if sent.started => Handed::Started(sent.id),
+            sent if session.inbox().receipt(&sent.id) == Some(Receipt::Returned) => Handed::Refused,
+            sent => Handed::Over(sent.id),
         },
     })
 }

@@ -16,7 +16,7 @@ use turn::Subscription;
 use crate::Session;
 use crate::front_end::child_events::ChildEvents;
 use crate::front_end::recent::NoBacklog;
-use crate::session::{Input, NewInput};
+use crate::session::{Input, NewInput, WhenBusy};
 
 /// A [`ChatSession`] that takes the events of a [`Session`] and of the agents that it starts, and whose commands are carried out there.
 ///
@@ -157,13 +157,13 @@ pub fn carry_out(session: &Session, source: &mut impl CommandSource, by: &str) -
     for command in source.take_commands() {
         match command {
             Command::Prompt { messages } => session.prompt(messages.iter().map(input).collect::<Input>()).detach(),
-            Command::Steer { message } => drop(session.steer(input(&message))),
-            Command::Interrupt { message } => drop(session.interrupt(input(&message))),
-            Command::Queue { message } => drop(session.queue(input(&message))),
-            Command::Flush => drop(session.flush()),
-            Command::Edit { message } => drop(session.edit(&(&message.id).into(), &message.text)),
-            Command::Remove { id } => drop(session.remove(&(&id).into())),
-            Command::TakeBack { id } => drop(session.take_back(&(&id).into())),
+            Command::Steer { message } => drop(session.send(input(&message), WhenBusy::Steer)),
+            Command::Interrupt { message } => drop(session.send(input(&message), WhenBusy::Interrupt)),
+            Command::Queue { message } => drop(session.inbox().queue(input(&message))),
+            Command::Flush => drop(session.inbox().flush()),
+            Command::Edit { message } => drop(session.inbox().edit(&(&message.id).into(), &message.text)),
+            Command::Remove { id } => drop(session.inbox().remove(&(&id).into())),
+            Command::TakeBack { id } => drop(session.inbox().take_back(&(&id).into())),
             Command::Answer { question, answer, .. } => {
                 if let Err(error) = session.answer(&(&question).into(), answer.into(), by) {
                     changed = changed.or(source.answer_failed(&question, &error.to_string()));

@@ -13,14 +13,30 @@ pub struct NewInput {
     pub(super) message: Message,
 }
 
-/// What [`Session::submit`](crate::Session::submit) does while a turn runs.
+/// What [`Session::send`](crate::Session::send) does with a message while a turn runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenBusy {
-    /// The message joins the running turn.
+    /// The message joins the running turn: before the next request to the model, after the results of all tool calls. Where the turn
+    /// completes before that, the message starts the next one.
     #[default]
     Steer,
-    /// The message is queued.
+    /// The message waits for a turn of its own, behind what is queued.
     Queue,
+    /// The message joins the running turn, and what the turn is doing is stopped for it: the answer under way is aborted, and its text stays
+    /// in the conversation, marked as partial; a call that runs is stopped, and those that have not begun do not run. The steering
+    /// messages before it are delivered first.
+    Interrupt,
+}
+
+/// A message that was handed to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// Its id, for the [`Inbox`](crate::input::Inbox) and in events.
+    pub id: InputId,
+    /// It has started a turn. If not, a turn ran at that moment, or the session is closed; [`Inbox::receipt`](crate::input::Inbox::receipt)
+    /// says which turn has delivered it in the end.
+    pub started: bool,
 }
 
 impl NewInput {

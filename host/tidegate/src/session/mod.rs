@@ -9,6 +9,7 @@ pub(crate) mod approvals;
 mod cancel_file;
 pub(crate) mod confirm;
 pub(crate) mod custom_events;
+mod inbox;
 mod input;
 pub(crate) mod interrupted;
 mod opening;
@@ -37,7 +38,8 @@ use turn::{
     Subscription, TriggerSubscription, Triggers,
 };
 
-pub use self::input::{Input, NewInput, WhenBusy};
+pub use self::inbox::Inbox;
+pub use self::input::{Input, NewInput, Sent, WhenBusy};
 use self::runner::{Job, Runner};
 use crate::HostError;
 use crate::agents::ChildSessions;

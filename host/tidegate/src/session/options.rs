@@ -202,7 +202,7 @@ impl SessionOptions {
     }
 
     /// Messages that wait from an earlier process are held: no turn takes one on its own, which a notice of the first turn reports. They can be
-    /// edited and withdrawn; [`Session::flush`](crate::Session::flush) sends them, and so does a [`Session::resume`](crate::Session::resume)
+    /// edited and withdrawn; [`Inbox::flush`](crate::input::Inbox::flush) sends them, and so does a [`Session::resume`](crate::Session::resume)
     /// that has nothing else to continue. For front ends that send what they are told and show no queue.
     #[must_use]
     pub fn hold_waiting(mut self) -> Self {

@@ -34,7 +34,7 @@ impl Turn {
         Self { events, report: Some(report), cancel, detached: false, inputs }
     }
 
-    /// The ids of the messages that it was asked for with, for [`Session::receipt`](crate::Session::receipt). Empty where the conversation
+    /// The ids of the messages that it was asked for with, for [`Inbox::receipt`](crate::input::Inbox::receipt). Empty where the conversation
     /// continues without an input.
     pub fn inputs(&self) -> &[InputId] {
         &self.inputs

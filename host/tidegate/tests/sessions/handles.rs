@@ -1,5 +1,6 @@
 //! The handle of a session: none of its methods waits for a running turn, and no end of a turn loses anything.
 
+use tidegate::input::WhenBusy;
 use tidegate::message::TurnRunning;
 use tidegate::{EventKind, Turn, TurnStatus};
 use tokio::sync::mpsc;
@@ -116,13 +117,13 @@ async fn steering_reaches_the_running_turn_or_starts_one() {
     let mut turn = session.prompt("go");
     say.send("half").unwrap();
     shown(&mut turn).await;
-    session.steer("only in this file");
+    session.send("only in this file", WhenBusy::Steer);
     drop(say);
     assert_eq!(turn.report().await.text, "halfsteered");
     assert_eq!(model.requests()[1], ["go", "half", "only in this file"]);
 
     let mut events = session.subscribe();
-    session.steer("and now");
+    session.send("and now", WhenBusy::Steer);
     while !matches!(events.next().await.unwrap().kind, EventKind::TurnFinish { .. }) {}
     assert_eq!(texts(&session.history())[4..], ["and now", "alone"]);
 }
@@ -135,7 +136,7 @@ async fn a_cancelled_turn_keeps_its_steering_messages_and_sends_none() {
     let mut turn = session.prompt("go");
     say.send("half").unwrap();
     shown(&mut turn).await;
-    session.steer("later");
+    session.send("later", WhenBusy::Steer);
     session.cancel();
     assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
     assert_eq!((session.is_running(), model.requests().len()), (false, 1));

@@ -42,53 +42,53 @@ async fn turns(events: &mut Subscription, count: usize) -> Vec<TurnStatus> {
 }
 
 fn waiting(session: &Session) -> Vec<String> {
-    session.waiting().iter().map(|input| input.message.plain_text()).collect()
+    session.inbox().waiting().iter().map(|input| input.message.plain_text()).collect()
 }
 
 fn is_delivered(session: &Session, id: &InputId) -> bool {
-    matches!(session.receipt(id), Some(Receipt::Delivered { .. }))
+    matches!(session.inbox().receipt(id), Some(Receipt::Delivered { .. }))
 }
 
 /// Case 6 of the specification.
 #[tokio::test]
 async fn a_cancel_sends_nothing_of_the_queue_and_loses_nothing_of_it() {
     let (session, model, _say, turn, _folder) = busy(vec![Answer::Text("five"), Answer::Text("more")]).await;
-    let ids = ["one", "two", "three", "four"].map(|text| session.queue(text));
+    let ids = ["one", "two", "three", "four"].map(|text| session.inbox().queue(text));
     session.cancel();
     assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
     assert_eq!(
         (session.is_running(), waiting(&session)),
         (false, ["one", "two", "three", "four"].map(str::to_owned).into())
     );
-    assert!(ids.iter().all(|id| session.receipt(id) == Some(Receipt::Queued)));
+    assert!(ids.iter().all(|id| session.inbox().receipt(id) == Some(Receipt::Queued)));
     assert_eq!(model.requests().len(), 1);
     // A message that is queued now waits behind them.
-    session.queue("five");
+    session.inbox().queue("five");
     assert_eq!((session.is_running(), waiting(&session).len()), (false, 5));
 
-    assert_eq!(session.take_back(&ids[1]).unwrap().plain_text(), "two");
-    assert_eq!(session.receipt(&ids[1]), Some(Receipt::Returned));
-    let error = session.remove(&ids[1]).unwrap_err();
+    assert_eq!(session.inbox().take_back(&ids[1]).unwrap().plain_text(), "two");
+    assert_eq!(session.inbox().receipt(&ids[1]), Some(Receipt::Returned));
+    let error = session.inbox().remove(&ids[1]).unwrap_err();
     assert_eq!(error.to_string(), "the input `input-3` does not wait: it was given back");
-    session.remove(&ids[2]).unwrap();
+    session.inbox().remove(&ids[2]).unwrap();
     let mut events = session.subscribe();
-    assert_eq!(session.flush(), [ids[0].clone()]);
+    assert_eq!(session.inbox().flush(), [ids[0].clone()]);
     assert_eq!(turns(&mut events, 3).await, [TurnStatus::Completed, TurnStatus::Completed, TurnStatus::Completed]);
     assert_eq!(model.requests().last().unwrap()[2..], ["one", "five", "four", "more", "five"]);
-    assert_eq!((waiting(&session).len(), session.flush()), (0, vec![]));
+    assert_eq!((waiting(&session).len(), session.inbox().flush()), (0, vec![]));
 }
 
 #[tokio::test]
 async fn a_completed_turn_sends_the_next_in_the_order_in_which_they_came() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
     let mut events = session.subscribe();
-    let first = session.queue("first");
+    let first = session.inbox().queue("first");
     let second = session.prompt("second");
-    let third = session.queue("third");
-    let ways: Vec<InputWay> = session.waiting().iter().map(|input| input.way).collect();
+    let third = session.inbox().queue("third");
+    let ways: Vec<InputWay> = session.inbox().waiting().iter().map(|input| input.way).collect();
     assert_eq!(ways, [InputWay::Queue, InputWay::Prompt, InputWay::Queue]);
-    assert_eq!(session.receipt(&second.inputs()[0]), Some(Receipt::Queued));
-    let late = session.steer("late");
+    assert_eq!(session.inbox().receipt(&second.inputs()[0]), Some(Receipt::Queued));
+    let late = session.send("late", WhenBusy::Steer).id;
     drop(say);
     assert_eq!(turn.report().await.status, TurnStatus::Completed);
     assert_eq!(second.report().await.status, TurnStatus::Completed);
@@ -109,8 +109,8 @@ async fn a_batched_queue_is_one_input() {
     let session = host.session(options.flush_mode(FlushMode::Batched)).await.unwrap();
     let mut events = session.subscribe();
     let _turn = running(&session, &say).await;
-    session.queue("one");
-    session.submit("two", WhenBusy::Queue);
+    session.inbox().queue("one");
+    session.send("two", WhenBusy::Queue);
     drop(say);
     turns(&mut events, 2).await;
     assert_eq!(model.requests()[1], ["go", "half", "one", "two"]);
@@ -119,10 +119,10 @@ async fn a_batched_queue_is_one_input() {
 #[tokio::test]
 async fn what_is_flushed_while_a_turn_runs_joins_it() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
-    session.queue("one");
-    let second = session.queue("two");
-    assert_eq!(session.flush().len(), 1);
-    assert_eq!(session.waiting()[0].way, InputWay::Steer);
+    session.inbox().queue("one");
+    let second = session.inbox().queue("two");
+    assert_eq!(session.inbox().flush().len(), 1);
+    assert_eq!(session.inbox().waiting()[0].way, InputWay::Steer);
     drop(say);
     turn.report().await;
     assert_eq!(model.requests()[1], ["go", "half", "one"]);
@@ -134,15 +134,17 @@ async fn what_is_flushed_while_a_turn_runs_joins_it() {
 #[tokio::test]
 async fn an_interrupt_stops_the_answer_and_the_turn_continues() {
     let (session, model, _say, turn, _folder) = busy(vec![Answer::Text("done")]).await;
-    let id = session.interrupt("stop");
+    let id = session.send("stop", WhenBusy::Interrupt).id;
     let report = turn.report().await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "done"));
     assert_eq!(model.requests()[1], ["go", "half\n\n[Stream interrupted: the user interrupted it]", "stop"]);
-    let Some(Receipt::Delivered { place, .. }) = session.receipt(&id) else { panic!("{:?}", session.receipt(&id)) };
+    let Some(Receipt::Delivered { place, .. }) = session.inbox().receipt(&id) else {
+        panic!("{:?}", session.inbox().receipt(&id))
+    };
     assert_eq!((place.turn, place.step), (1, 1));
     // Where nothing runs, it starts a turn.
     let mut events = session.subscribe();
-    session.interrupt("and now");
+    session.send("and now", WhenBusy::Interrupt);
     turns(&mut events, 1).await;
     assert_eq!(texts(&session.history())[4..], ["and now", "nothing more"]);
 }
@@ -152,12 +154,12 @@ async fn a_cancel_gives_the_prompts_back_that_wait() {
     let (session, model, _say, turn, _folder) = busy(vec![]).await;
     let (second, third) = (session.prompt("two"), session.prompt("three"));
     let id = second.inputs()[0].clone();
-    session.remove(&third.inputs()[0]).unwrap();
+    session.inbox().remove(&third.inputs()[0]).unwrap();
     session.cancel();
     assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
     assert_eq!(second.report().await.status, TurnStatus::Cancelled);
     assert_eq!(third.report().await.status, TurnStatus::Cancelled);
-    assert_eq!((session.receipt(&id), session.waiting()), (Some(Receipt::Returned), vec![]));
+    assert_eq!((session.inbox().receipt(&id), session.inbox().waiting()), (Some(Receipt::Returned), vec![]));
     assert_eq!(model.requests().len(), 1);
 }
 
@@ -166,14 +168,14 @@ async fn a_prompt_that_was_removed_or_dropped_does_not_run() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
     let (second, third, fourth) = (session.prompt("two"), session.prompt("three"), session.prompt("four"));
     let dropped = third.inputs()[0].clone();
-    session.remove(&second.inputs()[0]).unwrap();
-    session.edit(&fourth.inputs()[0], "4").unwrap();
+    session.inbox().remove(&second.inputs()[0]).unwrap();
+    session.inbox().edit(&fourth.inputs()[0], "4").unwrap();
     drop(third);
     drop(say);
     assert_eq!(turn.report().await.status, TurnStatus::Completed);
     assert_eq!(second.report().await.status, TurnStatus::Cancelled);
     assert_eq!(fourth.report().await.status, TurnStatus::Completed);
-    assert_eq!(session.receipt(&dropped), Some(Receipt::Returned));
+    assert_eq!(session.inbox().receipt(&dropped), Some(Receipt::Returned));
     assert_eq!(model.requests()[1..], [["go", "half", "4"]]);
 }
 
@@ -182,15 +184,15 @@ async fn two_front_ends_edit_one_message_and_see_the_same() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
     let (one, two) = (session.clone(), session.clone());
     let mut events = [one.subscribe(), two.subscribe()];
-    let id = one.queue("draft");
+    let id = one.inbox().queue("draft");
     let texts: Vec<String> = (0..20).map(|number| format!("text {number}")).collect();
     std::thread::scope(|scope| {
         for front_end in [&one, &two] {
             let (id, texts) = (id.clone(), &texts);
-            scope.spawn(move || texts.iter().for_each(|text| front_end.edit(&id, text).unwrap()));
+            scope.spawn(move || texts.iter().for_each(|text| front_end.inbox().edit(&id, text).unwrap()));
         }
     });
-    let last = session.waiting()[0].message.plain_text();
+    let last = session.inbox().waiting()[0].message.plain_text();
     drop(say);
     turn.report().await;
     let mut seen = Vec::new();
@@ -221,23 +223,23 @@ async fn a_message_that_is_removed_while_it_is_delivered_is_one_or_the_other() {
     let (mut removed, mut delivered) = (0, 0);
     for round in 0..200_u32 {
         let (session, model, say, turn, _folder) = busy(vec![]).await;
-        let id = if round % 2 == 0 { session.steer("now") } else { session.queue("now") };
+        let id = if round % 2 == 0 { session.send("now", WhenBusy::Steer).id } else { session.inbox().queue("now") };
         let front_end = session.clone();
         let of = id.clone();
         let remover = std::thread::spawn(move || {
             for _ in 0..round * 40 {
                 std::hint::spin_loop();
             }
-            front_end.remove(&of)
+            front_end.inbox().remove(&of)
         });
         drop(say);
         turn.report().await;
         let result = remover.join().unwrap();
-        while session.is_running() || session.receipt(&id) == Some(Receipt::Queued) {
+        while session.is_running() || session.inbox().receipt(&id) == Some(Receipt::Queued) {
             tokio::task::yield_now().await;
         }
         let times = texts(&session.history()).iter().filter(|text| *text == "now").count();
-        match (&result, session.receipt(&id)) {
+        match (&result, session.inbox().receipt(&id)) {
             (Ok(()), Some(Receipt::Removed)) => {
                 assert_eq!((times, model.requests().len()), (0, 1));
                 removed += 1;
@@ -256,12 +258,12 @@ async fn a_message_that_is_removed_while_it_is_delivered_is_one_or_the_other() {
 async fn an_input_with_an_id_is_taken_once() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
     let input = || NewInput::from("once").id(InputId::new("ui-1"));
-    assert_eq!(session.steer(input()), session.queue(input()));
-    assert_eq!(session.waiting().len(), 1);
+    assert_eq!(session.send(input(), WhenBusy::Steer).id, session.inbox().queue(input()));
+    assert_eq!(session.inbox().waiting().len(), 1);
     drop(say);
     turn.report().await;
     assert!(is_delivered(&session, &InputId::new("ui-1")));
-    session.steer(input());
+    session.send(input(), WhenBusy::Steer);
     let again = session.prompt(input()).report().await;
     let TurnStatus::Failed { message, .. } = again.status else { panic!("{again:?}") };
     assert_eq!(message, "the session has taken an input with this id before");
@@ -271,15 +273,15 @@ async fn an_input_with_an_id_is_taken_once() {
 #[tokio::test]
 async fn a_closed_session_takes_nothing() {
     let (session, _model, _say, turn, _folder) = busy(vec![]).await;
-    let (queued, prompt) = (session.queue("later"), session.prompt("too"));
+    let (queued, prompt) = (session.inbox().queue("later"), session.prompt("too"));
     session.close();
     assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
     session.closed().await;
-    let refused = session.steer("more");
-    assert_eq!(session.receipt(&refused), Some(Receipt::Returned));
-    assert_eq!(session.receipt(&prompt.inputs()[0]), Some(Receipt::Returned));
-    assert_eq!(session.receipt(&queued), Some(Receipt::Queued), "another process continues with it");
-    assert!(session.edit(&queued, "x").is_err() && session.flush().is_empty());
+    let refused = session.send("more", WhenBusy::Steer).id;
+    assert_eq!(session.inbox().receipt(&refused), Some(Receipt::Returned));
+    assert_eq!(session.inbox().receipt(&prompt.inputs()[0]), Some(Receipt::Returned));
+    assert_eq!(session.inbox().receipt(&queued), Some(Receipt::Queued), "another process continues with it");
+    assert!(session.inbox().edit(&queued, "x").is_err() && session.inbox().flush().is_empty());
 }
 
 #[tokio::test]
@@ -290,10 +292,10 @@ async fn what_waits_outlives_the_process_and_is_not_a_forks() {
     let first = host(&folder).await;
     let session = first.session(options(&folder, &model)).await.unwrap();
     let turn = running(&session, &say).await;
-    let (queued, removed) = (session.queue("later"), session.queue("never"));
-    let steered = session.steer(NewInput::from("now").id(InputId::new("ui-1")));
-    session.edit(&queued, "later!").unwrap();
-    session.remove(&removed).unwrap();
+    let (queued, removed) = (session.inbox().queue("later"), session.inbox().queue("never"));
+    let steered = session.send(NewInput::from("now").id(InputId::new("ui-1")), WhenBusy::Steer).id;
+    session.inbox().edit(&queued, "later!").unwrap();
+    session.inbox().remove(&removed).unwrap();
     session.close();
     turn.report().await;
     session.closed().await;
@@ -301,10 +303,10 @@ async fn what_waits_outlives_the_process_and_is_not_a_forks() {
 
     let second = host(&folder).await;
     let session = second.session(options(&folder, &model)).await.unwrap();
-    let all: Vec<_> = session.waiting().into_iter().map(|input| (input.id, input.way)).collect();
+    let all: Vec<_> = session.inbox().waiting().into_iter().map(|input| (input.id, input.way)).collect();
     assert_eq!(all, [(queued.clone(), InputWay::Queue), (steered.clone(), InputWay::Steer)]);
     assert_eq!(waiting(&session), ["later!", "now"]);
-    assert_eq!(session.receipt(&removed), Some(Receipt::Removed));
+    assert_eq!(session.inbox().receipt(&removed), Some(Receipt::Removed));
     assert!(!session.is_running() && model.requests().len() == 1, "nothing is sent on its own");
     let mut events = session.subscribe();
     let next = session.prompt("again");
@@ -314,7 +316,7 @@ async fn what_waits_outlives_the_process_and_is_not_a_forks() {
     assert_eq!(model.requests()[1][2..], ["again", "now"]);
     assert_eq!(model.requests()[2][4..], ["two", "later!"]);
     assert!(is_delivered(&session, &queued) && is_delivered(&session, &steered));
-    session.queue("one more");
+    session.inbox().queue("one more");
     turns(&mut events, 1).await;
     session.close();
     session.closed().await;
@@ -353,7 +355,7 @@ async fn a_snapshot_has_an_input_that_waits_again_as_soon_as_that_is_reported() 
     let mut events = session.subscribe_from(0).unwrap();
     let mut chat = ChatSession::default();
     let _changed = chat.restore(events.snapshot.take().unwrap().chat);
-    session.queue("later");
+    session.inbox().queue("later");
     let shown = |chat: &ChatSession| -> Vec<String> {
         chat.snapshot().steering.waiting().iter().map(|input| input.text.to_string()).collect()
     };
@@ -379,11 +381,13 @@ async fn a_message_at_the_last_instant_of_a_turn_is_delivered_once() {
         let steering = session.clone();
         let thread = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_micros(round * 5));
+            let send = |input: NewInput| {
+                let sent = steering.send(input, WhenBusy::Steer);
+                (sent.id, sent.started)
+            };
             match round % 2 {
-                0 => steering.steer_or_start("late"),
-                _ => {
-                    steering.steer_running("late").map_or_else(|input| steering.steer_or_start(input), |id| (id, false))
-                }
+                0 => send("late".into()),
+                _ => steering.inbox().join_turn("late").map_or_else(send, |id| (id, false)),
             }
         });
         drop(say);
@@ -399,7 +403,7 @@ async fn a_message_at_the_last_instant_of_a_turn_is_delivered_once() {
                 _ => None,
             })
             .collect();
-        let Some(Receipt::Delivered { place, seq }) = session.receipt(&id) else { panic!("{round}") };
+        let Some(Receipt::Delivered { place, seq }) = session.inbox().receipt(&id) else { panic!("{round}") };
         let [(own, starts)] = delivered[..] else { panic!("{round}: {delivered:?}") };
         assert_eq!((own, place.turn), (seq, if starts { 2 } else { 1 }), "{round}");
         assert!(!has_started || starts, "{round}");
