@@ -244,6 +244,23 @@ fn each_owner_has_what_it_owns() {
     }
 }
 
+/// The crates that a program links with the library, as cargo resolves them.
+fn linked(features: &[&str]) -> String {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["tree", "--package", "tidegate", "--edges", "normal", "--prefix", "none", "--offline"]).args(features);
+    let output = cargo.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn an_embedder_links_redis_only_with_its_feature() {
+    let is_redis = |line: &str| line.starts_with("redis v");
+    assert!(linked(&["--features", "redis"]).lines().any(is_redis), "the feature `redis` has the client");
+    let found = linked(&[]);
+    assert!(found.contains("tidegate-store") && !found.lines().any(is_redis), "{found}");
+}
+
 #[test]
 fn plugins_see_only_the_sdk() {
     let folders = folders("plugins");
