@@ -158,14 +158,14 @@ impl Thread {
         let source = Arc::new(InOrder(Mutex::new(changes(&rules, &self.inputs).into())));
         let mut session = Session::open(self.parts(scripts, &rules)).await.unwrap();
         session = session.with_extension_source(source).with_journal(Arc::new(AtOnce), None);
-        self.inputs.set(session.inputs()).unwrap();
+        self.inputs.set(session.handles().inputs).unwrap();
         let mut events = session.subscribe();
         self.turn(&mut session, &mut events, "Plan the work").await;
         rules.set(guards("key-[a-z]*[!?]"));
         self.turn(&mut session, &mut events, "What is it called?").await;
         self.turn(&mut session, &mut events, "What comes first?").await;
         session.replace_history(vec![Arc::new(Message::user("We plan a parser."))]);
-        let (cancel, canceller) = (CancellationToken::new(), session.canceller());
+        let (cancel, canceller) = (CancellationToken::new(), session.handles().canceller);
         let person = async {
             answer.send("It reads ").unwrap();
             tokio::time::sleep(Duration::from_secs(3)).await;

@@ -46,7 +46,7 @@ pub use metrics::RuleMetrics;
 pub use notices::{TriggerSubscription, Triggers};
 pub use questions::{AnswerError, EditError, QuestionSettings, Questions};
 pub use records::MemoryRecords;
-pub use session::{Canceller, Compaction, InjectedRules, Session, SessionParts, SessionSettings, TurnReport};
+pub use session::{Canceller, Compaction, Handles, InjectedRules, Session, SessionParts, SessionSettings, TurnReport};
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages
 /// remain in the history.

@@ -2,6 +2,7 @@
 
 mod context;
 mod extensions;
+mod handles;
 mod limits;
 mod rules;
 mod thread;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 
 use ::rules::RuleSet;
 
+pub use self::handles::Handles;
 use self::rules::Asked;
 pub use self::rules::InjectedRules;
 pub use self::thread::Canceller;
@@ -29,7 +31,7 @@ use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
-use crate::notices::{Notices, Triggers};
+use crate::notices::Notices;
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
 use crate::rebuild::{OpenCalls, Resumed};
@@ -350,39 +352,9 @@ impl Session {
         self.history.messages()
     }
 
-    /// The conversation itself, for readers while a turn runs.
-    pub fn shared_history(&self) -> History {
-        self.history.clone()
-    }
-
-    /// Who cancels its turns: what is set there is reported at the end of its thread.
-    pub fn canceller(&self) -> Canceller {
-        self.thread.canceller.clone()
-    }
-
-    /// Where front ends subscribe to the rules that fire.
-    pub fn triggers(&self) -> Triggers {
-        self.notices.triggers()
-    }
-
     /// Waits until extensions and tools were notified of all rules that have fired. A turn does not wait for that.
     pub async fn notified(&mut self) {
         self.notices.ended().await;
-    }
-
-    /// Its questions about tool calls, which front ends answer while a turn runs.
-    pub fn questions(&self) -> Questions {
-        self.questions.clone()
-    }
-
-    /// The inputs that wait for it. They can be handed over, edited and withdrawn while a turn runs.
-    pub fn inputs(&self) -> Inputs {
-        self.inputs.clone()
-    }
-
-    /// Where its events are emitted. Subscribers can join while a turn runs.
-    pub fn hub(&self) -> &Arc<Hub> {
-        &self.hub
     }
 
     /// Runs one turn: from this input to idle, tool calls included.

@@ -44,13 +44,13 @@ async fn an_observer_is_called_with_every_event_until_the_hub_is_closed() {
     let (seen, observed) = (Arc::new(Mutex::new(Vec::new())), Arc::new(()));
     let mut scene = scene([text("Hello.", 1)]);
     let (kept, alive) = (Arc::clone(&seen), Arc::clone(&observed));
-    scene.session.hub().observe(move |event| {
+    scene.session.handles().hub.observe(move |event| {
         let _ = &alive;
         kept.lock().unwrap().push(event.clone());
     });
     let mut all = scene.turn("go").await.1;
     let Scene { session, mut events, .. } = scene;
-    let hub = Arc::clone(session.hub());
+    let hub = session.handles().hub;
     session.close().await;
     all.extend(drain(&mut events));
     assert_eq!(*seen.lock().unwrap(), all);

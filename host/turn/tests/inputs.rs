@@ -224,7 +224,7 @@ proptest! {
         let model = ScriptedModel::always(say("ok"));
         let session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
         let mut events = session.subscribe();
-        let inputs = session.inputs();
+        let inputs = session.handles().inputs;
         let mut scene = Scene { session, inputs, model: Model::default(), known: Vec::new() };
         for step in &steps {
             scene.take(step);
@@ -250,7 +250,7 @@ fn an_input_is_not_lost_between_its_delivery_and_the_conversation() {
     for way in [InputWay::Queue, InputWay::Steer, InputWay::Prompt] {
         let model = ScriptedModel::new([say("Done.")]);
         let mut session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
-        let (inputs, mut events) = (session.inputs(), session.subscribe());
+        let (inputs, mut events) = (session.handles().inputs, session.subscribe());
         let (ids, claim) = inputs.start(vec![(Some(InputId::new("mine")), Message::user("hello"))], way);
         assert_eq!(ids, [InputId::new("mine")]);
         let report = ready(session.run_claimed(claim.unwrap(), &CancellationToken::new()));
@@ -287,7 +287,7 @@ fn delivered_together(way: InputWay, make: Make) -> (Vec<Record>, Vec<String>) {
     };
     let model = ScriptedModel::new([say("Done.")]);
     let mut session = tidegate_kit::session(&model, vec![plugin], rule_set(&[], |_| {}));
-    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let (inputs, mut events) = (session.handles().inputs, session.subscribe());
     let both = ["a", "b"].map(|id| (Some(InputId::new(id)), Message::user(id)));
     inputs.wait(both.into(), way);
     let claim = if way == InputWay::Queue { inputs.claim_queued(FlushMode::Batched) } else { inputs.claim_steering() };
@@ -343,7 +343,7 @@ fn continues(mut rebuild: Rebuild, resumed: &Resumed) {
     let model = ScriptedModel::always(say("Done."));
     let session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
     let mut session = session.with_journal(Arc::new(AtOnce), Some(resumed.clone()));
-    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let (inputs, mut events) = (session.handles().inputs, session.subscribe());
     inputs.report_again();
     let reported: Vec<InputId> = drain(&mut events)
         .iter()

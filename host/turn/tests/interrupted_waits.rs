@@ -73,7 +73,7 @@ async fn run(
     at: Option<usize>,
     what: impl Fn(&turn::Inputs, &CancellationToken),
 ) -> (TurnReport, usize) {
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let mut run = std::pin::pin!(scene.session.run(vec![Message::user("third")], &cancel));
     let mut polls = 0;
     let report = std::future::poll_fn(|cx| {
@@ -131,8 +131,11 @@ async fn a_summary_may_be_interrupted_at_any_point() {
         assert_eq!(report.status, TurnStatus::Completed, "{context}");
         let events = settled(&mut scene, &context);
         let delivered = events.iter().filter(|event| event.kind.name() == "steering_message").count();
-        assert_eq!((delivered, scene.session.inputs().waiting().len()), (1, 0), "{context}");
-        assert!(matches!(scene.session.inputs().receipt(&InputId::new("stop")), Some(Receipt::Delivered { .. })));
+        assert_eq!((delivered, scene.session.handles().inputs.waiting().len()), (1, 0), "{context}");
+        assert!(matches!(
+            scene.session.handles().inputs.receipt(&InputId::new("stop")),
+            Some(Receipt::Delivered { .. })
+        ));
         let last = scene.model.asked() - 1;
         assert!(scene.model.request(last).iter().any(|(_, text)| text == "Stop that."), "{context}");
         summaries += ends(&events).iter().filter(|(error, _)| error.as_deref() == Some(INTERRUPTED)).count();
@@ -163,7 +166,7 @@ async fn an_interrupted_summary_is_asked_for_again_after_the_message() {
     let mut scene = scene(vec![approved()], vec![]).await;
     let call = tidegate_kit::calls(&[("1", "read", "{}")], usize::MAX);
     *scene.model.scripts.lock().unwrap() = vec![slow("Half a summary."), call, say("They counted."), say("Done.")];
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let model = Arc::clone(&scene.model);
     let interrupt = async {
         while model.asked() < 3 {
@@ -189,7 +192,7 @@ async fn a_second_interrupt_does_not_bring_the_summary_before_the_messages() {
     limits.tokens = Some(800);
     let mut scene = limited(limits, vec![LimitDecision::Approved { max: 9_000.0 }; 2], vec![]).await;
     *scene.model.scripts.lock().unwrap() = vec![slow("Half a summary."), say("Stopped.")];
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let (model, desk) = (Arc::clone(&scene.model), Arc::clone(&scene.desk));
     let interrupts = async {
         for (number, is_reached) in
@@ -216,7 +219,7 @@ async fn a_second_interrupt_does_not_bring_the_summary_before_the_messages() {
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_the_wait_before_a_repeated_summary() {
     let mut scene = scene(vec![approved()], vec![]).await;
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let model = Arc::clone(&scene.model);
     let interrupt = async {
         while model.asked() < 3 {
@@ -236,7 +239,7 @@ async fn an_interrupt_ends_the_wait_before_a_repeated_summary() {
 
 /// Runs the turn, and interrupts it after so many seconds, and again so many later.
 async fn waiting(scene: &mut Scene, seconds: &[u64]) -> TurnReport {
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let interrupts = async {
         for (number, seconds) in seconds.iter().enumerate() {
             tokio::time::sleep(Duration::from_secs(*seconds)).await;

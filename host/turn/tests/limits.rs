@@ -352,7 +352,7 @@ async fn what_is_said_during_a_decision_is_read_with_the_next_request() {
     let scripts = vec![calls(&[("1", "read", "{}")], usize::MAX), say("Read.")];
     let desk = Decisions::new([LimitDecision::Approved { max: 9.0 }]);
     let mut scene = scene(scripts, limits(|limits| limits.steps = Some(1)), Some(Arc::clone(&desk)), None);
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let turn = scene.session.run(vec![Message::user("Read it.")], &cancel);
     let said = async {
         while desk.asked().is_empty() {

@@ -176,7 +176,7 @@ async fn an_input_that_can_never_fit_is_refused() {
 async fn a_steering_message_that_can_never_fit_is_refused_with_a_notice() {
     let mut scene = scene(vec![read("1", 10), say("Done.")]);
     let large = (None, Message::user("word ".repeat(20_000)));
-    let _ = scene.session.inputs().wait(vec![large], InputWay::Steer);
+    let _ = scene.session.handles().inputs.wait(vec![large], InputWay::Steer);
     let (report, events) = scene.turn("go").await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Done."));
     assert!(notices(&events).iter().any(|message| message.starts_with("the input is too large")), "{events:?}");

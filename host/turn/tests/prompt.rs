@@ -108,7 +108,7 @@ async fn an_addition_is_not_the_users_word_in_the_history() {
     let mut session = session(&model, vec![], SessionSettings { additions, ..SessionSettings::default() }, &[]);
     run(&mut session, "Go.").await;
     let visible: Vec<String> =
-        session.shared_history().visible(0, 9).iter().map(|(_, message)| message.plain_text()).collect();
+        session.handles().history.visible(0, 9).iter().map(|(_, message)| message.plain_text()).collect();
     assert_eq!(visible, ["Go.", "Done."], "what extensions and front ends see as the conversation");
     let by_user: Vec<String> = session
         .history()

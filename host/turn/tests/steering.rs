@@ -37,7 +37,7 @@ fn steer(inputs: &Inputs, text: &str) -> InputId {
 
 fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, handle: &Handle) -> Session {
     let session = tidegate_kit::session(model, plugins, rule_set(&[], |_| {}));
-    assert!(handle.set(session.inputs()).is_ok());
+    assert!(handle.set(session.handles().inputs).is_ok());
     session
 }
 
@@ -71,7 +71,7 @@ async fn a_message_is_delivered_once_after_all_results_and_before_the_next_reque
     let texts: Vec<_> = delivered.iter().map(|(_, place, _, text)| (place.step, text.as_str())).collect();
     assert_eq!(texts, [(1, "only in this file"), (1, "please")]);
     for (id, place, seq, _) in delivered {
-        assert_eq!(session.inputs().receipt(&id), Some(Receipt::Delivered { place, seq }));
+        assert_eq!(session.handles().inputs.receipt(&id), Some(Receipt::Delivered { place, seq }));
     }
     assert_rebuilt(&events, &session.history());
 }
@@ -91,7 +91,7 @@ async fn a_queued_message_is_not_for_the_running_turn() {
     let model = ScriptedModel::new([text("one", 1), text("two", 1)]);
     let handle = Handle::default();
     let mut session = session(&model, vec![], &handle);
-    let inputs = session.inputs();
+    let inputs = session.handles().inputs;
     let id = hand_over(&inputs, "later", InputWay::Queue);
     assert_eq!(go(&mut session).await.text, "one");
     assert_eq!(inputs.receipt(&id), Some(Receipt::Queued));
@@ -138,7 +138,7 @@ async fn extensions_see_steering_messages_as_input() {
             matches!(&event.kind, EventKind::Notice { message } if message.contains("`guard` rejected a steering message: not now"))
         });
         assert!(!rejected || wanted.len() == 2, "{wanted:?}");
-        let receipt = session.inputs().receipt(&InputId::new("input-1"));
+        let receipt = session.handles().inputs.receipt(&InputId::new("input-1"));
         assert!(matches!(receipt, Some(Receipt::Delivered { .. })), "the session has taken it: {receipt:?}");
     }
 }
@@ -151,7 +151,7 @@ async fn a_required_extension_that_fails_on_a_message_ends_the_turn_once() {
     let mut session = session(&model, vec![strict, person(&handle, [&["wait"][..]])], &handle);
     let TurnStatus::Failed { message, .. } = go(&mut session).await.status else { panic!("it ran on") };
     assert!(message.contains("a required extension failed"), "{message}");
-    assert!(matches!(session.inputs().receipt(&InputId::new("input-1")), Some(Receipt::Delivered { .. })));
+    assert!(matches!(session.handles().inputs.receipt(&InputId::new("input-1")), Some(Receipt::Delivered { .. })));
     assert_eq!(go(&mut session).await.status, TurnStatus::Completed, "the message is not sent again");
 }
 
@@ -161,7 +161,7 @@ async fn a_turn_that_is_cancelled_while_it_delivers_loses_no_message() {
     let slow = Plugin { id: "slow", callbacks: vec![(Callback::InputMessages, 50)], yields: true, ..Plugin::default() };
     let handle = Handle::default();
     let mut session = session(&model, vec![slow], &handle);
-    let inputs = session.inputs();
+    let inputs = session.handles().inputs;
     let (steered, queued) = (steer(&inputs, "wait"), hand_over(&inputs, "later", InputWay::Queue));
     let cancel = CancellationToken::new();
     {
@@ -201,7 +201,7 @@ async fn a_queued_input_whose_turn_is_cancelled_waits_again_and_a_prompt_is_give
         let handle = Handle::default();
         let mut session = session(&model, vec![slow()], &handle);
         let mut events = session.subscribe();
-        let inputs = session.inputs();
+        let inputs = session.handles().inputs;
         let (ids, claim) = inputs.start(vec![(None, Message::user("now"))], way);
         let cancel = CancellationToken::new();
         cancel.cancel();
@@ -222,7 +222,7 @@ async fn an_interrupt_aborts_the_answer_and_keeps_its_text() {
     let model = ScriptedModel::new([endless, text("stopped", 1)]);
     let handle = Handle::default();
     let mut session = session(&model, vec![], &handle);
-    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let (inputs, mut events) = (session.handles().inputs, session.subscribe());
     say.send("half").unwrap();
     let person = async {
         while !matches!(events.next().await.unwrap().kind, EventKind::CognitionOutDelta { .. }) {}
@@ -246,7 +246,7 @@ async fn an_interrupt_stops_the_running_call_and_those_after_it() {
     let model = ScriptedModel::new([script, text("stopped", 1)]);
     let handle = Handle::default();
     let mut session = session(&model, vec![], &handle);
-    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let (inputs, mut events) = (session.handles().inputs, session.subscribe());
     let person = async {
         let runs = |kind: &EventKind| matches!(kind, EventKind::ToolCallStart { tool, .. } if tool == "slow");
         while !runs(&events.next().await.unwrap().kind) {}
@@ -272,7 +272,7 @@ async fn an_interrupt_that_an_extension_rejects_ends_the_turn() {
     let handle = Handle::default();
     let plugins = vec![guard(|_| Ok(InputAnswer::Reject("not now".into())))];
     let mut session = session(&model, plugins, &handle);
-    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let (inputs, mut events) = (session.handles().inputs, session.subscribe());
     say.send("half").unwrap();
     let person = async {
         while !matches!(events.next().await.unwrap().kind, EventKind::CognitionOutDelta { .. }) {}

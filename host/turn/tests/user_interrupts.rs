@@ -77,7 +77,7 @@ fn scene((mode, context): (OutputMode, ContextMode)) -> Scene {
 
 /// Runs a turn, and hands messages over before its polls of these numbers. Returns how many polls it took.
 async fn run(scene: &mut Scene, at: &[usize]) -> (turn::TurnReport, usize) {
-    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (inputs, cancel) = (scene.session.handles().inputs, CancellationToken::new());
     let mut run = std::pin::pin!(scene.session.run(vec![Message::user("go")], &cancel));
     let mut polls = 0;
     let report = std::future::poll_fn(|cx| {
@@ -109,7 +109,7 @@ fn assert_settled(scene: &mut Scene, sent: usize, context: &str) -> Vec<Event> {
     tidegate_kit::assert_valid(&history);
     let events = drain(&mut scene.events);
     tidegate_kit::assert_rebuilt(&events, &history);
-    let inputs = scene.session.inputs();
+    let inputs = scene.session.handles().inputs;
     for number in 0..sent {
         let id = InputId::new(format!("stop-{number}"));
         let seqs: Vec<u64> = events.iter().filter(|event| delivers(event, &id)).map(|event| event.seq).collect();
@@ -163,7 +163,7 @@ async fn a_turn_may_be_interrupted_at_any_point() {
             stopped_calls += count(
                 |kind| matches!(kind, EventKind::ToolCallResult { output, .. } if output.contains("the user interrupted")),
             );
-            assert_eq!(scene.session.inputs().waiting(), [], "{context}: the turn was not over");
+            assert_eq!(scene.session.handles().inputs.waiting(), [], "{context}: the turn was not over");
         }
         assert!(cut > 20 && stopped_calls > 4, "{mode:?}: {cut} answers and {stopped_calls} calls were stopped");
     }
@@ -178,7 +178,7 @@ async fn a_turn_may_be_interrupted_twice() {
                 let context = format!("{mode:?}, interrupted before polls {first} and {second}");
                 let (report, _) = run(&mut scene, &[first, second]).await;
                 assert_eq!(report.status, TurnStatus::Completed, "{context}");
-                let inputs = scene.session.inputs();
+                let inputs = scene.session.handles().inputs;
                 let is_sent = |number: &usize| inputs.receipt(&InputId::new(format!("stop-{number}"))).is_some();
                 // The turn can end before.
                 let sent = (0..2).take_while(is_sent).count();

@@ -35,8 +35,8 @@ impl<'a> Inbox<'a> {
         if state.closed || state.idle.is_some() {
             return Err(input.into());
         }
-        let (_, ids) = shared.inputs.wait(vec![input.into().into_parts()], InputWay::Steer);
-        Ok(ids.into_iter().next().unwrap_or_else(|| shared.inputs.new_id()))
+        let (_, ids) = shared.handles.inputs.wait(vec![input.into().into_parts()], InputWay::Steer);
+        Ok(ids.into_iter().next().unwrap_or_else(|| shared.handles.inputs.new_id()))
     }
 
     /// Sends from the queue now: the oldest input, or all of them, as [`SessionOptions::flush_mode`](crate::SessionOptions::flush_mode)
@@ -47,11 +47,11 @@ impl<'a> Inbox<'a> {
         if state.closed {
             return Vec::new();
         }
-        shared.inputs.release();
+        shared.handles.inputs.release();
         if state.idle.is_none() {
-            return shared.inputs.steer_queued(shared.flush_mode);
+            return shared.handles.inputs.steer_queued(shared.flush_mode);
         }
-        let Some(claim) = shared.inputs.claim_queued(shared.flush_mode) else { return Vec::new() };
+        let Some(claim) = shared.handles.inputs.claim_queued(shared.flush_mode) else { return Vec::new() };
         let ids = claim.ids();
         self.0.begin(state, Job::without_handle(claim));
         ids
@@ -60,7 +60,7 @@ impl<'a> Inbox<'a> {
     /// The inputs that wait, with those of prompts that wait and those that a turn is delivering. A session that another process continues has
     /// them, too; prompts are queued inputs there.
     pub fn waiting(self) -> Vec<WaitingInput> {
-        self.0.0.inputs.waiting()
+        self.0.0.handles.inputs.waiting()
     }
 
     /// Replaces the text of an input that waits. What is not text of its message stays.
@@ -68,7 +68,7 @@ impl<'a> Inbox<'a> {
     /// # Errors
     /// It does not wait any more; the error says what became of it.
     pub fn edit(self, id: &InputId, text: &str) -> Result<(), NotWaiting> {
-        self.0.0.inputs.edit(id, text)
+        self.0.0.handles.inputs.edit(id, text)
     }
 
     /// Removes an input that waits: it is not going to be delivered. A prompt of which nothing is left does not run.
@@ -76,7 +76,7 @@ impl<'a> Inbox<'a> {
     /// # Errors
     /// It does not wait any more; the error says what became of it.
     pub fn remove(self, id: &InputId) -> Result<(), NotWaiting> {
-        self.0.0.inputs.withdraw(id, Withdrawal::Removed).map(drop)
+        self.0.0.handles.inputs.withdraw(id, Withdrawal::Removed).map(drop)
     }
 
     /// Takes an input that waits back, such as to an input line: it is not going to be delivered.
@@ -84,12 +84,12 @@ impl<'a> Inbox<'a> {
     /// # Errors
     /// It does not wait any more; the error says what became of it.
     pub fn take_back(self, id: &InputId) -> Result<Message, NotWaiting> {
-        let message = self.0.0.inputs.withdraw(id, Withdrawal::Returned)?;
+        let message = self.0.0.handles.inputs.withdraw(id, Withdrawal::Returned)?;
         Ok(Message::clone(&message))
     }
 
     /// What became of an input. `None`: the session had none with this id, or has forgotten it; the last 4096 receipts are kept.
     pub fn receipt(self, id: &InputId) -> Option<Receipt> {
-        self.0.0.inputs.receipt(id)
+        self.0.0.handles.inputs.receipt(id)
     }
 }

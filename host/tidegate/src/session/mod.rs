@@ -33,10 +33,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use turn::{
-    Budget, CancellationToken, Canceller, FlushMode, History, Hub, InjectedRules, Inputs, Questions, RuleMetrics,
-    Subscription, TriggerSubscription, Triggers,
-};
+use turn::{Budget, CancellationToken, FlushMode, Handles, Questions, RuleMetrics, Subscription, TriggerSubscription};
 
 pub use self::inbox::Inbox;
 pub use self::input::{Input, NewInput, Sent, WhenBusy};
@@ -71,26 +68,17 @@ struct Shared {
     agent: String,
     model: Arc<dyn Model>,
     plugins: Arc<SessionPlugins>,
-    hub: Arc<Hub>,
+    /// What it shares with the session of `turn`, which owns it, whoever has that session now.
+    handles: Handles,
     /// What front ends that reconnect have missed; `None`: nothing is kept.
     recent: Option<Arc<Recent>>,
-    history: History,
-    /// What waits for it.
-    inputs: Inputs,
     /// How many inputs of the queue start a turn.
     flush_mode: FlushMode,
     runtime: Handle,
     clock: Arc<dyn Clock>,
-    /// Who cancels its turns.
-    canceller: Canceller,
     /// Where decisions about limits arrive.
     desk: Arc<Desk>,
-    /// Where questions about tool calls are answered.
-    questions: Questions,
-    budget: Budget,
     custom_events: Arc<CustomEvents>,
-    injected: InjectedRules,
-    triggers: Triggers,
     /// Another process can continue it, and ask the questions that are open.
     is_resumable: bool,
     /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
@@ -194,7 +182,7 @@ impl Session {
 
     /// Its limits, and what is spent of them.
     pub fn budget(&self) -> &Budget {
-        &self.0.budget
+        &self.0.handles.budget
     }
 
     /// The tokens that its model takes, prompt and answer together, where the operator or the table of models says it.
@@ -215,7 +203,7 @@ impl Session {
 
     /// The conversation so far, hidden messages included.
     pub fn history(&self) -> Vec<Arc<Message>> {
-        self.0.history.messages()
+        self.0.handles.history.messages()
     }
 
     /// Replaces the conversation by another one, such as one that was compacted. Rules whose reminders were in the old
@@ -240,13 +228,13 @@ impl Session {
     /// No file declares the type, or the payload is not what the type says.
     pub fn emit(&self, event_type: &str, payload: Value) -> Result<(), EmitError> {
         let event_type = self.0.custom_events.admit(None, event_type, &payload)?;
-        self.0.hub.emit(EventKind::CustomEvent { event_type, plugin: None, payload: Arc::new(payload) });
+        self.0.handles.hub.emit(EventKind::CustomEvent { event_type, plugin: None, payload: Arc::new(payload) });
         Ok(())
     }
 
     /// Subscribes to everything that happens from now on, in all turns. Any number of subscribers; none can slow a turn down.
     pub fn subscribe(&self) -> Subscription {
-        self.0.hub.subscribe()
+        self.0.handles.hub.subscribe()
     }
 
     /// Subscribes from the event `seq` on, the first that a front end does not have, such as [`ChatSession::next_seq`]: the events that it
@@ -260,7 +248,7 @@ impl Session {
     /// [`ChatSession::next_seq`]: chat::ChatSession::next_seq
     pub fn subscribe_from(&self, seq: u64) -> Result<Reconnection, NoBacklog> {
         let recent = self.0.recent.as_ref().ok_or(NoBacklog)?;
-        Ok(recent.subscribe(&self.0.hub, seq))
+        Ok(recent.subscribe(&self.0.handles.hub, seq))
     }
 
     /// # Errors
@@ -272,14 +260,14 @@ impl Session {
     /// The rules whose reminders are in the conversation, each with its last record: when it was injected, for which match. A rule leaves the list
     /// when its reminder leaves the conversation, and can fire again then. Also while a turn runs.
     pub fn injected_rules(&self) -> Vec<RuleRecord> {
-        self.0.injected.list()
+        self.0.handles.injected.list()
     }
 
     /// Subscribes to the rules that fire from now on, as extensions get them with `ttsr_triggered`: once for each stream, rule and turn, those
     /// that match at one byte together. The model was stopped before, where it was, and nothing waits for a subscriber. Tools of an embedder
     /// are notified with [`Tools::ttsr_triggered`](crate::tool::Tools::ttsr_triggered).
     pub fn subscribe_rules(&self) -> TriggerSubscription {
-        self.0.triggers.subscribe()
+        self.0.handles.triggers.subscribe()
     }
 
     /// What each rule did in this session by the end of its last turn, by name. Rules that never did anything are not there.
@@ -294,18 +282,18 @@ impl Session {
     pub fn close(&self) {
         let mut state = lock(&self.0.state);
         state.closed = true;
-        state.waiting.drain(..).for_each(|job| self.0.inputs.give_back(job.ticket));
-        self.0.inputs.close();
+        state.waiting.drain(..).for_each(|job| self.0.handles.inputs.give_back(job.ticket));
+        self.0.handles.inputs.close();
         match state.idle.take() {
             Some(session) => self.0.end(*session),
             // The running task closes the session at the end of its turn.
             None => {
                 let running = state.running.as_ref().filter(|running| !running.is_cancelled());
                 if self.0.is_resumable && running.is_some() {
-                    self.0.questions.keep_open();
+                    self.0.handles.questions.keep_open();
                 }
                 if running.is_some() {
-                    self.0.canceller.set_unless_known("the caller", "the session was closed");
+                    self.0.handles.canceller.set_unless_known("the caller", "the session was closed");
                 }
                 running.into_iter().for_each(CancellationToken::cancel);
             }
@@ -341,7 +329,7 @@ impl Session {
 
     /// Its own questions about tool calls.
     pub(crate) fn questions(&self) -> &Questions {
-        &self.0.questions
+        &self.0.handles.questions
     }
 
     /// Gives the idle session to a task that runs the job, and those that follow it.
@@ -376,11 +364,11 @@ impl Shared {
     }
 
     fn cancel(&self, who: &str, reason: Option<&str>) {
-        self.canceller.set(who, reason);
+        self.handles.canceller.set(who, reason);
         let mut state = lock(&self.state);
         state.running.iter().for_each(CancellationToken::cancel);
         for job in std::mem::take(&mut state.waiting) {
-            self.inputs.give_back(job.ticket);
+            self.handles.inputs.give_back(job.ticket);
             job.cancelled();
         }
     }

@@ -97,32 +97,23 @@ impl Session {
         if options.holds_waiting {
             session = session.holding_waiting();
         }
-        children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
-        let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
-        let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
-        let (canceller, questions, inputs) = (session.canceller(), session.questions(), session.inputs());
-        let (injected, triggers) = (session.injected_rules(), session.triggers());
-        inputs.report_again();
+        let handles = session.handles();
+        children.bind(&id, &handles.hub, recorder.as_ref(), (budget, approvals));
+        let recent = options.backlog.map(|backlog| Recent::follow(&handles.hub, backlog, before));
+        handles.inputs.report_again();
         let state = Mutex::new(State { idle: Some(Box::new(session)), interrupted, ..State::default() });
         Ok(Self(Arc::new(Shared {
             id,
             agent: options.agent,
             model,
             plugins,
-            hub,
+            handles,
             recent,
-            history,
-            inputs,
             flush_mode: options.flush_mode,
             runtime,
             clock,
-            canceller,
             desk,
-            questions,
-            budget,
             custom_events,
-            injected,
-            triggers,
             is_resumable,
             cancel_file,
             released: CancellationToken::new(),
@@ -202,6 +193,6 @@ fn settings(options: &SessionOptions, loaded: &Loaded, model: &str, price: Optio
 fn observe(session: &turn::Session, loaded: &Loaded) {
     if let Some(metrics) = &loaded.shared.basis.metrics {
         let mut observed = metrics.session();
-        session.hub().observe(move |event| observed.observe(event));
+        session.handles().hub.observe(move |event| observed.observe(event));
     }
 }

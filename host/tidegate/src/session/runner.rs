@@ -88,7 +88,7 @@ impl Runner {
         let mut next = Some(first);
         while let (Some(mut job), Some(session)) = (next.take(), self.session.as_mut()) {
             if let Some(feed) = &job.feed {
-                self.shared.hub.attach(feed);
+                self.shared.handles.hub.attach(feed);
             }
             self.shared.forget_cancel_file();
             let start = std::mem::replace(&mut job.start, Start::Continue);
@@ -143,25 +143,25 @@ impl Runner {
 impl Shared {
     /// Returns the input of the next turn: steering messages that the last turn did not deliver, then the oldest of prompts and queued inputs.
     fn pick(&self, state: &mut State, completed: bool) -> Option<Job> {
-        if completed && let Some(claim) = self.inputs.claim_steering() {
+        if completed && let Some(claim) = self.handles.inputs.claim_steering() {
             return Some(Job::without_handle(claim));
         }
         loop {
-            let queued = if completed { self.inputs.oldest_queued() } else { None };
+            let queued = if completed { self.handles.inputs.oldest_queued() } else { None };
             let waiting = state.waiting.front().map(|job| job.ticket);
             if queued.is_some_and(|queued| waiting.is_none_or(|waiting| queued < waiting))
-                && let Some(claim) = self.inputs.claim_queued(self.flush_mode)
+                && let Some(claim) = self.handles.inputs.claim_queued(self.flush_mode)
             {
                 return Some(Job::without_handle(claim));
             }
             let mut job = state.waiting.pop_front()?;
             if job.cancel.is_cancelled() {
-                self.inputs.give_back(job.ticket);
+                self.handles.inputs.give_back(job.ticket);
                 job.cancelled();
                 continue;
             }
             if matches!(job.start, Start::Prompt) {
-                let Some(claim) = self.inputs.claim_prompt(job.ticket) else {
+                let Some(claim) = self.handles.inputs.claim_prompt(job.ticket) else {
                     // Somebody has removed all of it.
                     job.cancelled();
                     continue;
@@ -182,11 +182,11 @@ impl Drop for Runner {
             (state.closed, state.running) = (true, None);
             let waiting = std::mem::take(&mut state.waiting);
             drop(state);
-            waiting.iter().for_each(|job| self.shared.inputs.give_back(job.ticket));
-            self.shared.inputs.close();
+            waiting.iter().for_each(|job| self.shared.handles.inputs.give_back(job.ticket));
+            self.shared.handles.inputs.close();
             // Its transcript is released with it.
             drop(self.session.take());
-            self.shared.hub.close();
+            self.shared.handles.hub.close();
             self.shared.released.cancel();
         }
     }

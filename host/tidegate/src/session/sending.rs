@@ -26,16 +26,16 @@ impl Session {
         }
         let mut state = lock(&self.0.state);
         if state.closed {
-            let ids = self.0.inputs.refuse(inputs);
+            let ids = self.0.handles.inputs.refuse(inputs);
             return Job::with_handle(0, Start::Continue, cancel, ids).1;
         }
         if state.idle.is_none() {
-            let (ticket, ids) = self.0.inputs.wait(inputs, InputWay::Prompt);
+            let (ticket, ids) = self.0.handles.inputs.wait(inputs, InputWay::Prompt);
             let (job, turn) = Job::with_handle(ticket, Start::Prompt, cancel, ids);
             state.waiting.push_back(job);
             return turn;
         }
-        let (ids, claim) = self.0.inputs.start(inputs, InputWay::Prompt);
+        let (ids, claim) = self.0.handles.inputs.start(inputs, InputWay::Prompt);
         let Some(claim) = claim else {
             return failed(ids, "the session has taken an input with this id before");
         };
@@ -49,7 +49,7 @@ impl Session {
     /// answer is complete, the oldest message that waits is delivered; where none does, the turn fails.
     pub fn resume(&self) -> Turn {
         let (job, turn) =
-            Job::with_handle(self.0.inputs.ticket(), Start::Continue, CancellationToken::new(), Vec::new());
+            Job::with_handle(self.0.handles.inputs.ticket(), Start::Continue, CancellationToken::new(), Vec::new());
         let mut state = lock(&self.0.state);
         if state.closed {
             drop(job);
@@ -94,17 +94,17 @@ impl Session {
     pub(super) fn hand_over(&self, input: NewInput, way: InputWay, behind: bool) -> Sent {
         let (id, message) = input.into_parts();
         // The id is needed whatever becomes of the message.
-        let id = id.unwrap_or_else(|| self.0.inputs.new_id());
+        let id = id.unwrap_or_else(|| self.0.handles.inputs.new_id());
         let inputs = vec![(Some(id.clone()), message)];
         let state = lock(&self.0.state);
         if state.closed {
-            self.0.inputs.refuse(inputs);
-        } else if state.idle.is_none() || (behind && self.0.inputs.oldest_queued().is_some()) {
-            self.0.inputs.wait(inputs, way);
+            self.0.handles.inputs.refuse(inputs);
+        } else if state.idle.is_none() || (behind && self.0.handles.inputs.oldest_queued().is_some()) {
+            self.0.handles.inputs.wait(inputs, way);
         } else {
             // Nothing runs that could be interrupted.
             let way = if way == InputWay::Interrupt { InputWay::Steer } else { way };
-            if let (_, Some(claim)) = self.0.inputs.start(inputs, way) {
+            if let (_, Some(claim)) = self.0.handles.inputs.start(inputs, way) {
                 self.begin(state, Job::without_handle(claim));
                 return Sent { id, started: true };
             }

@@ -48,12 +48,6 @@ pub(super) struct Asked {
 }
 
 impl Session {
-    /// The rules whose reminders are in the conversation. Those of an earlier process are there from the start where the session is recorded, and
-    /// otherwise from its first turn on.
-    pub fn injected_rules(&self) -> InjectedRules {
-        self.injected.clone()
-    }
-
     /// What each rule did in this session, by name. Rules that never did anything are not there.
     pub fn rule_metrics(&self) -> &BTreeMap<String, RuleMetrics> {
         self.metrics.all()

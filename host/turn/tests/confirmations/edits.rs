@@ -139,7 +139,7 @@ async fn the_model_learns_of_an_edit_where_the_user_interrupts_the_call() {
     );
     let setup = Setup { rules, ..Setup::new([writes(&[("a", "1")]), say("done")]) };
     let mut place = setup.open().await;
-    let (inputs, mut seen) = (place.session.inputs(), place.session.subscribe());
+    let (inputs, mut seen) = (place.session.handles().inputs, place.session.subscribe());
     let (_, events) = place
         .turn(|desk| async move {
             let open = desk.open(1).await;
@@ -164,7 +164,7 @@ async fn the_model_learns_of_an_edit_where_the_user_interrupts_the_call() {
 async fn an_edit_is_not_mentioned_where_the_call_has_not_begun() {
     let link = ("link", serde_json::json!({"path": "b", "to": "c"}).to_string());
     let mut place = Setup::new([calls(&[link, ("write", write("a", "1"))]), say("done")]).open().await;
-    let inputs = place.session.inputs();
+    let inputs = place.session.handles().inputs;
     place
         .turn(|desk| async move {
             let open = desk.open(1).await;

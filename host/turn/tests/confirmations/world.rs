@@ -156,7 +156,7 @@ impl Setup {
         let tools = Arc::new(FileTools(Arc::clone(&self.world)));
         let parts = SessionParts { tools, confirm: self.confirm, settings, ..base };
         let session = Session::open(parts).await.unwrap().with_journal(self.journal, self.resumed);
-        let (questions, events) = (session.questions(), session.subscribe());
+        let (questions, events) = (session.handles().questions, session.subscribe());
         Place { world: self.world, model, session, questions, events, cancel: CancellationToken::new() }
     }
 }
