@@ -73,7 +73,7 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         writeln!(out, "no agents: declare them in .tidegate/agents/NAME.md")?;
     }
     for limit in forbidding(host).iter().filter(|_| !host.agents().list.is_empty()) {
-        let line = format!("no session can start them: its limit `{limit}` is 0 (thread_limits.toml)");
+        let line = format!("no session can start them: its limit `{limit}` is 0 (`[limits.session]`)");
         writeln!(out, "{}", style::out(style::WARNING, &line))?;
     }
     for agent in &host.agents().list {

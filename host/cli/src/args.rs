@@ -228,7 +228,7 @@ pub(crate) enum PluginCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print every setting of tidegate.toml that is set or has a default; or, with --defaults, the default of another file
+    /// Print every setting of tidegate.toml that is set or has a default; or, with --defaults, the whole default of a table
     Show {
         /// Print where each comes from: file and line, or the program's default
         #[arg(long)]
@@ -236,30 +236,33 @@ pub(crate) enum ConfigCommand {
         /// Print a JSON array, with the origins
         #[arg(long)]
         json: bool,
-        /// Print the default of FILE instead, to begin a file of your own with
+        /// Print the default of TABLE instead, with comments: copy from it what you change
         #[arg(long, conflicts_with_all = ["origin", "json"])]
         defaults: bool,
-        /// With --defaults: the file whose default is printed [default: thread-events]
+        /// With --defaults: the table whose default is printed [default: events]
         #[arg(value_enum, requires = "defaults")]
-        file: Option<DefaultFile>,
+        table: Option<DefaultTable>,
     },
 }
 
-/// A file whose default comes with the program.
+/// A table of `tidegate.toml` with a default that is too long for the list of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DefaultFile {
-    /// The catalogue of thread events: `.tidegate/thread_events.toml` overrides it
-    ThreadEvents,
-    /// The table of errors and retries: `.tidegate/errors.toml` overrides it
+pub(crate) enum DefaultTable {
+    /// The catalogue of thread events
+    #[value(alias = "thread-events")]
+    Events,
+    /// The classes of errors, and how each is retried
     Errors,
-    /// The limits of sessions and the prices of models: `.tidegate/thread_limits.toml` overrides them
-    ThreadLimits,
+    /// The limits of sessions, and the prices of models
+    #[value(alias = "thread-limits")]
+    Limits,
 }
 
 const TRUST_HELP: &str = "\
 A workspace's tidegate.toml can name addresses, keys, permissions and plugins, and comes with what you clone.
 It counts after you trusted it, as it was then; a changed file is asked about again, with the difference.
-What counts anyway: the choice among the models that your own file offers, and tools that it denies.";
+What counts anyway: the choice among the models that your own file offers, tools that it denies, and the tables
+errors, events and limits.session as far as they ask for nothing that your own file does not permit.";
 
 /// The arguments of `trust`.
 #[derive(Debug, clap::Args)]

@@ -1,28 +1,29 @@
-//! `tidegate config show`: the settings in force with where they come from, and defaults of files that override one.
+//! `tidegate config show`: the settings in force with where they come from, and defaults of tables.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate::config::{SettingInForce, SettingOrigin};
 
-use crate::args::{Common, ConfigCommand, DefaultFile};
+use crate::args::{Common, ConfigCommand, DefaultTable};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{open, print, say, screen, style};
 
 pub(crate) fn run(common: &Common, command: &ConfigCommand) -> Result<Exit, Failure> {
-    let ConfigCommand::Show { origin, json, defaults, file } = command;
+    let ConfigCommand::Show { origin, json, defaults, table } = command;
     if *defaults {
-        return default(file.unwrap_or(DefaultFile::ThreadEvents));
+        return default(table.unwrap_or(DefaultTable::Events));
     }
     show(common, *origin, *json)
 }
 
-fn default(file: DefaultFile) -> Result<Exit, Failure> {
-    let text = match file {
-        DefaultFile::ThreadEvents => tidegate::config::default_thread_events(),
-        DefaultFile::Errors => tidegate::config::default_errors(),
-        DefaultFile::ThreadLimits => tidegate::config::default_thread_limits(),
+fn default(table: DefaultTable) -> Result<Exit, Failure> {
+    let text = match table {
+        DefaultTable::Events => tidegate::config::default_thread_events(),
+        DefaultTable::Errors => tidegate::config::default_errors(),
+        DefaultTable::Limits => tidegate::config::default_thread_limits(),
     };
     let mut out = screen::out();
     out.write_all(text.as_bytes())?;
@@ -37,7 +38,13 @@ fn default(file: DefaultFile) -> Result<Exit, Failure> {
 /// [{"name": "provider.model", "value": "claude-sonnet-4-5", "origin": [{"layer": "user", "file": "…/tidegate.toml", "line": 3}]}]
 /// ```
 fn show(common: &Common, with_origin: bool, json: bool) -> Result<Exit, Failure> {
-    let settings = open::operator(common)?.in_force()?;
+    let user = open::files(common).user_file();
+    let user = user.as_deref().and_then(Path::parent);
+    let (settings, found) = open::operator(common)?.in_force(user, &common.workspace)?;
+    for one in found {
+        screen::block(screen::diagnostic(&one));
+        screen::note("");
+    }
     note_what_is_above(common)?;
     if json {
         screen::json(&settings.iter().map(as_json).collect())?;

@@ -156,6 +156,23 @@ fn plugins_and_doctor() {
     check(&place, "config-show", &["config", "show", "--origin"]);
 }
 
+/// Tables of `tidegate.toml`, and the files of their own next to it: one key in both, and a limit that a project cannot raise.
+#[test]
+fn tables() {
+    let place = workspace();
+    place.write(
+        "user/tidegate/tidegate.toml",
+        "[limits.session]\nturns = 5\n\n[errors.retry.transient]\nmax_retries = 1\n",
+    );
+    place.write(
+        "user/tidegate/errors.toml",
+        "schema_version = \"1.0.0\"\n[retry.transient]\nmax_retries = 2\nbase = \"2s\"\n",
+    );
+    place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\nturns = 9\nsteps = 3\n");
+    check(&place, "config-show-tables", &["config", "show", "--origin"]);
+    check(&place, "doctor-tables", &["doctor"]);
+}
+
 #[test]
 fn mistakes() {
     let place = workspace();

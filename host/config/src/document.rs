@@ -122,6 +122,18 @@ impl<'a> Document<'a> {
         schema: &Schema,
     ) -> Result<(Self, T), Diagnostics> {
         let shown = mask::masked(source, &root, true);
+        Self::of_shown((source, shown), root, schema)
+    }
+
+    /// The same for a tree that is a part of the file, which diagnostics show as `shown`.
+    ///
+    /// # Errors
+    /// As for [`Document::of_tree`].
+    pub(crate) fn of_shown<T: DeserializeOwned>(
+        (source, shown): (&'a Arc<SourceFile>, Arc<SourceFile>),
+        root: Spanned<DeTable<'a>>,
+        schema: &Schema,
+    ) -> Result<(Self, T), Diagnostics> {
         let found = check::check(&shown, &root, schema.as_value());
         if !found.is_empty() {
             return Err(Diagnostics(found));

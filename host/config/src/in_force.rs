@@ -1,7 +1,7 @@
 //! The settings that are in force, each with where it comes from: what `tidegate config show` prints.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toml::de::DeValue;
@@ -11,7 +11,7 @@ use crate::leaves::{Leaf, collect, quoted};
 use crate::operator_layers::{self, Layer, LayerKind};
 use crate::schema::TypedFile as _;
 use crate::typed::OperatorFile;
-use crate::{Diagnostics, Operator, mask};
+use crate::{Diagnostic, Diagnostics, Operator, mask, table_settings};
 
 /// A key of the operator's settings with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +57,18 @@ pub struct SettingOrigin {
 }
 
 impl Operator {
-    /// The settings in force: what the files say together, and the defaults of all other keys that have one. A key whose default depends on
-    /// others is not in it unless it is set. Flags of a command line are not in it, and neither is the policy of the machine.
+    /// The settings in force in a workspace: what the files say together, and the defaults of all other keys that have one. A key whose default
+    /// depends on others is not in it unless it is set, and neither are the many defaults of entries with names of their own: event types,
+    /// error classes, prices. Flags of a command line are not in it, nor is the policy of the machine. Returns what is to be reported about
+    /// the files, too. `user`: the folder of the user's files, `tidegate` in the configuration folder.
     ///
     /// # Errors
     /// As for [`Operator::of_layers`].
-    pub fn in_force(&self) -> Result<Vec<SettingInForce>, Diagnostics> {
+    pub fn in_force(
+        &self,
+        user: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<(Vec<SettingInForce>, Vec<Diagnostic>), Diagnostics> {
         let documents: Vec<Document<'_>> = self
             .layers
             .iter()
@@ -73,6 +79,7 @@ impl Operator {
         if let DeValue::Table(root) = document.root() {
             collect(root, &mut Vec::new(), &mut leaves);
         }
+        leaves.retain(|leaf| !table_settings::is_in_table(&leaf.path));
         // With every table that they are in: a default of a table that has keys is none.
         let set: BTreeSet<&[String]> =
             leaves.iter().flat_map(|leaf| (1..=leaf.path.len()).map(|length| &leaf.path[..length])).collect();
@@ -89,9 +96,11 @@ impl Operator {
                 all.push(SettingInForce { name, value: value.clone(), origin: Vec::new() });
             }
         });
+        let (tables, found) = table_settings::in_force(self, user, workspace)?;
+        all.extend(tables);
         // Plugins are in the order in which they are called, everything else by table.
         all.sort_by_key(|setting| setting.name.split('.').next().map(str::to_owned));
-        Ok(all)
+        Ok((all, found))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Where files that override a default of the program are: one of the user, and one of each project.
+//! Where what overrides a default of the program is: in a table of `tidegate.toml`, and in a file of its own, of the user and of each project.
 
 use std::path::{Path, PathBuf};
 
 use crate::layers::{LayerFile, LayerOrigin};
-use crate::{Code, Diagnostic, Diagnostics, presence};
+use crate::{Code, Diagnostic, Diagnostics, Layer, LayerKind, OPERATOR_FILE, operator_files, presence};
 
 /// The folder of a workspace with the files of Tidegate.
 const PROJECT_FOLDER: &str = ".tidegate";
@@ -44,17 +44,51 @@ pub(crate) fn file_in(workspace: &Path, folder: &str, names: &[&str]) -> Result<
     Err(Diagnostic::error(Code::ConfigUnreadable, message).help("replace the link by the file itself").into())
 }
 
-/// The files of the user, in this folder, and of the project, as far as they exist, lowest layer first.
-///
-/// # Errors
-/// As for each of them; or one cannot be read.
-pub(crate) fn read(user: Option<&Path>, workspace: &Path, names: &[&str]) -> Result<Vec<LayerFile>, Diagnostics> {
-    let files = [(user_file(user, names)?, LayerOrigin::User), (project_file(workspace, names)?, LayerOrigin::Project)];
-    let read = |(file, origin): (Option<PathBuf>, LayerOrigin)| {
-        let source = crate::read(&file?, "check who is allowed to read it");
-        Some(source.map(|source| LayerFile { source, origin }))
-    };
-    files.into_iter().filter_map(read).collect()
+/// Where the layers of a workspace are.
+pub(crate) struct Places<'p> {
+    /// The settings of the user, and those that somebody named, with their tables.
+    pub(crate) settings: &'p [Layer],
+    /// The folder with the user's other files.
+    pub(crate) user: Option<&'p Path>,
+    /// The workspace. Its own `tidegate.toml` is read here: a session can be in another workspace than the settings.
+    pub(crate) workspace: &'p Path,
+}
+
+impl Places<'_> {
+    /// What overrides a default of the program, as far as it exists, lowest layer first: of the user, of the file that somebody named, and of
+    /// the project. `names`: of files of their own. `foreign`: a file of the project for another program, which is below its others.
+    ///
+    /// # Errors
+    /// As for each of the files; or one cannot be read.
+    pub(crate) fn read(&self, names: &[&str], foreign: Option<PathBuf>) -> Result<Vec<LayerFile>, Diagnostics> {
+        let of = |kind| self.settings.iter().find(|layer| layer.kind == kind).map(LayerFile::of_settings);
+        let user = own(user_file(self.user, names)?, LayerOrigin::User)?;
+        let named = of(LayerKind::Named);
+        let project = own(project_file(self.workspace, names)?, LayerOrigin::Project)?;
+        // A named file is in the place of that of the workspace.
+        let of_workspace = if named.is_some() { None } else { self.of_workspace()? };
+        let all = [
+            LayerFile::of_both(user, of(LayerKind::User)),
+            named,
+            own(foreign, LayerOrigin::Foreign)?,
+            LayerFile::of_both(project, of_workspace),
+        ];
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    fn of_workspace(&self) -> Result<Option<LayerFile>, Diagnostics> {
+        let file = self.workspace.strip_prefix(".").unwrap_or(self.workspace).join(OPERATOR_FILE);
+        if !presence::is_there(&file).map_err(|error| unreadable(&file, &error))? {
+            return Ok(None);
+        }
+        let source = operator_files::of_workspace(self.workspace, &file)?;
+        Ok(Some(LayerFile::of_settings(&Layer { kind: LayerKind::Workspace, source })))
+    }
+}
+
+fn own(file: Option<PathBuf>, origin: LayerOrigin) -> Result<Option<LayerFile>, Diagnostics> {
+    let read = |file: PathBuf| crate::read(&file, "check who is allowed to read it");
+    Ok(file.map(read).transpose()?.map(|source| LayerFile::new(&source, origin)))
 }
 
 /// The file that is there, whatever it is; only what is absent is not.

@@ -1,34 +1,38 @@
 //! Layers of a configuration file: the default of the program, and the files on top of it; what they say together, and which of them
 //! says what.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use flow::Severity;
+use schemars::Schema;
 use serde_json::Value;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use crate::document::{Document, Step, steps};
+use crate::document::{Document, Step};
 use crate::schema::TypedFile;
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, mask, merge};
+use crate::{Code, Diagnostic, Diagnostics, Layer, LayerKind, Location, SourceFile, layer_reader, merge};
 
-/// A kind of file that overrides a default of the program.
+/// A table of `tidegate.toml` that overrides a default of the program, and that a file of its own can have, too.
 pub(crate) trait Layered: TypedFile {
     /// Files of the kind, in errors: `event catalogues`.
     const FILES: &'static str;
-    /// The version of the format, as `schema_version` has it.
+    /// The version of the format, as `schema_version` of a file of its own has it.
     const VERSION: &'static str;
     /// Of the error about another version.
     const VERSION_CODE: Code;
+    /// The keys of a file of its own, each with its place in `tidegate.toml`.
+    const IN_SETTINGS: &'static [(&'static str, [&'static str; 2])];
+    /// The keys whose entries have names of their own, and are many: event types, prices.
+    const NAMED: &'static [&'static str];
 
     /// The default, read once in a process: reading it takes longer than reading the files on top of it.
     fn default_layer() -> &'static Result<DefaultLayer, Diagnostics>;
 
-    /// The `schema_version` of a file.
-    fn version(&self) -> &str;
+    /// The schema of a file of its own.
+    fn file_schema() -> &'static Schema;
 
-    /// Reads a file as a tree.
+    /// Reads a file of its own as a tree.
     fn tree(source: &Arc<SourceFile>) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
         Document::tree(source)
     }
@@ -39,13 +43,17 @@ pub(crate) trait Layered: TypedFile {
     }
 }
 
-/// A file on top of the default, and what is done about what it cannot have.
+/// What one of them says on top of the default, and what is done about what it cannot have.
 #[derive(Clone, Debug)]
 pub struct LayerFile {
-    /// Its path and text.
-    pub source: Arc<SourceFile>,
     /// Who has written it, and for whom.
-    pub origin: LayerOrigin,
+    pub(crate) origin: LayerOrigin,
+    /// Whose layer of settings it is.
+    pub(crate) kind: LayerKind,
+    /// The file of its own.
+    pub(crate) own: Option<Arc<SourceFile>>,
+    /// The `tidegate.toml`, whose table counts where both set a key.
+    pub(crate) settings: Option<Arc<SourceFile>>,
 }
 
 /// Who has written a file of a layer, and for whom.
@@ -61,9 +69,30 @@ pub enum LayerOrigin {
 }
 
 impl LayerFile {
-    /// A file of the user.
+    /// A file of its own.
+    pub fn new(source: &Arc<SourceFile>, origin: LayerOrigin) -> Self {
+        let kind = if origin == LayerOrigin::User { LayerKind::User } else { LayerKind::Workspace };
+        Self { origin, kind, own: Some(Arc::clone(source)), settings: None }
+    }
+
+    /// A file of its own of the user.
     pub fn of_user(source: &Arc<SourceFile>) -> Self {
-        Self { source: Arc::clone(source), origin: LayerOrigin::User }
+        Self::new(source, LayerOrigin::User)
+    }
+
+    /// The table of a `tidegate.toml`. That of a workspace is the project's, whether it is trusted or not.
+    pub fn of_settings(layer: &Layer) -> Self {
+        let is_project = layer.kind == LayerKind::Workspace;
+        let origin = if is_project { LayerOrigin::Project } else { LayerOrigin::User };
+        Self { origin, kind: layer.kind, own: None, settings: Some(Arc::clone(&layer.source)) }
+    }
+
+    /// Both of them; `None` where there is neither.
+    pub(crate) fn of_both(own: Option<Self>, settings: Option<Self>) -> Option<Self> {
+        match (own, settings) {
+            (Some(own), Some(settings)) => Some(Self { settings: settings.settings, ..own }),
+            (own, settings) => own.or(settings),
+        }
     }
 
     /// Those of the user.
@@ -85,7 +114,8 @@ impl DefaultLayer {
     /// # Errors
     /// As those of a file.
     pub(crate) fn read<T: Layered>(source: &'static Arc<SourceFile>) -> Result<Self, Diagnostics> {
-        let Read { document, value, .. } = read::<T>(source, LayerOrigin::User)?;
+        let document = layer_reader::read_table::<T>(source)?;
+        let value = document.decode()?;
         Ok(Self { document, value })
     }
 
@@ -100,7 +130,7 @@ impl DefaultLayer {
 pub(crate) struct Layers<'a, T> {
     default: &'static DefaultLayer,
     /// The files on top of the default, lowest first, each with its value.
-    files: Vec<File<'a>>,
+    pub(crate) files: Vec<File<'a>>,
     /// All of them, merged.
     pub(crate) merged: T,
     /// The same as a value.
@@ -114,10 +144,11 @@ pub(crate) struct Layers<'a, T> {
 }
 
 /// A file of a layer that was read.
-struct File<'a> {
-    document: Document<'a>,
-    value: Value,
+pub(crate) struct File<'a> {
+    pub(crate) document: Document<'a>,
+    pub(crate) value: Value,
     origin: LayerOrigin,
+    pub(crate) kind: LayerKind,
 }
 
 /// Something in a file that is not used.
@@ -134,11 +165,12 @@ impl<'a, T: Layered> Layers<'a, T> {
     pub(crate) fn read(sources: &'a [LayerFile]) -> Result<Self, Diagnostics> {
         let default = T::default_layer().as_ref().map_err(Clone::clone)?;
         let (mut files, mut found, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-        for LayerFile { source, origin } in sources {
-            match read::<T>(source, *origin) {
-                Ok(Read { document, value, left_out }) => {
-                    warnings.extend(left_out);
-                    files.push(File { document, value, origin: *origin });
+        for layer in sources {
+            match layer_reader::read::<T>(layer) {
+                Ok((document, noted)) => {
+                    warnings.extend(noted);
+                    let value = document.decode()?;
+                    files.push(File { document, value, origin: layer.origin, kind: layer.kind });
                 }
                 Err(problems) => found.extend(problems.0),
             }
@@ -355,84 +387,7 @@ fn merged<T: Layered>(default: &DefaultLayer, files: &[File<'_>]) -> Result<(T, 
     Ok((merged, value))
 }
 
-/// A file as a tree, and as a value to be merged.
-struct Read<'a> {
-    document: Document<'a>,
-    value: Value,
-    /// What is left out of it.
-    left_out: Vec<Diagnostic>,
-}
-
-fn read<T: Layered>(source: &Arc<SourceFile>, origin: LayerOrigin) -> Result<Read<'_>, Diagnostics> {
-    let mut tree = T::tree(source)?;
-    let left_out = match origin {
-        LayerOrigin::User | LayerOrigin::Project => Vec::new(),
-        LayerOrigin::Foreign => foreign::<T>(source, &mut tree),
-    };
-    let (mut document, typed) = Document::of_tree::<T>(source, tree, T::schema())?;
-    check_version::<T>(&mut document, typed.version());
-    if !document.found.is_empty() {
-        return Err(Diagnostics(document.found));
-    }
-    let value = document.decode()?;
-    Ok(Read { document, value, left_out })
-}
-
-/// Makes a file for another program one for this program: keys that are not known are left out, and a version that is missing is this one.
-fn foreign<T: Layered>(source: &Arc<SourceFile>, tree: &mut Spanned<DeTable<'_>>) -> Vec<Diagnostic> {
-    let version = Spanned::new(0..0, DeValue::String(T::VERSION.into()));
-    tree.get_mut().entry(Spanned::new(0..0, "schema_version".into())).or_insert(version);
-    let unknown = check::check(&mask::masked(source, tree, true), tree, T::schema().as_value());
-    let unknown = unknown.into_iter().filter(|one| one.code == Code::ConfigUnknownKey);
-    let mut left_out = Vec::new();
-    for one in unknown {
-        if one.location().is_some_and(|at| remove_key(tree.get_mut(), &at.span)) {
-            left_out.push(as_left_out(one));
-        }
-    }
-    left_out
-}
-
-fn as_left_out(mut unknown: Diagnostic) -> Diagnostic {
-    (unknown.severity, unknown.help) = (Severity::Warning, None);
-    unknown.labels.iter_mut().for_each(|label| "left out".clone_into(&mut label.text));
-    unknown
-}
-
 fn as_error(mut refused: Diagnostic) -> Diagnostic {
     refused.severity = Severity::Error;
     refused
-}
-
-/// Removes the key that is written at `span`.
-fn remove_key(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
-    let key = table.keys().find(|key| key.span() == *span).map(|key| key.get_ref().to_string());
-    if let Some(key) = key {
-        return table.remove(key.as_str()).is_some();
-    }
-    table.iter_mut().any(|(_, value)| remove_inside(value.get_mut(), span))
-}
-
-fn remove_inside(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
-    match value {
-        DeValue::Table(table) => remove_key(table, span),
-        DeValue::Array(items) => items.iter_mut().any(|item| remove_inside(item.get_mut(), span)),
-        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
-            false
-        }
-    }
-}
-
-/// A file of the same major version and at most our minor version has no key that we do not know.
-fn check_version<T: Layered>(document: &mut Document<'_>, version: &str) {
-    let known = semver::Version::parse(T::VERSION).ok();
-    let is_known = match (semver::Version::parse(version), known) {
-        (Ok(version), Some(known)) => version.major == known.major && version.minor <= known.minor,
-        _ => false,
-    };
-    if !is_known {
-        let message = format!("the version `{}` of {} is not supported", version.escape_debug(), T::FILES);
-        let help = format!("this host reads version `{}`", T::VERSION);
-        document.error(T::VERSION_CODE, &steps!["schema_version"], message, help);
-    }
 }

@@ -6,9 +6,9 @@
 //! | `policy.toml` | `typed::PolicyFile` | [`Policy`] |
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
 //! | both together | | [`ConfiguredPlugin`] |
-//! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
-//! | `errors.toml` | `typed::ErrorsFile` | [`flow::RetryTable`] |
-//! | `thread_limits.toml` | `typed::ThreadLimitsFile` | [`thread_limits::ThreadLimits`] |
+//! | `[events]` of it, `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
+//! | `[errors]` of it, `errors.toml` | `typed::ErrorsFile` | [`flow::RetryTable`] |
+//! | `[limits]` of it, `thread_limits.toml` | `typed::ThreadLimitsFile` | [`thread_limits::ThreadLimits`] |
 //! | `agents/NAME.md` | `typed::AgentFile` | [`agents::Agent`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
@@ -31,8 +31,10 @@ pub mod errors;
 pub mod events;
 mod guidance;
 mod in_force;
+mod join;
 mod kinds;
 mod layer_files;
+mod layer_reader;
 mod layers;
 mod leaves;
 mod manifest;
@@ -56,6 +58,7 @@ mod schema;
 mod sources;
 mod state;
 mod switch;
+mod table_settings;
 pub mod thread_limits;
 mod transcript;
 mod trust_request;

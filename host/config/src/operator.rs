@@ -79,7 +79,7 @@ pub fn operator_file(path: &Path) -> Option<Location> {
 }
 
 /// The tables of an operator's file that a plugin's manifest does not have.
-const OPERATOR_ONLY: [&str; 7] = ["provider", "plugin", "rules", "state", "transcript", "compaction", "turn"];
+const OPERATOR_ONLY: [&str; 8] = ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn"];
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -111,7 +111,11 @@ impl FoundFiles {
     }
 }
 
-fn of_workspace(workspace: &Path, file: &Path) -> Result<Arc<SourceFile>, Diagnostics> {
+/// The file of a workspace.
+///
+/// # Errors
+/// It cannot be read, or is a link that leads out of the workspace.
+pub(crate) fn of_workspace(workspace: &Path, file: &Path) -> Result<Arc<SourceFile>, Diagnostics> {
     let source = crate::read(file, "replace it by a file that can be read, or remove it")?;
     let is_inside = file.canonicalize().and_then(|file| Ok(file.starts_with(workspace.canonicalize()?)));
     match is_inside {

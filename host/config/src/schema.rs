@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::layers::Layered as _;
 use crate::typed::{
     AgentFile, CatalogueFile, ErrorsFile, MachinePolicyFile, ManifestFile, OperatorFile, ThreadLimitsFile,
 };
@@ -29,17 +30,17 @@ pub fn policy_schema() -> String {
 
 /// The schema of `thread_events.toml` as JSON text, with a line end.
 pub fn event_schema() -> String {
-    text(CatalogueFile::schema())
+    text(CatalogueFile::file_schema())
 }
 
 /// The schema of `errors.toml` as JSON text, with a line end.
 pub fn error_schema() -> String {
-    text(ErrorsFile::schema())
+    text(ErrorsFile::file_schema())
 }
 
 /// The schema of `thread_limits.toml` as JSON text, with a line end.
 pub fn thread_limit_schema() -> String {
-    text(ThreadLimitsFile::schema())
+    text(ThreadLimitsFile::file_schema())
 }
 
 /// The schema of the front matter of an agent file as JSON text, with a line end.
@@ -100,6 +101,18 @@ impl TypedFile for AgentFile {
         static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<AgentFile>);
         &SCHEMA
     }
+}
+
+/// The schema of a file that contains a table of `tidegate.toml` alone, with the version of its format.
+pub(crate) fn versioned(table: &Schema, file: &str) -> Schema {
+    let mut schema = table.clone();
+    let version = serde_json::json!({"type": "string", "description": "The version of this format: `1.0.0`."});
+    if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        properties.insert("schema_version".to_owned(), version);
+    }
+    schema.insert("title".to_owned(), file.into());
+    schema.insert("required".to_owned(), serde_json::json!(["schema_version"]));
+    schema
 }
 
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.

@@ -1,7 +1,9 @@
 //! What the `tidegate.toml` of a workspace asks for, beyond what any project decides: a person is shown all of it before any of it counts.
 //!
 //! A project decides without being trusted: which of the models that the operator offers answers (`provider.model`), and what must not run
-//! (entries of `tools.permission` with `deny`). A file with any other key counts as a whole or not at all.
+//! (entries of `tools.permission` with `deny`). Its tables `errors`, `events`, `limits.session`, `limits.approval` and `limits.price` count
+//! whatever anybody decides, within the bounds that each has for a project, so nobody is asked about them. A file with any other key counts as
+//! a whole or not at all, but for those tables.
 
 use std::path::PathBuf;
 
@@ -11,6 +13,7 @@ use toml::de::DeValue;
 use crate::digest::{Parts, file_digest};
 use crate::document::Document;
 use crate::leaves::{Leaf, collect, quoted};
+use crate::table_settings::is_in_table;
 use crate::typed::OperatorFile;
 use crate::{
     Diagnostics, FoundFiles, Layer, LayerKind, MANIFEST_FILE, Manifest, Operator, PluginEntry, SourceFile, TrustedFiles,
@@ -28,7 +31,7 @@ const MAX_QUESTION_BYTES: usize = 64 << 10;
 pub struct TrustRequest {
     /// The file, as messages show it.
     pub file: PathBuf,
-    /// All keys of the file, and the other files that they make power of; the most powerful first.
+    /// All keys of the file that the decision is about, and the other files that they make power of; the most powerful first.
     pub keys: Vec<RequestedKey>,
     /// The SHA-256 of everything that is decided about: the bytes of the file, those of the system prompt that it names, and the manifests
     /// and components of its plugins.
@@ -100,7 +103,8 @@ fn request(own: &Layer, with: &mut Operator, without: &Operator) -> Result<Optio
     }
     let mut parts = Parts::new(DIGEST_FORMAT);
     parts.add(&own.source.text);
-    let mut keys: Vec<RequestedKey> = leaves.iter().map(Leaf::key).collect();
+    let asked = leaves.iter().filter(|leaf| !is_in_table(&leaf.path));
+    let mut keys: Vec<RequestedKey> = asked.map(Leaf::key).collect();
     if let (Some(_), Some(system)) = (&typed.prompt.system_file, &with.system) {
         parts.add(system);
         keys.push(more("prompt.system_file, its text", system.clone()));
@@ -156,6 +160,9 @@ impl Leaf<'_> {
 
     /// Whether a project decides it without being trusted.
     fn is_free(&self, operator: &Operator) -> bool {
+        if is_in_table(&self.path) {
+            return true;
+        }
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let text = self.value.get_ref().as_str();
         match path.as_slice() {

@@ -23,9 +23,9 @@ This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLES
 const SECTIONS: [(&str, &str, &str); 10] = [
     ("agent", "Agent files", "`NAME.md` in a folder of agents."),
     ("config", "Configuration files", "`tidegate.toml`, `policy.toml` and `plugin.toml`: syntax, keys and values."),
-    ("errors", "Tables of error classes", "`errors.toml`."),
-    ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
-    ("limits", "Limits of sessions", "`thread_limits.toml`."),
+    ("errors", "Tables of error classes", "`[errors]` of `tidegate.toml`, and `errors.toml`."),
+    ("events", "Event catalogues", "`[events]` of `tidegate.toml`, `thread_events.toml` and `thread_events.yaml`."),
+    ("limits", "Limits of sessions", "`[limits]` of `tidegate.toml`, and `thread_limits.toml`."),
     ("manifest", "Manifests", "What `plugin.toml` says of the plugin."),
     ("plugin", "Plugins", "A plugin together with its entry in `tidegate.toml`."),
     ("rule-f", "Rule files and folders", "Which files are rules, and whether they can be read."),

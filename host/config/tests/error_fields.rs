@@ -70,7 +70,7 @@ fn every_field_of_every_entry_counts() {
     let tree: Value = toml::from_str(defaults()).unwrap();
     let default = of_sources(&[]).unwrap();
     let mut keys = BTreeSet::new();
-    for (at, entry) in tree["class"].as_array().unwrap().iter().enumerate() {
+    for (at, entry) in tree["errors"]["class"].as_array().unwrap().iter().enumerate() {
         let own = entry.as_object().unwrap().iter();
         let added = [("provider", json!("")), ("type", json!("")), ("code", json!("")), ("message", json!(""))];
         let all = own.map(|(key, value)| (key.clone(), value.clone()));
@@ -97,7 +97,7 @@ fn every_field_of_every_policy_counts() {
     let tree: Value = toml::from_str(defaults()).unwrap();
     let default = of_sources(&[]).unwrap();
     let mut count = 0;
-    for (class, policy) in tree["retry"].as_object().unwrap() {
+    for (class, policy) in tree["errors"]["retry"].as_object().unwrap() {
         let class_of = flow::ErrorClass::from_word(class).unwrap();
         for key in policy.as_object().unwrap().keys() {
             let table = with(&json!({"retry": {class: {key: other_policy(key)}}}));

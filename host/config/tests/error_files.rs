@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{ErrorClass, FailureKind, ModelError, RetryTable, SourceFile};
-use tidegate_config::Operator;
-use tidegate_config::errors::{FILE, load, of_sources, project_file};
+use tidegate_config::errors::{FILE, of_layers, of_sources, project_file};
+use tidegate_config::events::LayerFile;
+use tidegate_config::{Layer, LayerKind, Operator};
 
 use crate::support::Corpus;
 
@@ -77,12 +78,12 @@ fn a_project_has_one_file_inside_of_the_workspace() {
     fs::write(own.join(FILE), "schema_version = \"1.0.0\"\nretry.transient.max_retries = 2\n").unwrap();
     assert_eq!(project_file(&workspace).unwrap(), Some(own.join(FILE)));
     let most = |table: RetryTable, class| table.policy(class).unwrap().max_retries;
-    assert_eq!(most(load(None, &workspace).unwrap().0, ErrorClass::Transient), 2);
+    assert_eq!(most(Operator::default().retry_table(None, &workspace).unwrap().0, ErrorClass::Transient), 2);
     let user = folder.path().join("user");
     fs::create_dir(&user).unwrap();
     fs::write(user.join(FILE), "schema_version = \"1.0.0\"\nretry.transient = {max_retries = 8, base = \"2s\"}\n")
         .unwrap();
-    let (layered, _) = load(Some(&user), &workspace).unwrap();
+    let (layered, _) = Operator::default().retry_table(Some(&user), &workspace).unwrap();
     assert_eq!(layered.policy(ErrorClass::Transient).unwrap().base.as_secs(), 2);
     assert_eq!(most(layered, ErrorClass::Transient), 2, "the project's file is above the user's");
     let with_turn = |text: &str| {
@@ -109,7 +110,8 @@ fn the_page_is_complete_and_its_examples_are_valid() {
     let examples: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
-        if let Err(found) = of_sources(&[SourceFile::new("example.toml", example)]) {
+        let layer = Layer { kind: LayerKind::User, source: SourceFile::new("example.toml", example) };
+        if let Err(found) = of_layers(&[LayerFile::of_settings(&layer)]) {
             panic!("an example is not valid\n{found}");
         }
     }

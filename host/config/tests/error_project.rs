@@ -7,17 +7,29 @@ use std::fs;
 use std::path::PathBuf;
 
 use flow::{Diagnostic, ErrorClass, FailureKind, ModelError, RetryTable};
-use tidegate_config::errors::{FILE, load};
+use tidegate_config::OperatorFiles;
+use tidegate_config::errors::FILE;
+
+use crate::support::tables::{ERRORS, as_table};
 
 /// The folder of a user and a workspace, each with a table.
 struct Place(tempfile::TempDir);
 
+/// Whether each of the two has its table in `tidegate.toml`, and not in a file of its own.
+const FORMS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+
 impl Place {
-    fn new(user: &str, project: &str) -> Self {
+    fn new(user: &str, project: &str, (users, projects): (bool, bool)) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        for (folder, text) in [("user", user), ("work/.tidegate", project)] {
-            fs::create_dir_all(place.path(folder)).unwrap();
-            fs::write(place.path(folder).join(FILE), format!("schema_version = \"1.0.0\"\n{text}")).unwrap();
+        for (own, settings, is_table, text) in
+            [("user", "user", users, user), ("work/.tidegate", "work", projects, project)]
+        {
+            fs::create_dir_all(place.path(own)).unwrap();
+            let text = format!("schema_version = \"1.0.0\"\n{text}");
+            match is_table {
+                true => fs::write(place.path(settings).join("tidegate.toml"), as_table(&text, ERRORS)).unwrap(),
+                false => fs::write(place.path(own).join(FILE), text).unwrap(),
+            }
         }
         place
     }
@@ -27,7 +39,10 @@ impl Place {
     }
 
     fn load(&self) -> (RetryTable, Vec<Diagnostic>) {
-        load(Some(&self.path("user")), &self.path("work")).unwrap_or_else(|found| panic!("{found}"))
+        let layers = OperatorFiles::new().user_folder(Some(self.path("user"))).read(&self.path("work"));
+        let operator = layers.and_then(|layers| layers.operator()).unwrap_or_else(|found| panic!("{found}"));
+        let table = operator.retry_table(Some(&self.path("user")), &self.path("work"));
+        table.unwrap_or_else(|found| panic!("{found}"))
     }
 }
 
@@ -73,16 +88,16 @@ const REFUSED: [(&str, &str, &[usize]); 26] = [
 
 #[test]
 fn a_project_has_nothing_sent_again() {
-    let (without, none) = Place::new(USER, "").load();
+    let (without, none) = Place::new(USER, "", FORMS[0]).load();
     assert!(none.is_empty());
-    for (key, project, lines) in REFUSED {
-        let (with, left_out) = Place::new(USER, project).load();
+    for ((key, project, lines), form) in REFUSED.iter().flat_map(|case| FORMS.map(|form| (*case, form))) {
+        let (with, left_out) = Place::new(USER, project, form).load();
         assert_eq!(with, without, "{key}: {project}");
         let found: Vec<usize> = left_out.iter().map(|one| one.location().unwrap().line()).collect();
         assert_eq!(found, lines, "{key}: {project}: {left_out:?}");
         assert!(left_out.iter().all(|one| !one.is_error() && one.code.as_str() == "errors-project"), "{left_out:?}");
         let help = left_out[0].help.clone().unwrap();
-        assert!(help.contains("the user's configuration folder"), "{help}");
+        assert!(help.contains("`[errors]` of the user's `tidegate.toml`"), "{help}");
     }
     // A key that is added to the format has to be decided about here.
     let schema: serde_json::Value = serde_json::from_str(&tidegate_config::error_schema()).unwrap();
@@ -101,7 +116,7 @@ fn a_project_has_nothing_sent_again() {
 fn a_refused_key_stays_permanent() {
     let project = "retry.quota = {policy = \"fixed\", base = \"1ms\", max_retries = 100}\nretry.transient = {base = \"1ms\", max_retries = 100}\n\
         [[class]]\nid = \"all\"\nclass = \"transient\"\nstatus = \"400-499\"\n";
-    let (table, left_out) = Place::new("", project).load();
+    let (table, left_out) = Place::new("", project, FORMS[3]).load();
     let refused = ModelError { status: Some(401), ..ModelError::of_kind(FailureKind::Http, "HTTP 401: invalid key") };
     assert_eq!(table.classify(&refused).class, ErrorClass::Permanent);
     assert_eq!(left_out.len(), 4, "{left_out:?}");
@@ -118,7 +133,7 @@ fn a_refused_key_stays_permanent() {
 fn a_project_has_less_sent_again() {
     let project = "retry.transient.policy = \"none\"\nretry.rate_limited = {base = \"2s\", max = \"1m\", jitter = 0, fallback = \"none\", max_retries = 1}\n\
         [[class]]\nid = \"gateway\"\nclass = \"permanent\"\nmessage = \"blocked by the gateway\"\n[[class]]\nid = \"rate-limits\"\nclass = \"limit_hit\"\n";
-    let (table, left_out) = Place::new("", project).load();
+    let (table, left_out) = Place::new("", project, FORMS[3]).load();
     assert!(left_out.is_empty(), "{left_out:?}");
     assert!(table.policy(ErrorClass::Transient).is_none());
     let limited = table.policy(ErrorClass::RateLimited).unwrap();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{EventKind, SourceFile};
-use tidegate_config::events::{Catalogue, Required, Variables, defaults};
+use tidegate_config::events::{Catalogue, LayerFile, Required, Variables, defaults};
+use tidegate_config::{Layer, LayerKind};
 
 fn source(name: &str, text: &str) -> Arc<SourceFile> {
     SourceFile::new(Path::new(name), text)
@@ -31,7 +32,10 @@ fn every_kind_of_event_has_a_type() {
 /// `config show --defaults` prints the default, and its output is what people begin with.
 #[test]
 fn the_default_on_top_of_itself_changes_nothing() {
-    let copied = Catalogue::of_sources(&[source("a.toml", defaults())]).unwrap_or_else(|found| panic!("{found}"));
+    let settings = Layer { kind: LayerKind::User, source: source("tidegate.toml", defaults()) };
+    let copied = Catalogue::of_layers(&[LayerFile::of_settings(&settings)]);
+    let (copied, noted) = copied.unwrap_or_else(|found| panic!("{found}"));
+    assert!(noted.is_empty(), "{noted:?}");
     assert_eq!(copied, load(&[]));
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use tidegate_config::Operator;
 use tidegate_config::events::{Catalogue, FILE, FOREIGN_FOLDER, YAML_FILE, project_file};
 
 use crate::support::Corpus;
@@ -29,7 +30,7 @@ fn a_project_has_one_file_inside_of_the_workspace() {
 
     fs::write(own.join(YAML_FILE), "schema_version: 1.0.0\n").unwrap();
     assert_eq!(project_file(&workspace).unwrap(), Some(own.join(YAML_FILE)));
-    assert!(Catalogue::load(&workspace).is_ok());
+    assert!(Catalogue::load(&Operator::default(), None, &workspace).is_ok());
 
     // The project's own file is on top of the one for another program.
     let foreign = workspace.join(FOREIGN_FOLDER);
@@ -37,16 +38,16 @@ fn a_project_has_one_file_inside_of_the_workspace() {
     let throttle = |throttle: &str| format!("event_types: {{notice: {{emit_config: {{throttle: {throttle}}}}}}}\n");
     let droppable = "event_types: {extension_log: {emit_config: {throttle: 0s, async: false}, required: true}}\n";
     fs::write(foreign.join(YAML_FILE), droppable).unwrap();
-    let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();
+    let (catalogue, left_out) = Catalogue::load(&Operator::default(), None, &workspace).unwrap();
     assert_eq!(catalogue.types["extension_log"].emit.is_async, Some(false));
     assert_eq!(left_out.len(), 1, "{left_out:?}");
     let own_throttle = throttle("500ms").replace("notice", "tool_call_progress");
     fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{own_throttle}")).unwrap();
-    let (catalogue, _) = Catalogue::load(&workspace).unwrap();
+    let (catalogue, _) = Catalogue::load(&Operator::default(), None, &workspace).unwrap();
     assert_eq!(catalogue.types["tool_call_progress"].emit.throttle.as_millis(), 500);
     // A critical event cannot be held back, by no project.
     fs::write(own.join(YAML_FILE), format!("schema_version: 1.0.0\n{}", throttle("2s"))).unwrap();
-    let (catalogue, left_out) = Catalogue::load(&workspace).unwrap();
+    let (catalogue, left_out) = Catalogue::load(&Operator::default(), None, &workspace).unwrap();
     assert!(catalogue.types["notice"].emit.throttle.is_zero());
     assert_eq!(left_out.len(), 2, "{left_out:?}");
     fs::remove_dir_all(workspace.join(".ai")).unwrap();

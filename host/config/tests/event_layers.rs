@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use flow::{EventCatalogue, SourceFile};
 use tidegate_config::events::{Catalogue, FILE, LayerFile, LayerOrigin, Variables};
-use tidegate_config::{Operator, event_schema};
+use tidegate_config::{Layer, LayerKind, Operator, event_schema};
+
+use crate::support::tables::{EVENTS, as_table};
 
 /// A key with its table: what the user sets, and what a project would set instead. The first part of the name is its table in the schema.
 const KEYS: [(&str, &str, &str, &str); 16] = [
@@ -75,18 +77,41 @@ const KEYS: [(&str, &str, &str, &str); 16] = [
 ];
 
 fn layer(table: &str, keys: &str, origin: LayerOrigin) -> LayerFile {
-    let source = SourceFile::new(FILE, format!("schema_version = \"1.0.0\"\n[{table}]\n{keys}\n"));
-    LayerFile { source, origin }
+    file(&format!("schema_version = \"1.0.0\"\n[{table}]\n{keys}\n"), Form::File(origin))
+}
+
+/// Where a layer is written.
+#[derive(Clone, Copy)]
+enum Form {
+    /// In a file of its own, with its version.
+    File(LayerOrigin),
+    /// In the table of a `tidegate.toml`.
+    Table(LayerKind),
+}
+
+const USERS: [Form; 3] = [Form::File(LayerOrigin::User), Form::Table(LayerKind::User), Form::Table(LayerKind::Named)];
+const PROJECTS: [Form; 3] =
+    [Form::File(LayerOrigin::Project), Form::File(LayerOrigin::Foreign), Form::Table(LayerKind::Workspace)];
+
+fn file(text: &str, form: Form) -> LayerFile {
+    match form {
+        Form::File(origin) => LayerFile::new(&SourceFile::new(FILE, text), origin),
+        Form::Table(kind) => {
+            let source = SourceFile::new("tidegate.toml", as_table(text, EVENTS));
+            LayerFile::of_settings(&Layer { kind, source })
+        }
+    }
 }
 
 #[test]
 fn a_project_does_not_change_what_the_user_has_set() {
     for (key, table, user, project) in KEYS {
-        for origin in [LayerOrigin::Project, LayerOrigin::Foreign] {
-            let users = layer(table, user, LayerOrigin::User);
+        let text = |keys: &str| format!("schema_version = \"1.0.0\"\n[{table}]\n{keys}\n");
+        for (users, form) in USERS.iter().flat_map(|users| PROJECTS.map(|form| (*users, form))) {
+            let users = file(&text(user), users);
             let (alone, _) =
                 Catalogue::of_layers(std::slice::from_ref(&users)).unwrap_or_else(|found| panic!("{key}: {found}"));
-            let both = [users, layer(table, project, origin)];
+            let both = [users, file(&text(project), form)];
             let (both, left_out) = Catalogue::of_layers(&both).unwrap_or_else(|found| panic!("{key}: {found}"));
             assert_eq!(both, alone, "{key}");
             assert_eq!(left_out.len(), usize::from(!project.is_empty()), "{key}: {left_out:?}");
@@ -141,9 +166,8 @@ fn a_project_makes_no_records_fewer() {
         // One file for all of them, in which each type has two lines behind the first one.
         let one = |name: &&str| format!("[event_types.{name}{table}]\n{keys}\n");
         let text = format!("schema_version = \"1.0.0\"\n{}", types.iter().map(one).collect::<String>());
-        for origin in [LayerOrigin::Project, LayerOrigin::Foreign] {
-            let file = LayerFile { source: SourceFile::new(FILE, text.as_str()), origin };
-            let (with, left_out) = recorded(&[file]);
+        for form in PROJECTS {
+            let (with, left_out) = recorded(&[file(&text, form)]);
             assert!(with == default, "{key}");
             for (at, (name, of)) in default.iter().enumerate() {
                 let is_default = !of.critical || !of.emit_on_error || name == "cognition_reasoning";

@@ -8,8 +8,9 @@ use std::path::Path;
 use flow::Aggregate;
 use serde_json::Value;
 use tidegate_config::events::{
-    Catalogue, DEVIATIONS, FILE, FOREIGN_FOLDER, GRAMMAR, Required, Type, VARIABLES, YAML_FILE,
+    Catalogue, DEVIATIONS, FILE, FOREIGN_FOLDER, GRAMMAR, LayerFile, Required, Type, VARIABLES, YAML_FILE,
 };
+use tidegate_config::{Layer, LayerKind};
 
 const HEAD: &str = "\
 # Thread events
@@ -17,32 +18,25 @@ const HEAD: &str = "\
 A thread is one execution of a session; its transcript is a sequence of events. The catalogue says which types there are, what the
 payload of each contains, and how it is recorded. Its default is part of the program: `tidegate config show --defaults` prints it.
 
-## Files
+## The table `[events]`
 
-| layer | file |
-|---|---|
-| default | in the program |
-| user | `tidegate/FILE` in the configuration folder |
-| project, for other programs | `FOREIGN/YAML` in the workspace |
-| project | `.tidegate/FILE` in the workspace |
-
-A higher layer overrides a lower one key by key: tables are merged by key, lists of tables with an `id` by id, and other lists are
-replaced. `YAML` in the same place is read as well, if there is no `FILE`; anchors, tags and null are not supported in it.
-A file has a `schema_version` and only the keys that it changes:
+`[events]` of [`tidegate.toml`](../../CONFIGURATION.md) overrides the default: that of the user, and then that of the workspace, key by key. It has only what it changes:
 
 ```toml
-schema_version = \"1.0.0\"
-
-[event_types.cognition_out_delta.emit_config]
+[events.event_types.cognition_out_delta.emit_config]
 throttle = \"5s\"
 
-[event_types.extension_log.emit_config]
+[events.event_types.extension_log.emit_config]
 condition = \"not provider_config.kind == 'recording'\"
 ```
 
-Anything unknown in a file is an error: a key, a type, a category, a level, a variable. In the files of a project, what a session must not lose,
-what the user's file sets to another value, what makes records fewer or later and what has no effect is left out, with a notice that names its line, so that no project keeps a session from starting. Other programs have the
-same format: their file can have keys that this program does not know, which are left out, too, and no `schema_version`.
+Anything unknown is an error: a key, a type, a category, a level, a variable. In the table of a workspace, what a session must not lose,
+what the user's sets to another value, what makes records fewer or later and what has no effect is left out, with a notice that names its line, so that no project keeps a session from starting.
+It counts whether the workspace is trusted or not.
+
+A file of its own is still read: `FILE` or `YAML` in `tidegate` of the configuration folder, or in `.tidegate` of the workspace, with `schema_version = \"1.0.0\"` and the keys of
+`[events]`. Where `tidegate.toml` next to it sets the same key, `tidegate.toml` counts, and a warning shows both places. Anchors, tags and null are not supported in YAML.
+Other programs have the same format: `FOREIGN/YAML` of a workspace is read below the project's own. It can have keys that this program does not know, which are left out, too, and no `schema_version`.
 
 ## Event types of your own
 
@@ -50,9 +44,7 @@ A name that the program does not have declares a type, for events that plugins a
 `payload_schema`, which is checked where an event is emitted; `category` is `custom` and `criticality` is `droppable` unless the file says otherwise:
 
 ```toml
-schema_version = \"1.0.0\"
-
-[event_types.deployment]
+[events.event_types.deployment]
 description = \"A deployment was started\"
 payload_schema = { type = \"object\", required = [\"target\"], properties.target = { type = \"string\" } }
 emit_config.throttle = \"1s\"
@@ -212,6 +204,7 @@ fn the_examples_of_the_page_load() {
     assert_eq!(examples.len(), 2);
     for example in examples {
         let source = flow::SourceFile::new("example.toml", example);
-        Catalogue::of_sources(&[source]).unwrap_or_else(|found| panic!("{found}"));
+        let layer = LayerFile::of_settings(&Layer { kind: LayerKind::User, source });
+        Catalogue::of_layers(&[layer]).unwrap_or_else(|found| panic!("{found}"));
     }
 }

@@ -1,6 +1,8 @@
 //! The settings in force, each with the files and lines that set it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::path::Path;
+
 use flow::SourceFile;
 use tidegate_config::{Layer, LayerKind, Operator};
 
@@ -10,7 +12,7 @@ fn set(user: &str, workspace: &str) -> Vec<String> {
     let user = layer(LayerKind::User, "user.toml", user);
     let workspace = layer(LayerKind::Workspace, "work.toml", workspace);
     let operator = Operator::of_layers(&[user, workspace]).unwrap_or_else(|found| panic!("{}", found.render(false)));
-    let in_force = operator.in_force().unwrap();
+    let in_force = operator.in_force(None, Path::new("nowhere")).unwrap().0;
     let of_files = in_force.iter().filter(|setting| !setting.origin.is_empty());
     let line = |setting: &tidegate_config::SettingInForce| {
         let origin: Vec<String> =
@@ -97,7 +99,7 @@ fn each_setting_names_the_highest_file_that_sets_it() {
 fn every_other_key_with_a_default_has_it() {
     let source = SourceFile::new("a.toml", "[turn]\nmax_steps = 5");
     let operator = Operator::of_layers(&[Layer { kind: LayerKind::User, source }]).unwrap();
-    let all = operator.in_force().unwrap();
+    let all = operator.in_force(None, Path::new("nowhere")).unwrap().0;
     let value = |name: &str| {
         let found: Vec<_> = all.iter().filter(|setting| setting.name == name).collect();
         assert_eq!(found.len(), 1, "{name}: {found:?}");

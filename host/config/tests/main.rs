@@ -23,6 +23,7 @@ mod reference;
 mod rule_files;
 mod schema;
 mod support;
+mod tables;
 mod thread_limits;
 mod trust;
 mod unreadable;

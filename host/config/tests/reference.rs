@@ -55,13 +55,18 @@ impl<'s> Page<'s> {
             let (kind, meaning) = (self.kind(about), self.meaning(about));
             writeln!(self.text, "| `{key}` | {kind} | {default} | {meaning} |").unwrap();
         }
+        let mut shown: Vec<(&'s Value, String)> = Vec::new();
         for (key, about) in tables {
             let (inner, heading) = self.nested(about).unwrap();
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let heading = heading.replace("PATH", &path);
             writeln!(self.text, "\n## `{heading}`\n\n{}", line(about["description"].as_str().unwrap_or_default()))
                 .unwrap();
-            self.table(inner, &path);
+            match shown.iter().find(|(other, _)| std::ptr::eq(*other, inner)) {
+                Some((_, other)) => writeln!(self.text, "\nThe keys are those of `{other}`.").unwrap(),
+                None => self.table(inner, heading.trim_matches(['[', ']'])),
+            }
+            shown.push((inner, heading));
         }
     }
 

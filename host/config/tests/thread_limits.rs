@@ -10,13 +10,19 @@ use std::time::Duration;
 use flow::{SourceFile, Spend, Usage};
 use tidegate_config::events::{LayerFile, LayerOrigin};
 use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_layers, of_sources};
+use tidegate_config::{Layer, LayerKind, Operator};
 
 use crate::support::Corpus;
+use crate::support::tables::{LIMITS, as_table};
 
 const CORPUS: Corpus<ThreadLimits> = Corpus { name: "thread_limits", read: |sources| of_sources(sources) };
 
 fn layer(text: &str) -> Arc<SourceFile> {
     SourceFile::new(FILE, format!("schema_version = \"1.0.0\"\n{text}"))
+}
+
+fn settings(kind: LayerKind, text: &str) -> LayerFile {
+    LayerFile::of_settings(&Layer { kind, source: SourceFile::new("tidegate.toml", text) })
 }
 
 #[test]
@@ -32,7 +38,7 @@ fn invalid_files_are_refused_in_these_words() {
 /// `config show --defaults` prints the default, and its output is what people begin with.
 #[test]
 fn the_default_on_top_of_itself_changes_nothing() {
-    let copied = of_sources(&[SourceFile::new(FILE, defaults())]).unwrap();
+    let copied = of_layers(&[settings(LayerKind::User, defaults())]).unwrap();
     assert_eq!(copied, of_sources(&[]).unwrap());
     assert_eq!(copied.limits.spawns, Some(20), "the default limits something");
 }
@@ -83,7 +89,7 @@ fn files_are_found_in_the_workspace_and_in_the_users_folder() {
     fs::create_dir_all(workspace.join(".tidegate")).unwrap();
     fs::write(user.join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 3\nsteps = 4\n").unwrap();
     fs::write(workspace.join(".tidegate").join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 2\n").unwrap();
-    let limits = load(Some(&user), &workspace).unwrap().limits;
+    let limits = load(&Operator::default(), Some(&user), &workspace).unwrap().limits;
     assert_eq!((limits.turns, limits.steps), (Some(2), Some(4)));
 }
 
@@ -117,10 +123,19 @@ const OF_PROJECT: [(&str, &[usize], Numbers); 8] = [
 /// `limits-project`: the file comes with what somebody clones.
 #[test]
 fn a_project_lowers_limits_and_neither_raises_them_nor_sets_prices() {
-    let user = LayerFile::of_user(&layer("[limits]\nturns = 3\ntokens = 100\nspend = 2\nduration = \"1m\"\n"));
+    let of_user = "[limits]\nturns = 3\ntokens = 100\nspend = 2\nduration = \"1m\"\n";
+    let user = LayerFile::of_user(&layer(of_user));
+    let table = |kind, text: &str| settings(kind, &as_table(&layer(text).text, LIMITS));
+    let users = [user.clone(), table(LayerKind::User, of_user), table(LayerKind::Named, of_user)];
     let alone = of_layers(std::slice::from_ref(&user)).unwrap();
-    for (text, left_out, numbers) in OF_PROJECT {
-        let project = LayerFile { source: layer(text), origin: LayerOrigin::Project };
+    let forms = users.iter().flat_map(|user| [true, false].map(|is_table| (user, is_table)));
+    for ((text, left_out, numbers), (user, is_table)) in
+        OF_PROJECT.iter().flat_map(|case| forms.clone().map(move |form| (*case, form)))
+    {
+        let project = match is_table {
+            true => table(LayerKind::Workspace, text),
+            false => LayerFile::new(&layer(text), LayerOrigin::Project),
+        };
         let both = of_layers(&[user.clone(), project]).unwrap();
         let limits = &both.limits;
         let dollars = |spend: Spend| (0..10).find(|dollars| Spend::of_dollars(*dollars as f64) == spend);
@@ -136,7 +151,7 @@ fn a_project_lowers_limits_and_neither_raises_them_nor_sets_prices() {
         }
     }
     // What is wrong is an error in a project's file, too, and is reported once.
-    let wrong = LayerFile { source: layer("[limits]\nduration = \"soon\"\n"), origin: LayerOrigin::Project };
+    let wrong = LayerFile::new(&layer("[limits]\nduration = \"soon\"\n"), LayerOrigin::Project);
     assert_eq!(of_layers(&[user, wrong]).unwrap_err().0.len(), 1);
     // A key that is added to the format has to be decided about here.
     let schema: serde_json::Value = serde_json::from_str(&tidegate_config::thread_limit_schema()).unwrap();

@@ -123,7 +123,9 @@ fn what_a_project_decides_needs_no_trust() {
     {
         assert!(Place::new(FREE[0].1, workspace).judge().request.is_some(), "{workspace}");
     }
-    for empty in ["", "# Nothing.\n", "[provider]\n[tools.permission]\n"] {
+    for empty in
+        ["", "[errors]\n[events]\n[limits.session]\nturns = 1\n", "# Nothing.\n", "[provider]\n[tools.permission]\n"]
+    {
         assert_eq!(Place::new("", empty).judge().request, None, "{empty}");
     }
 }

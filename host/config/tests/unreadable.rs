@@ -13,7 +13,7 @@ use flow::Diagnostic;
 use tidegate_config::agents::Agents;
 use tidegate_config::events::Catalogue;
 use tidegate_config::rule_sources::{self, Sources};
-use tidegate_config::{Diagnostics, Operator, OperatorFiles, Policy, RuleFiles, errors, thread_limits};
+use tidegate_config::{Diagnostics, Operator, OperatorFiles, Policy, RuleFiles, thread_limits};
 
 /// The folders of a user, of a workspace, and of the machine.
 struct Place(tempfile::TempDir);
@@ -58,8 +58,12 @@ const GUARDS: [(&str, bool, Read); 15] = [
     ("work/.tidegate/errors.toml", false, retries),
     ("user/thread_limits.toml", false, limits),
     ("work/.tidegate/thread_limits.toml", false, limits),
-    ("work/.tidegate/thread_events.toml", false, |place| Catalogue::load(&place.work()).map(drop)),
-    ("work/.ai/config/thread_events.yaml", false, |place| Catalogue::load(&place.work()).map(drop)),
+    ("work/.tidegate/thread_events.toml", false, |place| {
+        Catalogue::load(&Operator::default(), None, &place.work()).map(drop)
+    }),
+    ("work/.ai/config/thread_events.yaml", false, |place| {
+        Catalogue::load(&Operator::default(), None, &place.work()).map(drop)
+    }),
     ("user/agents", true, agents),
     ("work/.tidegate/agents", true, agents),
     ("user/rules", true, |place| rules(place, "")),
@@ -74,11 +78,11 @@ fn settings(place: &Place) -> Result<(), Diagnostics> {
 }
 
 fn retries(place: &Place) -> Result<(), Diagnostics> {
-    errors::load(Some(&place.user()), &place.work()).map(drop)
+    Operator::default().retry_table(Some(&place.user()), &place.work()).map(drop)
 }
 
 fn limits(place: &Place) -> Result<(), Diagnostics> {
-    thread_limits::load(Some(&place.user()), &place.work()).map(drop)
+    thread_limits::load(&Operator::default(), Some(&place.user()), &place.work()).map(drop)
 }
 
 fn agents(place: &Place) -> Result<(), Diagnostics> {

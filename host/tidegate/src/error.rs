@@ -253,7 +253,7 @@ impl HostError {
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
             Self::UnknownPrice { model } => {
                 format!(
-                    "add `[[price]]` with `id = \"{model}\"` to tidegate/thread_limits.toml of your configuration folder, or limit tokens instead"
+                    "add `[[limits.price]]` with `id = \"{model}\"` to tidegate/tidegate.toml of your configuration folder, or limit tokens instead"
                 )
             }
             Self::State(StateError::Unavailable { .. }) => {

@@ -2,33 +2,39 @@
 
 use std::sync::{Arc, LazyLock};
 
+use schemars::Schema;
 use serde_json::Value;
 
-use super::{SCHEMA_VERSION, defaults};
+use super::{FILE, SCHEMA_VERSION, defaults};
 use crate::document::steps;
 use crate::layers::{DefaultLayer, Layered};
 use crate::merge::merge;
+use crate::schema::{TypedFile as _, versioned};
 use crate::typed::ErrorsFile;
 use crate::{Code, Diagnostics, Location, SourceFile};
 
 /// All files, and what they say together.
-pub(super) type Layers<'a> = crate::layers::Layers<'a, ErrorsFile>;
+pub(crate) type Layers<'a> = crate::layers::Layers<'a, ErrorsFile>;
 
 impl Layered for ErrorsFile {
     const FILES: &'static str = "tables of error classes";
     const VERSION: &'static str = SCHEMA_VERSION;
     const VERSION_CODE: Code = Code::ErrorsSchemaVersion;
+    const IN_SETTINGS: &'static [(&'static str, [&'static str; 2])] =
+        &[("class", ["errors", "class"]), ("retry", ["errors", "retry"])];
+    const NAMED: &'static [&'static str] = &["class"];
 
     fn default_layer() -> &'static Result<DefaultLayer, Diagnostics> {
         static SOURCE: LazyLock<Arc<SourceFile>> =
-            LazyLock::new(|| SourceFile::new("errors.toml of the program", defaults()));
+            LazyLock::new(|| SourceFile::new("errors of the program", defaults()));
         static DEFAULT: LazyLock<Result<DefaultLayer, Diagnostics>> =
             LazyLock::new(|| DefaultLayer::read::<ErrorsFile>(&SOURCE));
         &DEFAULT
     }
 
-    fn version(&self) -> &str {
-        &self.schema_version
+    fn file_schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(|| versioned(ErrorsFile::schema(), FILE));
+        &SCHEMA
     }
 
     /// The first entry that matches decides: a new entry at the end would never do so against a wider one of the default.

@@ -1,8 +1,8 @@
 //! The table of error classes: which failed requests have which class, and how each class is retried.
 //!
-//! The table is data. The default of the program ([`defaults`]) is overridden by the user's file and then by that of the project:
+//! The table is data. The default of the program ([`defaults`]) is overridden by `[errors]` of the user's settings and then by that of the workspace:
 //! entries by their `id`, policies by the name of their class, both key by key. Since the first entry that matches decides, entries that
-//! a file adds come before those of the layers below it. The result is the [`RetryTable`] of a session. The file of a project comes with what
+//! a file adds come before those of the layers below it. The result is the [`RetryTable`] of a session. What a project says comes with what
 //! somebody clones: it can only have fewer requests sent again.
 
 mod entries;
@@ -15,14 +15,15 @@ use std::sync::Arc;
 
 use flow::RetryTable;
 
-use self::layers::Layers;
+pub(crate) use self::layers::Layers;
+use crate::layer_files::Places;
 use crate::layers::LayerFile;
 use crate::{Diagnostic, Diagnostics, Operator, SourceFile, layer_files};
 
 /// The version of the format, as `schema_version` has it.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// The name of a file that overrides the table: in `tidegate` of the user's configuration folder, and in `.tidegate` of a workspace.
+/// The name of a file of its own with the table: in `tidegate` of the user's configuration folder, and in `.tidegate` of a workspace.
 pub const FILE: &str = "errors.toml";
 
 /// The default table, as TOML with comments.
@@ -47,17 +48,17 @@ pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<RetryTable, Diagnostics> 
     of_layers(&files).map(|(table, _)| table)
 }
 
-/// The default of the program with the files of the user and of the project on top, as far as they exist, and what of the project's was left
-/// out: it has no request sent again that is not without it, nor more often or sooner. `user`: the folder of the user's files, `tidegate` in
-/// the configuration folder.
+/// The same with files of a project among them, and what of those was left out: a project has no request sent again that is not without it, nor
+/// more often or sooner.
 ///
 /// # Errors
-/// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
-pub fn load(user: Option<&Path>, workspace: &Path) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
-    of_layers(&layer_files::read(user, workspace, &[FILE])?)
+/// Something in a file is wrong; all that is wrong is reported together.
+pub fn of_layers(files: &[LayerFile]) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
+    layered(files).map(|(layers, table)| (table, layers.warnings))
 }
 
-fn of_layers(files: &[LayerFile]) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
+/// The layers without what of a project's was left out, and the table that they make.
+pub(crate) fn layered(files: &[LayerFile]) -> Result<(Layers<'_>, RetryTable), Diagnostics> {
     let mut layers = Layers::read(files)?;
     let mut table = resolve(&mut layers)?;
     let users = LayerFile::of_users(files);
@@ -70,7 +71,7 @@ fn of_layers(files: &[LayerFile]) -> Result<(RetryTable, Vec<Diagnostic>), Diagn
         }
     }
     layers.warnings.sort_by_key(place);
-    Ok((table, layers.warnings))
+    Ok((layers, table))
 }
 
 fn resolve(layers: &mut Layers<'_>) -> Result<RetryTable, Diagnostics> {
@@ -86,16 +87,19 @@ fn place(one: &Diagnostic) -> Option<(PathBuf, usize)> {
 }
 
 impl Operator {
-    /// The table of a session in a workspace: [`load`], with the `max_retries` of `[turn]` where the operator sets it.
+    /// The table of a session in a workspace: the default of the program with `[errors]` and the files of the user and of the project on top, as
+    /// far as they exist, and `max_retries` of `[turn]` where the operator sets it. Returns what of the project's was left out, too. `user`: the
+    /// folder of the user's files, `tidegate` in the configuration folder.
     ///
     /// # Errors
-    /// As for [`load`].
+    /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
     pub fn retry_table(
         &self,
         user: Option<&Path>,
         workspace: &Path,
     ) -> Result<(RetryTable, Vec<Diagnostic>), Diagnostics> {
-        let (table, left_out) = load(user, workspace)?;
+        let places = Places { settings: &self.layers, user, workspace };
+        let (table, left_out) = of_layers(&places.read(&[FILE], None)?)?;
         let table = match self.turn.max_retries {
             Some(max_retries) => table.with_max_retries(max_retries),
             None => table,

@@ -8,7 +8,8 @@ use crate::Code;
 use crate::document::{Step, steps};
 use crate::layers::LayerOrigin;
 
-const HELP: &str = "a project can only have fewer retries and longer waits; set it in `tidegate/errors.toml` of the user's configuration folder";
+const HELP: &str =
+    "a project can only have fewer retries and longer waits; set it in `[errors]` of the user's `tidegate.toml`";
 
 /// Notes what of a project `with` has more of than `own`, the table without it. `value` is that of the merged layers without it.
 pub(super) fn refuse(layers: &mut Layers<'_>, with: &RetryTable, own: &RetryTable, value: &Value) {

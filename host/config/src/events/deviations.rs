@@ -103,7 +103,8 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         let head = if text.contains("schema_version") { "" } else { "schema_version: 1.0.0\n" };
         let source = SourceFile::new(path, format!("{head}{text}"));
-        let tree = yaml::read(&source, Code::EventsYaml).unwrap();
+        let mut tree = yaml::read(&source, Code::EventsYaml).unwrap();
+        tree.get_mut().remove("schema_version");
         let (document, _) =
             Document::of_tree::<CatalogueFile>(&source, tree, <CatalogueFile as crate::schema::TypedFile>::schema())
                 .unwrap();
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn the_specification_is_a_file_of_a_project() {
         for origin in [LayerOrigin::Project, LayerOrigin::Foreign] {
-            let layer = |name| LayerFile { source: specification(name).1, origin };
+            let layer = |name| LayerFile::new(&specification(name).1, origin);
             let (catalogue, left_out) =
                 Catalogue::of_layers(&[layer("emit_on_error.yaml"), layer("thread_events.yaml")])
                     .unwrap_or_else(|found| panic!("{found}"));
@@ -209,7 +210,7 @@ mod tests {
                     criticality: droppable\n    payload_schema:\n      type: object\n      required: [message]\n  \
                     notice:\n    schema: {type: object}\n  removed_type:\n    category: custom\n";
         let source = SourceFile::new("thread_events.yaml", text);
-        let layer = |origin| [LayerFile { source: std::sync::Arc::clone(&source), origin }];
+        let layer = |origin| [LayerFile::new(&source, origin)];
         let (catalogue, left_out) =
             Catalogue::of_layers(&layer(LayerOrigin::Foreign)).unwrap_or_else(|found| panic!("{found}"));
         assert!(catalogue.types["my_custom_event"].is_declared && !catalogue.types["notice"].is_declared);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use flow::Diagnostic;
 
 use super::Catalogue;
-use crate::layers::{LayerFile, LayerOrigin};
-use crate::{Diagnostics, layer_files};
+use crate::layer_files::Places;
+use crate::{Diagnostics, Operator, layer_files};
 
 /// The name of a file that overrides the catalogue: in `tidegate` of the user's configuration folder, and in `.tidegate` of a
 /// workspace.
@@ -16,7 +16,7 @@ pub const FILE: &str = "thread_events.toml";
 pub const YAML_FILE: &str = "thread_events.yaml";
 
 /// The names, in no order: there can be one file at most.
-const NAMES: [&str; 2] = [FILE, YAML_FILE];
+pub(crate) const NAMES: [&str; 2] = [FILE, YAML_FILE];
 
 /// The folder of a workspace in which other programs with the same format have their [`YAML_FILE`].
 pub const FOREIGN_FOLDER: &str = ".ai/config";
@@ -46,22 +46,18 @@ pub fn foreign_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
 }
 
 impl Catalogue {
-    /// The default of the program with the files of the user and of the project on top, as far as they exist, and what of the project's was
-    /// left out.
+    /// The catalogue of a session in a workspace: the default of the program with `[events]` of the operator and the files of the user and of
+    /// the project on top, as far as they exist, and what of the project's was left out. `user`: the folder of the user's files, `tidegate` in
+    /// the configuration folder.
     ///
     /// # Errors
     /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
-    pub fn load(workspace: &Path) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
-        let files = [
-            (user_file()?, LayerOrigin::User),
-            (foreign_file(workspace)?, LayerOrigin::Foreign),
-            (project_file(workspace)?, LayerOrigin::Project),
-        ];
-        let read = |(file, origin): (Option<PathBuf>, LayerOrigin)| {
-            let source = crate::read(&file?, "check who is allowed to read it");
-            Some(source.map(|source| LayerFile { source, origin }))
-        };
-        let files = files.into_iter().filter_map(read).collect::<Result<Vec<_>, _>>()?;
-        Self::of_layers(&files)
+    pub fn load(
+        operator: &Operator,
+        user: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        let places = Places { settings: &operator.layers, user, workspace };
+        Self::of_layers(&places.read(&NAMES, foreign_file(workspace)?)?)
     }
 }

@@ -2,34 +2,43 @@
 
 use std::sync::{Arc, LazyLock};
 
+use schemars::Schema;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::{SCHEMA_VERSION, defaults};
+use super::{FILE, SCHEMA_VERSION, defaults};
 use crate::document::Document;
 use crate::layers::{DefaultLayer, Layered};
+use crate::schema::{TypedFile as _, versioned};
 use crate::typed::CatalogueFile;
 use crate::{Code, Diagnostics, SourceFile, yaml};
 
 /// All files, and what they say together.
-pub(super) type Layers<'a> = crate::layers::Layers<'a, CatalogueFile>;
+pub(crate) type Layers<'a> = crate::layers::Layers<'a, CatalogueFile>;
 
 impl Layered for CatalogueFile {
     const FILES: &'static str = "event catalogues";
     const VERSION: &'static str = SCHEMA_VERSION;
     const VERSION_CODE: Code = Code::EventsSchemaVersion;
+    const IN_SETTINGS: &'static [(&'static str, [&'static str; 2])] = &[
+        ("event_types", ["events", "event_types"]),
+        ("criticality_levels", ["events", "criticality_levels"]),
+        ("categories", ["events", "categories"]),
+    ];
+    const NAMED: &'static [&'static str] = &["event_types", "criticality_levels", "categories"];
 
     fn default_layer() -> &'static Result<DefaultLayer, Diagnostics> {
         static SOURCE: LazyLock<Arc<SourceFile>> =
-            LazyLock::new(|| SourceFile::new("thread_events.toml of the program", defaults()));
+            LazyLock::new(|| SourceFile::new("events of the program", defaults()));
         static DEFAULT: LazyLock<Result<DefaultLayer, Diagnostics>> =
             LazyLock::new(|| DefaultLayer::read::<CatalogueFile>(&SOURCE));
         &DEFAULT
     }
 
-    fn version(&self) -> &str {
-        &self.schema_version
+    fn file_schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(|| versioned(CatalogueFile::schema(), FILE));
+        &SCHEMA
     }
 
     fn tree(source: &Arc<SourceFile>) -> Result<Spanned<DeTable<'_>>, Diagnostics> {

@@ -24,6 +24,7 @@ mod session;
 
 pub use condition::{Condition, ConditionError, GRAMMAR, VARIABLES, Variable, VariableKind, Variables};
 pub use deviations::{DEVIATIONS, Deviation};
+pub(crate) use files::NAMES;
 pub use files::{FILE, FOREIGN_FOLDER, YAML_FILE, foreign_file, project_file, user_file};
 pub use levels::Level;
 pub use resolve::{Catalogue, Emit, Required, Type};

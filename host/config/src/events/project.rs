@@ -8,7 +8,7 @@ use crate::Code;
 use crate::document::{Step, steps};
 use crate::layers::LayerOrigin;
 
-const HELP: &str = "remove the key, or set it in `tidegate/thread_events.toml` of the user's configuration folder";
+const HELP: &str = "remove the key, or set it in `[events]` of the user's `tidegate.toml`";
 
 /// Notes what of a project makes the records of a type fewer or later than they are in `own`, what the files of the user and the default say.
 pub(super) fn refuse(layers: &mut Layers<'_>, own: &Catalogue, with: &Catalogue) {

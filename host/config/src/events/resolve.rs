@@ -99,6 +99,11 @@ impl Catalogue {
     /// # Errors
     /// Something else in a file is wrong; all that is wrong is reported together.
     pub fn of_layers(files: &[LayerFile]) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        Self::layered(files).map(|(layers, catalogue)| (catalogue, layers.warnings))
+    }
+
+    /// The layers without what of a project's was left out, and the catalogue that they make.
+    pub(crate) fn layered(files: &[LayerFile]) -> Result<(Layers<'_>, Self), Diagnostics> {
         let mut layers = Layers::read(files)?;
         let users = LayerFile::of_users(files);
         let own = if users.len() < files.len() { Some(Self::of_layers(&users)?.0) } else { None };
@@ -115,7 +120,7 @@ impl Catalogue {
             let mut found = std::mem::take(&mut layers.found);
             found.sort_by_key(place);
             layers.warnings.sort_by_key(place);
-            return if found.is_empty() { Ok((catalogue, layers.warnings)) } else { Err(Diagnostics(found)) };
+            return if found.is_empty() { Ok((layers, catalogue)) } else { Err(Diagnostics(found)) };
         }
     }
 

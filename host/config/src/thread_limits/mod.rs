@@ -1,7 +1,7 @@
 //! The limits of sessions, and what tokens cost.
 //!
-//! Both are data. The default of the program ([`defaults`]) is overridden by the user's file: limits key by key, prices by the name of their
-//! model. The file of a project only lowers limits.
+//! Both are data. The default of the program ([`defaults`]) is overridden by `[limits]` of the user's settings: limits key by key, prices by the
+//! name of their model. A project only lowers limits.
 
 mod project;
 
@@ -10,23 +10,26 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use flow::{Limits, Price, Spend};
+use schemars::Schema;
 use serde_json::Value;
 
 use crate::document::{Step, steps};
+use crate::layer_files::Places;
 use crate::layers::{DefaultLayer, LayerFile, Layered};
+use crate::schema::{TypedFile as _, versioned};
 use crate::typed::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, duration, layer_files};
+use crate::{Code, Diagnostic, Diagnostics, Location, Operator, SourceFile, duration, layer_files};
 
 /// The version of the format, as `schema_version` has it.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// The name of a file that overrides the limits: in `tidegate` of the user's configuration folder, and in `.tidegate` of a workspace.
+/// The name of a file of its own with the limits: in `tidegate` of the user's configuration folder, and in `.tidegate` of a workspace.
 pub const FILE: &str = "thread_limits.toml";
 
 /// The word for no limit.
 const UNLIMITED: &str = "unlimited";
 
-type Layers<'a> = crate::layers::Layers<'a, ThreadLimitsFile>;
+pub(crate) type Layers<'a> = crate::layers::Layers<'a, ThreadLimitsFile>;
 
 /// What sessions may take, and what tokens cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,13 +58,14 @@ pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
     layer_files::project_file(workspace, &[FILE])
 }
 
-/// The default of the program with the files of the user and of the project on top, as far as they exist. `user`: the folder of the
-/// user's files, `tidegate` in the configuration folder.
+/// The limits of a session in a workspace: the default of the program with `[limits]` of the operator and the files of the user and of the
+/// project on top, as far as they exist. `user`: the folder of the user's files, `tidegate` in the configuration folder.
 ///
 /// # Errors
 /// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
-pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagnostics> {
-    of_layers(&layer_files::read(user, workspace, &[FILE])?)
+pub fn load(operator: &Operator, user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagnostics> {
+    let places = Places { settings: &operator.layers, user, workspace };
+    of_layers(&places.read(&[FILE], None)?)
 }
 
 /// The default of the program with these files on top of it, lowest first.
@@ -77,6 +81,11 @@ pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<ThreadLimits, Diagnostics
 /// # Errors
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_layers(files: &[LayerFile]) -> Result<ThreadLimits, Diagnostics> {
+    layered(files).map(|(_, limits)| limits)
+}
+
+/// The layers without what of a project's was left out, and the limits that they make.
+pub(crate) fn layered(files: &[LayerFile]) -> Result<(Layers<'_>, ThreadLimits), Diagnostics> {
     let mut layers = Layers::read(files)?;
     for place in not_finite(&layers) {
         let help = "write a number of US dollars; for no limit, `\"unlimited\"`";
@@ -98,13 +107,13 @@ pub fn of_layers(files: &[LayerFile]) -> Result<ThreadLimits, Diagnostics> {
     let entries = std::mem::take(&mut layers.merged.price);
     let prices = entries.iter().filter_map(|entry| price(&mut layers, entry)).collect();
     let spend_place = limits.spend.map(|_| layers.place(&steps!["limits", "spend"], false));
-    let mut found = layers.found;
+    let mut found = std::mem::take(&mut layers.found);
     found.sort_by_key(|one| one.location().map(|at| (at.file.path.clone(), at.span.start)));
     if !found.is_empty() {
         return Err(Diagnostics(found));
     }
-    let (approval_timeout, left_out) = (approval_timeout.unwrap_or_default(), layers.warnings);
-    Ok(ThreadLimits { limits, approval_timeout, left_out, prices, spend_place })
+    let (approval_timeout, left_out) = (approval_timeout.unwrap_or_default(), std::mem::take(&mut layers.warnings));
+    Ok((layers, ThreadLimits { limits, approval_timeout, left_out, prices, spend_place }))
 }
 
 impl ThreadLimits {
@@ -138,7 +147,7 @@ impl ThreadLimits {
                     model.escape_debug()
                 );
                 let help = format!(
-                    "add `[[price]]` with `id = \"{}\"`, `input` and `output` to the user's thread_limits.toml, or limit `tokens` instead",
+                    "add `[[limits.price]]` with `id = \"{}\"`, `input` and `output` to the user's tidegate.toml, or limit `tokens` instead",
                     model.escape_debug()
                 );
                 Err(Diagnostic::error(Code::LimitsUnknownPrice, message).at(place.clone(), "").help(help).into())
@@ -232,16 +241,20 @@ impl Layered for ThreadLimitsFile {
     const FILES: &'static str = "session limits";
     const VERSION: &'static str = SCHEMA_VERSION;
     const VERSION_CODE: Code = Code::LimitsSchemaVersion;
+    const IN_SETTINGS: &'static [(&'static str, [&'static str; 2])] =
+        &[("limits", ["limits", "session"]), ("approval", ["limits", "approval"]), ("price", ["limits", "price"])];
+    const NAMED: &'static [&'static str] = &["price"];
 
     fn default_layer() -> &'static Result<DefaultLayer, Diagnostics> {
         static SOURCE: LazyLock<Arc<SourceFile>> =
-            LazyLock::new(|| SourceFile::new("thread_limits.toml of the program", defaults()));
+            LazyLock::new(|| SourceFile::new("limits of the program", defaults()));
         static DEFAULT: LazyLock<Result<DefaultLayer, Diagnostics>> =
             LazyLock::new(|| DefaultLayer::read::<ThreadLimitsFile>(&SOURCE));
         &DEFAULT
     }
 
-    fn version(&self) -> &str {
-        &self.schema_version
+    fn file_schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(|| versioned(ThreadLimitsFile::schema(), FILE));
+        &SCHEMA
     }
 }

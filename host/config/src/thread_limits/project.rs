@@ -7,8 +7,8 @@ use crate::Code;
 use crate::document::steps;
 use crate::layers::LayerOrigin;
 
-const HELP: &str = "a project can only lower what the user's file and the defaults permit; set it in `tidegate/thread_limits.toml` of the \
-                    user's configuration folder";
+const HELP: &str = "a project can only lower what the user's file and the defaults permit; set it in `[limits]` of the user's \
+                    `tidegate.toml`";
 
 /// Notes the limits of a project that are higher than `most`, and its prices: with lower ones, money would not be limited.
 pub(super) fn refuse(layers: &mut Layers<'_>, most: &Limits) {

@@ -5,17 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Which errors of a model have which class, and how each class is retried; or a part of it: a file gives only what it changes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(title = "errors.toml")]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct ErrorsFile {
-    /// The version of this format: `1.0.0`.
-    pub(crate) schema_version: String,
     /// Errors with their class. The first entry that matches decides; an error without one is permanent.
-    #[serde(default)]
     pub(crate) class: Vec<ClassFile>,
     /// How each class is retried.
-    #[serde(default)]
     pub(crate) retry: RetryFile,
 }
 

@@ -7,21 +7,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The catalogue of thread events, or a part of it: a file gives only the keys that it changes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(title = "thread_events.toml")]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct CatalogueFile {
-    /// The version of this format: `1.0.0`.
-    pub(crate) schema_version: String,
     /// The event types, by name. Any other name than those of the program declares a type for events of plugins and embedding programs, and
     /// needs a `payload_schema`.
-    #[serde(default)]
     pub(crate) event_types: BTreeMap<String, EventTypeFile>,
     /// How events are kept, by the name of the level.
-    #[serde(default)]
     pub(crate) criticality_levels: BTreeMap<String, LevelFile>,
     /// The groups of event types: their names and what they contain.
-    #[serde(default)]
     pub(crate) categories: BTreeMap<String, String>,
 }
 

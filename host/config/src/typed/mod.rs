@@ -28,4 +28,4 @@ pub(crate) use operator::{
 };
 pub(crate) use policy::MachinePolicyFile;
 pub(crate) use rules::RulesFile;
-pub(crate) use thread_limits::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};
+pub(crate) use thread_limits::{AmountFile, ApprovalFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use flow::{PermissionMode, Power, ProviderKind, StateBackend};
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{LimitsRequest, OnFailureWord};
 use super::rules::RulesFile;
+use super::{ApprovalFile, CatalogueFile, ErrorsFile, PriceFile, SessionLimitsFile};
 
 /// The operator's file of Tidegate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -24,8 +26,16 @@ pub(crate) struct OperatorFile {
     pub(crate) rules: RulesFile,
     /// Tools: permissions, and limits of the built-in ones.
     pub(crate) tools: ToolsFile,
-    /// The limits of every plugin; `[plugin.limits]` sets other limits for one plugin.
+    /// Limits: those of every plugin, unless `[plugin.limits]` sets others for one, and in `limits.session` those of sessions.
     pub(crate) limits: LimitsFile,
+    /// Errors of a model: which class each has, and how each class is retried.
+    #[schemars(with = "ErrorsFile")]
+    // `crate::errors` reads it, together with the layers below.
+    pub(crate) errors: IgnoredAny,
+    /// Thread events: how they are recorded, and types of your own.
+    #[schemars(with = "CatalogueFile")]
+    // `crate::events` reads it, together with the layers below.
+    pub(crate) events: IgnoredAny,
     /// The state of plugins: where it is kept, and for how long.
     pub(crate) state: StateFile,
     /// Transcripts: whether sessions are recorded, where, and for how long.
@@ -313,6 +323,19 @@ pub(crate) struct LimitsFile {
     /// session, and as the program decides where the host is embedded.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) instances: Option<u32>,
+    /// What a session may take, over all its turns and processes. Before a request that would exceed a limit, the session waits for an
+    /// approval.
+    #[schemars(with = "SessionLimitsFile")]
+    // `crate::thread_limits` reads it, together with the layers below.
+    pub(crate) session: IgnoredAny,
+    /// How a higher limit of a session is approved.
+    #[schemars(with = "ApprovalFile")]
+    // `crate::thread_limits` reads it, together with the layers below.
+    pub(crate) approval: IgnoredAny,
+    /// What tokens cost.
+    #[schemars(with = "Vec<PriceFile>")]
+    // `crate::thread_limits` reads it, together with the layers below.
+    pub(crate) price: IgnoredAny,
 }
 
 impl Default for LimitsFile {
@@ -328,6 +351,9 @@ impl Default for LimitsFile {
             state_ttl_s: 3_600,
             state_mib: 10,
             instances: None,
+            session: IgnoredAny,
+            approval: IgnoredAny,
+            price: IgnoredAny,
         }
     }
 }

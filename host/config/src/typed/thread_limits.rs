@@ -4,20 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What a session may take, over all its turns and processes, and what tokens cost; or a part of it: a file gives only what it changes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(title = "thread_limits.toml")]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct ThreadLimitsFile {
-    /// The version of this format: `1.0.0`.
-    pub(crate) schema_version: String,
     /// What a session may take. Before a request that would exceed a limit, the session waits for an approval.
-    #[serde(default)]
     pub(crate) limits: SessionLimitsFile,
     /// How a higher limit is approved.
-    #[serde(default)]
     pub(crate) approval: ApprovalFile,
     /// What tokens cost.
-    #[serde(default)]
     pub(crate) price: Vec<PriceFile>,
 }
 

@@ -1,6 +1,7 @@
 //! Runs a folder of the corpus through a reader: files that load, and files that are refused in the words next to them.
 
 pub(crate) mod keys;
+pub(crate) mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 pub(crate) mod commands;
 pub(crate) mod context;
 pub(crate) mod rules;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use system::SystemClock;
 
 use crate::doctor::context::context_check;
 use crate::doctor::rules::rule_checks;
+use crate::doctor::settings::settings_checks;
 use crate::host::blocking;
 use crate::host::load::{self, Faults, Wanted};
 use crate::host::loaded::Loaded;
@@ -168,7 +170,7 @@ impl Check {
         Self { what: what.into(), health: Health::Good, detail: detail.into(), code: None, is_built_in: false }
     }
 
-    fn bad(what: impl Into<String>, error: &HostError) -> Self {
+    pub(crate) fn bad(what: impl Into<String>, error: &HostError) -> Self {
         Self { code: error.code(), ..Self::failed(what, error.in_one_line()) }
     }
 
@@ -200,6 +202,7 @@ async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
     checks.extend(context_check(loaded));
+    checks.extend(settings_checks(loaded));
     checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));
     checks
 }

@@ -2,7 +2,7 @@
 //! that is wrong is to be reported.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -153,8 +153,7 @@ pub(crate) fn workspace(
     }
     warnings.extend(found);
     let user = basis.user_rules.as_deref();
-    // The user's other files are next to the folder of rules.
-    let user_folder = user.and_then(Path::parent);
+    let user_folder = basis.user_folder();
     let agents = Agents::load(user_folder, &wanted.workspace);
     let mut offered = specs;
     offered.extend((!agents.list.is_empty()).then(|| agents::spec(&agents)));
@@ -166,7 +165,7 @@ pub(crate) fn workspace(
     let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?;
     let (retries, left_out) = retries.unwrap_or_default();
     warnings.extend(left_out);
-    let limits = match faults.part("thread limits", thread_limits::load(user_folder, &workspace))? {
+    let limits = match faults.part("thread limits", thread_limits::load(operator, user_folder, &workspace))? {
         Some(limits) => limits,
         None => thread_limits::of_sources(&[])?,
     };

@@ -1,10 +1,11 @@
 //! The loaded plugins, their order, rules, and diagnostics, for inspection.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::agents::Agents;
+use config::events::Catalogue;
 use config::rule_sources::BuiltRules;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits, Policy};
 use flow::ports::{Clock, ExtensionHost, Tools};
@@ -45,6 +46,13 @@ pub(crate) struct Basis {
     pub(crate) engine: Option<Engine>,
 }
 
+impl Basis {
+    /// The folder of the user's other files: that of the rules is in it.
+    pub(crate) fn user_folder(&self) -> Option<&Path> {
+        self.user_rules.as_deref().and_then(Path::parent)
+    }
+}
+
 /// What all sessions of a host share, until plugins or the operator's file change.
 pub(crate) struct Shared {
     pub(crate) basis: Arc<Basis>,
@@ -60,6 +68,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The catalogue of events of a workspace, and what of its files was left out.
+    ///
+    /// # Errors
+    /// Something in a file is wrong.
+    pub(crate) fn event_catalogue(&self, workspace: &Path) -> Result<(Catalogue, Vec<Diagnostic>), Diagnostics> {
+        Catalogue::load(&self.operator, self.basis.user_folder(), workspace)
+    }
+
     /// Puts plugins together.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use config::events::{Catalogue, Variables};
+use config::events::Variables;
 use flow::ports::{EmitError, EventTypes};
 use flow::{EventCatalogue, PluginId};
 use serde_json::Value;
@@ -41,7 +41,8 @@ impl CustomEvents {
             return Ok(Arc::clone(types));
         }
         let read = || {
-            let (catalogue, _) = Catalogue::load(&self.workspace).map_err(|error| error.to_string())?;
+            let read = loaded.shared.event_catalogue(&self.workspace);
+            let (catalogue, _) = read.map_err(|error| error.to_string())?;
             Ok(Arc::new(catalogue.for_session(&self.variables)))
         };
         let catalogue = self.catalogue.get_or_init(read).as_ref().map_err(String::clone)?;

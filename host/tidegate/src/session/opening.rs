@@ -164,7 +164,8 @@ async fn record(
     let variables = variables(loaded, model);
     let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
     let more = (spawned_by, options.backlog.is_some());
-    transcripts::record(store, id.clone(), options.workspace.clone(), variables, more).await
+    let files = (Arc::clone(&loaded.shared), options.workspace.clone());
+    transcripts::record(store, id.clone(), files, variables, more).await
 }
 
 /// The configuration of the session, as conditions of its catalogue of events see it.

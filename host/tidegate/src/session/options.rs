@@ -178,7 +178,7 @@ impl SessionOptions {
         self.confirm(Arc::new(AnsweredElsewhere))
     }
 
-    /// What the session may take, instead of what `thread_limits.toml` says. Before a request that would exceed a limit the session asks
+    /// What the session may take, instead of what `[limits.session]` says. Before a request that would exceed a limit the session asks
     /// for a higher one; see [`Session::decide_limit`](crate::Session::decide_limit).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
-use config::events::{Catalogue, Variables};
+use config::events::Variables;
 use flow::ports::{Clock, JournalError};
 use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
 use record::{Body, Record, RecordError};
@@ -14,6 +14,7 @@ use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, Transc
 use turn::rebuild::{Rebuild, RebuildError, Resumed};
 
 use crate::host::blocking;
+use crate::host::loaded::Shared;
 use crate::session::approvals::DecisionFiles;
 use crate::{Host, HostBuilder, HostError};
 
@@ -59,12 +60,12 @@ fn default_folder() -> Option<PathBuf> {
 pub(crate) async fn record(
     store: TranscriptStore,
     id: SessionId,
-    workspace: PathBuf,
+    (shared, workspace): (Arc<Shared>, PathBuf),
     variables: Variables,
     (spawned_by, has_backlog): (Option<SpawnedBy>, bool),
 ) -> Result<Recorded, HostError> {
     blocking(move || {
-        let (catalogue, left_out) = Catalogue::load(&workspace)?;
+        let (catalogue, left_out) = shared.event_catalogue(&workspace)?;
         let policy = EmissionPolicy::new(catalogue.for_session(&variables));
         let catalogue = Arc::clone(policy.catalogue());
         let opened = store.open_child(&id, Arc::new(policy), spawned_by)?;
