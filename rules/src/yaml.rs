@@ -1,5 +1,6 @@
 //! YAML front matter, as far as rule files use it: keys with scalars and lists. It is read as leniently as the files
-//! have always been: text that is not YAML (`condition: *.rs`, `scope: "text","thinking"`) is taken literally.
+//! have always been: text that is not YAML (`condition: *.rs`, `scope: "text","thinking"`) is taken literally, and a line that is nothing costs
+//! none of the others. What is no file of this kind is read by `config::yaml`, which refuses all of that.
 
 mod scalar;
 

@@ -1,7 +1,8 @@
 //! Holds a TOML tree against a JSON Schema, so that one reading finds everything that is wrong, each with its place.
 //!
 //! Only what our schemas use is understood: `type`, `properties`, `required`, `additionalProperties`, `items`, `enum`,
-//! `const`, `oneOf`, `anyOf`, `$ref`, `minimum`, `maximum`, `minLength`.
+//! `const`, `oneOf`, `anyOf`, `$ref`, `minimum`, `maximum`, `minLength`. A test compares the verdicts with those of `boon`, which checks
+//! everything else in this program, and refuses keywords that are not in this list.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 //!
 //! Of YAML only what JSON could express as well is read: mappings with scalar keys, sequences and scalars of the core schema. Anchors,
 //! aliases, tags, merge keys, null and more than one document are errors, so that a file cannot mean more than it shows.
+//! The front matter of rule files is not read here, but by `rules::file`, which takes text literally that is no YAML.
 
 use std::borrow::Cow;
 use std::ops::Range;
