@@ -2,7 +2,7 @@
 //!
 //! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] tests whether it can be reached. A request is encoded
 //! by the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a
-//! recording (`recording`), and what comes back goes through the same [`AnswerDecoder`] in both cases. Nothing is tried
+//! recording (`recording`), and what comes back goes through the same [`wire::AnswerDecoder`] in both cases. Nothing is tried
 //! again here: retries belong to the turn. Dropping an answer closes its connection.
 #![forbid(unsafe_code)]
 

@@ -366,7 +366,7 @@ impl Session {
         self.start(Given::Messages(input), "input", cancel).await
     }
 
-    /// Runs one turn with inputs of [`Session::inputs`]. They are delivered when extensions have processed them. If the turn ends before
+    /// Runs one turn with inputs of [`Handles::inputs`]. They are delivered when extensions have processed them. If the turn ends before
     /// that, they wait again, but for those of a prompt, which are given back.
     pub async fn run_claimed(&mut self, input: Claim, cancel: &CancellationToken) -> TurnReport {
         self.start(Given::Claimed(input), "input", cancel).await

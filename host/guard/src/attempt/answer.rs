@@ -378,7 +378,7 @@ impl Answer {
         Self::marked_message(&Cut { reasoning: &reasoning, text, error, completion })
     }
 
-    /// An answer as [`Answer::listed`] lists it. `None` where `thinking` is not what the blocks say.
+    /// An answer as `Answer::listed` lists it. `None` where `thinking` is not what the blocks say.
     pub fn rebuilt(text: String, thinking: &str, blocks: Vec<AnswerBlock>) -> Option<Self> {
         let mut answer = Self { text, ..Self::default() };
         let mut thinking = thinking;
