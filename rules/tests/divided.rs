@@ -1,7 +1,7 @@
 //! Patterns with counts, which run as leads, heads and tails, against the same patterns as one DFA and against an oracle that
 //! searches the whole text: shapes of secret scanners, random texts, random deltas.
 //!
-//! `TIDEGATE_CASES` is the number of cases, `TIDEGATE_SEED` their seed.
+//! `TIDEGATE_TIMES` is how many times the usual 10,000 cases it takes, `TIDEGATE_SEED` their seed.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::sync::Arc;
@@ -142,7 +142,7 @@ fn judge(pattern: &str) -> Judge {
 
 #[test]
 fn divided_patterns_fire_and_hold_back_as_one_automaton_does() {
-    let cases: usize = std::env::var("TIDEGATE_CASES").map_or(10_000, |count| count.parse().unwrap());
+    let cases = crate::judge::cases(10_000);
     let seed: u64 = std::env::var("TIDEGATE_SEED").map_or(26, |seed| seed.parse().unwrap());
     let (matches, longer) = std::thread::scope(|threads| {
         let halves = [seed, seed + 1].map(|seed| threads.spawn(move || compare(cases / 2, Random(seed))));

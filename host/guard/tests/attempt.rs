@@ -4,7 +4,7 @@
 //! would read. For conditions without a bounded length the time counts: then the same holds for every chunking between
 //! pauses at the same bytes.
 //!
-//! `TIDEGATE_CASES=1000000 cargo test -p tidegate-guard --test it attempt::` runs more cases than the default of 100,000.
+//! `TIDEGATE_TIMES=50 cargo test -p tidegate-guard --test it attempt::` runs so many times the usual 20,000 cases.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
 
 #[path = "../../../rules/tests/judge/mod.rs"]
@@ -287,7 +287,7 @@ fn judge(set: &Set, blocks: &[(StreamKind, String)], outcome: &Outcome) -> Resul
 
 #[test]
 fn nothing_of_a_match_is_shown_and_neither_chunking_nor_ticks_make_a_difference() {
-    let cases: usize = std::env::var("TIDEGATE_CASES").map_or(100_000, |count| count.parse().unwrap());
+    let cases = judge::cases(20_000);
     let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(7, |seed| seed.parse().unwrap()));
     let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random, false)).collect();
     let (mut stopped, mut reminded) = (0, 0);
@@ -312,7 +312,7 @@ fn nothing_of_a_match_is_shown_and_neither_chunking_nor_ticks_make_a_difference(
 
 #[test]
 fn between_the_same_pauses_no_chunking_makes_a_difference_to_what_a_limit_releases() {
-    let cases: usize = std::env::var("TIDEGATE_CASES").map_or(30_000, |count| count.parse().unwrap());
+    let cases = judge::cases(6_000);
     let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(5, |seed| seed.parse().unwrap()));
     let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random, true)).collect();
     let (mut stopped, mut released) = (0, 0);

@@ -19,8 +19,10 @@ use crate::conversations::random::{messages, tools};
 const WIRES: [(Wire, &str); 3] =
     [(Wire::Anthropic, "/messages"), (Wire::OpenAiChat, "/chat/completions"), (Wire::OpenAiResponses, "/responses")];
 
-/// Random conversations next to those of the corpus.
-const RANDOM: usize = 200;
+/// Random conversations next to those of the corpus: as usual, or `TIDEGATE_TIMES` as many, as in the night.
+fn random() -> usize {
+    40 * std::env::var("TIDEGATE_TIMES").map_or(1, |times| times.parse().unwrap())
+}
 
 fn config(wire: Wire, base_url: &str) -> HttpConfig {
     let name = if wire == Wire::Anthropic { "claude-sonnet-4-5" } else { "gpt-5" };
@@ -61,8 +63,11 @@ fn all() -> Vec<(String, Prompt)> {
     all.extend(of_items());
     all.extend(of_transcripts());
     let mut runner = TestRunner::deterministic();
-    let random = (messages(), tools()).prop_map(|(messages, tools)| Prompt { messages, tools, ..Prompt::default() });
-    all.extend((0..RANDOM).map(|number| (format!("random {number}"), random.new_tree(&mut runner).unwrap().current())));
+    let conversation =
+        (messages(), tools()).prop_map(|(messages, tools)| Prompt { messages, tools, ..Prompt::default() });
+    all.extend(
+        (0..random()).map(|number| (format!("random {number}"), conversation.new_tree(&mut runner).unwrap().current())),
+    );
     all
 }
 
