@@ -5,6 +5,7 @@
 mod bench;
 mod book;
 mod ci;
+mod crates;
 mod demo;
 mod deps;
 mod editor;
@@ -25,8 +26,11 @@ cargo xtask COMMAND
 
   demo [--live]     an agent turn with plugins, a stream rule and tools, from a recording;
                     --live talks to a small real model instead (installed when missing, about 100 MB)
-  test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
-  ci                what a change must pass: format, clippy, docs, book, dependencies, wasm check, then test
+  test [CRATE…] [-- FILTER…]
+                    all tests, or those of some crates and plugins (cli, rules, redact-secrets), whose names contain a FILTER:
+                    guests and plugins built, servers installed, doc tests and plugins' own tests included
+  ci                what a change must pass: format, clippy, docs, book, dependencies, wasm check, then test. With TIDEGATE_TIMES=10
+                    in the environment, each random comparison takes ten times as many cases: the form for the night
   bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, backlog,
                     start, front-ends, editors
   load [--release] [FLAG…]
@@ -49,7 +53,7 @@ Each command installs what it needs, and names what it cannot install. Times of 
 enum Task {
     Help,
     Demo { live: bool },
-    Test { filters: Vec<String> },
+    Test { crates: Vec<String>, filters: Vec<String> },
     Ci,
     Bench { filters: Vec<String> },
     Book,
@@ -71,7 +75,7 @@ fn main() -> ExitCode {
     let done = match task {
         Task::Help => std::io::stdout().write_all(HELP.as_bytes()).map_err(anyhow::Error::from),
         Task::Demo { live } => demo::demo(live),
-        Task::Test { filters } => test::test(&filters),
+        Task::Test { crates, filters } => test::test(&crates, &filters),
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
         Task::Book => book::book(),
@@ -104,7 +108,10 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
             [flag] if flag == "--live" => Ok(Task::Demo { live: true }),
             _ => alone(Task::Demo { live: false }),
         },
-        "test" => Ok(Task::Test { filters: rest.to_vec() }),
+        "test" => {
+            let (crates, filters) = divided(rest);
+            Ok(Task::Test { crates, filters })
+        }
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
         "book" => alone(Task::Book),
@@ -121,11 +128,17 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
             _ => alone(Task::Crash { kills: 300 }),
         },
         "mutants" => {
-            let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
-            Ok(Task::Mutants { crates: rest[..end].to_vec(), more: rest.iter().skip(end + 1).cloned().collect() })
+            let (crates, more) = divided(rest);
+            Ok(Task::Mutants { crates, more })
         }
         other => Err(format!("there is no command {other:?}")),
     }
+}
+
+/// The words before and after `--`.
+fn divided(words: &[String]) -> (Vec<String>, Vec<String>) {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    (words[..end].to_vec(), words.iter().skip(end + 1).cloned().collect())
 }
 
 #[cfg(test)]
@@ -141,7 +154,10 @@ mod tests {
         assert_eq!(parse(&words("")), Ok(Task::Help));
         assert_eq!(parse(&words("demo --live")), Ok(Task::Demo { live: true }));
         assert_eq!(parse(&words("demo")), Ok(Task::Demo { live: false }));
-        assert_eq!(parse(&words("test tidy x")), Ok(Task::Test { filters: words("tidy x") }));
+        let test = |crates: &str, filters: &str| Ok(Task::Test { crates: words(crates), filters: words(filters) });
+        assert_eq!(parse(&words("test")), test("", ""));
+        assert_eq!(parse(&words("test cli rules -- acp:: x")), test("cli rules", "acp:: x"));
+        assert_eq!(parse(&words("test -- acp::")), test("", "acp::"));
         assert_eq!(parse(&words("ci --help")), Ok(Task::Help));
         assert_eq!(parse(&words("ci now")), Err("ci takes no \"now\"".to_owned()));
         let mutants = |crates: &str, more: &str| Task::Mutants { crates: words(crates), more: words(more) };

@@ -10,23 +10,44 @@ use tidegate_servers::{
     ensure_node, ensure_otel, ensure_prometheus, ensure_proxy, ensure_python, ensure_redis, ensure_tmux,
 };
 
+use crate::crates::{self, Tested};
 use crate::{guests, run};
 
-pub(crate) fn test(filters: &[String]) -> Result<()> {
+/// Tests of all crates and plugins, or of the named ones. One run reports all failures.
+pub(crate) fn test(crates: &[String], filters: &[String]) -> Result<()> {
+    let tested = crates::named(crates)?;
     prepare()?;
     let mut counts = Counts::default();
-    // The plugins' own tests run first and also where others fail: one run reports all failures.
-    let plugins = guests::packages("plugins")?;
-    let of_plugins: Vec<Result<()>> = plugins.iter().map(|plugin| test_plugin(plugin, filters, &mut counts)).collect();
-    let mut workspace = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--"]);
-    let workspace = workspace.args(filters);
-    let of_workspace = run::step_read("tests of the workspace", workspace, |line| counts.read(line));
-    let of_export = test_export(filters, &mut counts);
+    let results = if tested.is_empty() { all(filters, &mut counts)? } else { some(&tested, filters, &mut counts) };
     writeln!(std::io::stdout(), "\n{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.ignored)?;
-    of_plugins.into_iter().chain([of_workspace, of_export]).collect::<Result<()>>()?;
-    ensure!(counts.passed > 0, "no test ran: no name holds any of {filters:?}");
+    results.into_iter().collect::<Result<()>>()?;
+    ensure!(counts.passed > 0, "no test ran: no name contains any of {filters:?}");
     ensure!(counts.ignored == 0, "{} tests are marked to be ignored, and none may be", counts.ignored);
     Ok(())
+}
+
+/// The plugins' own tests, which are quick, then those of the workspace. Its examples are built by no step of their own: tests include and run
+/// them.
+fn all(filters: &[String], counts: &mut Counts) -> Result<Vec<Result<()>>> {
+    let plugins = guests::packages("plugins")?;
+    let mut results: Vec<_> = plugins.iter().map(|plugin| test_plugin(plugin, filters, counts)).collect();
+    for (what, targets) in [("tests of the workspace", "--tests"), ("examples in the documentation", "--doc")] {
+        let mut command = run::cargo(&["test", "--workspace", targets, "--locked", "--no-fail-fast", "--"]);
+        results.push(run::step_read(what, command.args(filters), |line| counts.read(line)));
+    }
+    results.push(test_export(filters, counts));
+    Ok(results)
+}
+
+fn some(tested: &[Tested], filters: &[String], counts: &mut Counts) -> Vec<Result<()>> {
+    let tests = tested.iter().map(|one| match one {
+        Tested::Plugin(folder) => test_plugin(folder, filters, counts),
+        Tested::Crate(package) => {
+            let mut command = run::cargo(&["test", "--package", package, "--locked", "--no-fail-fast", "--"]);
+            run::step_read(&format!("tests of {package}"), command.args(filters), |line| counts.read(line))
+        }
+    });
+    tests.collect()
 }
 
 /// What the closing lines of test programs say, added up.
