@@ -28,6 +28,8 @@ impl Program {
             let mut install =
                 run::cargo(&["install", "--locked", "--profile", "dev", "--version", self.version, "--root"]);
             install.arg(&root).arg("--target-dir").arg(run::target().join("tools/build"));
+            // Nobody debugs them, and of several hundred crates it is a good part of the work.
+            install.env("CARGO_PROFILE_DEV_DEBUG", "false");
             if !self.features {
                 install.arg("--no-default-features");
             }
