@@ -40,7 +40,7 @@ cargo xtask COMMAND
   crash [KILLS]     kills writers of state and of transcripts, the Redis server, and whole sessions at random moments (default:
                     300 times each), and checks that everything is there that was settled, acknowledged or shown
   mutants [CRATE…] [-- ARGUMENT…]
-                    changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
+                    changes the code of rules, guard, turn and sandbox with cargo-mutants and counts what the tests notice; takes
                     hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20
   book              all pages as a site with a search, in target/book/site; a dead link is an error
   build-plugins     builds the plugins into components
