@@ -26,8 +26,9 @@ pub enum NamePart {
     Any,
 }
 
-/// The most places where the arguments of a command can begin that are tried.
-const MAX_STARTS: usize = 32;
+/// Of the places where the arguments of a command can begin, so many of the first and of the last ones are tried: a condition that does not
+/// name the options before the first argument is about the last ones, one that names some about the first.
+const STARTS: usize = 4;
 
 /// The command, if it is one, also without options before its first argument. Where the line itself says what a name is, the command is
 /// listed with it.
@@ -51,7 +52,10 @@ pub(crate) fn unnamed(simple: &Simple, values: &Values) -> Vec<Unnamed> {
         return Vec::new();
     }
     let name: Vec<NamePart> = name.parts.iter().map(part).collect();
-    let starts = without_options(arguments).into_iter().take(if is_known { 1 } else { MAX_STARTS });
+    let starts = without_options(arguments);
+    let last = starts.len().saturating_sub(STARTS);
+    let is_tried = |at: usize| if is_known { at == 0 } else { at < STARTS || at >= last };
+    let starts = starts.into_iter().enumerate().filter(|(at, _)| is_tried(*at)).map(|(_, start)| start);
     let from = |start: usize| {
         let arguments = words.get(start..).unwrap_or_default().to_vec();
         Unnamed { name: name.clone(), arguments, variable: variable.clone() }
