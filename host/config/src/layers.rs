@@ -166,10 +166,13 @@ impl<'a, T: Layered> Layers<'a, T> {
         let default = T::default_layer().as_ref().map_err(Clone::clone)?;
         let (mut files, mut found, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
         for layer in sources {
-            match layer_reader::read::<T>(layer) {
-                Ok((document, noted)) => {
+            let read = layer_reader::read::<T>(layer).and_then(|(document, noted)| {
+                let value = document.decode()?;
+                Ok((document, value, noted))
+            });
+            match read {
+                Ok((document, value, noted)) => {
                     warnings.extend(noted);
-                    let value = document.decode()?;
                     files.push(File { document, value, origin: layer.origin, kind: layer.kind });
                 }
                 Err(problems) => found.extend(problems.0),
