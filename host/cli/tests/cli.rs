@@ -347,7 +347,7 @@ fn a_cancelled_answer_is_not_lost_in_a_pipe() {
     for (format, expected) in
         [("text", "said before the end \n"), ("json", "\"partial_text\":\"said before the end \"")]
     {
-        // Nothing shows from outside when the text has arrived: where it had not, the program is told to end later.
+        // It cannot be seen from outside when the text has arrived: where it had not, the program is asked to end later.
         let said = [300, 1000, 3000, 10_000, 30_000].into_iter().any(|wait| {
             let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
                 .arg("--trust-workspace")

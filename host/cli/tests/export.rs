@@ -1,4 +1,4 @@
-//! The program as it is built for OpenTelemetry: what a receiver gets of a run, and what a run tells where there is none. A program of its
+//! The program as it is built for OpenTelemetry: what a receiver gets of a run, and what a run reports where there is none. A program of its
 //! own, because it is built with that feature.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -421,7 +421,7 @@ impl Walk<'_> {
             if !self.found.values.follows(word) {
                 self.found.values.assign(name, None);
             }
-            // The names that a pattern stands for are not known, but what is done to each is done to the pattern.
+            // The file names that a pattern matches are not known; the pattern is listed in their place.
             if let Some(text) = word.as_written() {
                 self.found.values.assign(name, Some(vec![text]));
             }

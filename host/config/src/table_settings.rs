@@ -56,7 +56,7 @@ fn of_table<T: Layered>(layers: &Layers<'_, T>) -> Vec<SettingInForce> {
     all
 }
 
-/// The values that are no tables. Of a list of entries with an `id`, each stands for itself, named by it.
+/// The values that are no tables. Of a list of entries with an `id`, each is visited by itself, named by it.
 fn walk(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => {

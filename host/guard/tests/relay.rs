@@ -44,12 +44,12 @@ impl Reader {
 
 /// The rules that have fired, and those for which something was held back.
 #[derive(Default)]
-struct Heard {
+struct Noted {
     fired: Vec<String>,
     held: Vec<String>,
 }
 
-impl Watcher for Heard {
+impl Watcher for Noted {
     fn fired(&mut self, matches: &[RuleMatch], _: &Judgement) {
         self.fired.extend(matches.iter().map(|found| found.rule.clone()));
     }
@@ -65,7 +65,7 @@ struct Own {
     caller: Arc<Caller>,
     rules: RuleSession,
     beginning: Beginning,
-    heard: Heard,
+    noted: Noted,
     /// The time of the loop, in milliseconds.
     now: AtomicU64,
 }
@@ -78,8 +78,8 @@ impl Own {
         let caller = Caller::new(registered, plugins as Arc<dyn Extensions>, Arc::<Reader>::clone(&reader));
         let mut rules = RuleSession::new(rules);
         rules.begin_turn();
-        let (beginning, heard, now) = (Beginning::default(), Heard::default(), AtomicU64::new(0));
-        Self { reader, caller: Arc::new(caller), rules, beginning, heard, now }
+        let (beginning, noted, now) = (Beginning::default(), Noted::default(), AtomicU64::new(0));
+        Self { reader, caller: Arc::new(caller), rules, beginning, noted, now }
     }
 
     /// Relays an attempt; `between` is called before each delta. Returns what stopped it.
@@ -98,7 +98,7 @@ impl Own {
             attempt: &mut attempt,
             segments: Some(&mut segments),
             beginning: &mut self.beginning,
-            watcher: &mut self.heard,
+            watcher: &mut self.noted,
             now: &now,
         };
         let mut relay = Relay::new(parts, effects);
@@ -146,7 +146,7 @@ fn a_stopped_answer_continues_as_one_text_for_the_reader() {
             let (attempt, _, stopped) = own.attempt(say("One line.\nforbidden words\n", cut), |_, _| ());
             let kept = attempt.answer.kept(&stopped.expect("a rule stops it"));
             assert_eq!(
-                (kept.text.as_str(), own.heard.fired.as_slice()),
+                (kept.text.as_str(), own.noted.fired.as_slice()),
                 ("One line.\n", &["no-forbidden".to_owned()][..])
             );
             let prefilled = ready(Prefilled::new(kept.text, (kept.released, kept.decided), &own.caller, true));
@@ -185,7 +185,7 @@ fn bytes_are_held_back_for_as_long_as_the_loop_says() {
     });
     assert_eq!(seen, ["", "", "x", "x ", "x A"]);
     assert_eq!(
-        (own.reader.seen().as_str(), own.heard.held.len()),
+        (own.reader.seen().as_str(), own.noted.held.len()),
         ("x A", 1),
         "nobody says that the time of `b` is over"
     );

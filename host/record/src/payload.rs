@@ -260,7 +260,7 @@ payloads! {
         /// Whether errors of the class are retried.
         retryable: bool,
         /// `message`, the error in one sentence; as far as they are known, `provider`, `status` (of HTTP), `kind` (where the request
-        /// failed), `type` (the provider's), and `pattern`, the entry of `errors.toml` that decided about the class.
+        /// failed), `type` (the provider's), and `pattern`, the entry of `[errors]` that decided about the class.
         metadata: Value,
     }
 

@@ -413,7 +413,7 @@ impl<'a> Turn<'a> {
             metrics: &mut session.metrics,
             log: log.as_deref(),
             notices: &mut session.notices,
-            told: (&session.caller, &session.parts.tools),
+            notified: (&session.caller, &session.parts.tools),
             place: self.place,
             turn: &self.span,
         };

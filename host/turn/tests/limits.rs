@@ -106,25 +106,25 @@ async fn three_steps_are_made_and_the_fourth_after_an_approval() {
     assert_eq!(rebuilt(&scene.past).raised, [(Limit::Steps, 4.0)]);
 }
 
-/// A front end that answers as soon as it hears of a request: it has heard of it before the request is open, or it has not.
+/// A front end that answers at once, and notes which events it has received before a request is open.
 #[derive(Default)]
 struct Quick {
     events: Mutex<Option<Subscription>>,
-    heard_before: Mutex<Vec<&'static str>>,
+    received_before: Mutex<Vec<&'static str>>,
 }
 
 impl Approvals for Quick {
     fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
         let mut events = self.events.lock().unwrap();
-        let heard = names(&tidegate_kit::drain(events.as_mut().unwrap()));
-        self.heard_before.lock().unwrap().extend(heard);
+        let received = names(&tidegate_kit::drain(events.as_mut().unwrap()));
+        self.received_before.lock().unwrap().extend(received);
         let decision = LimitDecision::Approved { max: request.proposed };
         Box::pin(std::future::ready(LimitAnswer { decision, by: "the front end".into() }))
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_open_before_anybody_hears_of_it() {
+async fn a_request_is_open_before_its_event_is_emitted() {
     let desk = Arc::new(Quick::default());
     let mut scene = scene(steps(2), Limits::default(), None, None);
     scene.session = scene.session.with_budget(
@@ -133,7 +133,7 @@ async fn a_request_is_open_before_anybody_hears_of_it() {
     );
     *desk.events.lock().unwrap() = Some(scene.session.subscribe());
     assert_eq!(scene.turn("go").await.0.status, TurnStatus::Completed);
-    assert_eq!(*desk.heard_before.lock().unwrap(), ["thread_started"]);
+    assert_eq!(*desk.received_before.lock().unwrap(), ["thread_started"]);
 }
 
 #[tokio::test(start_paused = true)]

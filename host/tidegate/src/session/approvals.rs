@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(decide.await.decision, LimitDecision::Approved { max: 4.0 });
     }
 
-    /// Front ends and other processes answer as soon as they hear of a request, which is before the turn waits.
+    /// Front ends and other processes can answer as soon as they receive the event of a request, which is before the turn waits.
     #[tokio::test(start_paused = true)]
     async fn a_decision_from_before_the_wait_counts() {
         for by_file in [true, false] {

@@ -220,7 +220,7 @@ impl Session {
         Ok(state.idle.as_mut().ok_or(TurnRunning)?.replace_history(messages))
     }
 
-    /// Emits an event of a type that `thread_events.toml` of the user or of the workspace declares, with the schema of its payload. It is recorded as
+    /// Emits an event of a type that `[events]` of the user's or of the workspace's settings declares, with the schema of its payload. It is recorded as
     /// the declaration says, and subscribers get it as [`EventKind::CustomEvent`](crate::EventKind::CustomEvent). The files are read when the session
     /// is recorded, or with the first event.
     ///

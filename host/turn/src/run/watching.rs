@@ -18,7 +18,7 @@ pub(super) struct Watching<'a> {
     pub(super) log: Option<&'a dyn AnswerLog>,
     pub(super) notices: &'a mut Notices,
     /// Who is notified.
-    pub(super) told: (&'a Arc<Caller>, &'a Arc<dyn Tools>),
+    pub(super) notified: (&'a Arc<Caller>, &'a Arc<dyn Tools>),
     pub(super) place: RunPosition,
     /// The span of the turn.
     pub(super) turn: &'a Span,
@@ -30,7 +30,7 @@ impl Watcher for Watching<'_> {
         if let Some(log) = self.log {
             matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
         }
-        self.notices.send(self.told, (matches, judgement), self.place, self.turn);
+        self.notices.send(self.notified, (matches, judgement), self.place, self.turn);
     }
 
     fn held(&mut self, rules: &[String]) {
