@@ -169,8 +169,13 @@ impl Worker {
         match outcome {
             CallbackOutcome::Passed | CallbackOutcome::Changed => self.tally.add(Count::Callback),
             CallbackOutcome::Skipped(why) if is_unused(why, *callback) => {}
+            // A breaker that opened in an outage stays open for a while after it. What opened it was a failure, which is judged by itself.
+            CallbackOutcome::NotPermitted(_) if self.tally.outage().1 > 0 => {
+                self.tally.add(Count::WithoutState);
+                return true;
+            }
             // Without its state an instance that is new cannot be called.
-            CallbackOutcome::NotPermitted(_) | CallbackOutcome::Failed(_) if disturbed => {
+            CallbackOutcome::Failed(_) if disturbed => {
                 self.tally.add(Count::WithoutState);
                 return true;
             }
