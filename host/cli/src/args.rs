@@ -69,6 +69,7 @@ Exit codes:
   130  cancelled, such as by a signal
 
 Environment:
+  TIDEGATE_SETTINGS  settings as in tidegate.toml, on top of all files, such as `turn.max_steps = 9`
   TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]
   NO_COLOR        if not empty, disables colors; --color overrides it
   CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal

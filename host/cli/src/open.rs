@@ -1,10 +1,11 @@
 //! Builds the operator's settings from the operator's files and the flags, which take precedence.
 
+use std::env;
 use std::path::Path;
 use std::sync::Once;
 
 use tidegate::Operator;
-use tidegate::config::{LayerKind, OPERATOR_FILE, OperatorFiles};
+use tidegate::config::{LayerKind, OPERATOR_FILE, OperatorFiles, SETTINGS_VARIABLE};
 use tidegate::diagnostic::DiagnosticCode;
 use tidegate::model::{KeySource, ProviderKind};
 use tidegate::plugin::{PluginEntry, Power, SettingValue};
@@ -20,9 +21,9 @@ use crate::{say, session, state, trust};
 /// later.
 pub(crate) const MAX_INSTANCES: u32 = 128;
 
-/// The operator's files that the arguments mean.
+/// The operator's files that the arguments mean, and the settings of the environment.
 pub(crate) fn files(common: &Common) -> OperatorFiles {
-    OperatorFiles::new().named(common.config.clone())
+    OperatorFiles::new().named(common.config.clone()).environment(env::var_os(SETTINGS_VARIABLE).as_deref())
 }
 
 /// Reads the operator's files of workspaces, and which of them are trusted.
@@ -54,7 +55,7 @@ pub(crate) fn operator_quietly(common: &Common) -> Result<Operator, Failure> {
 
 /// Where the workspace has no operator's file: says that a folder above has one.
 pub(crate) fn note_other_file(common: &Common, settings: &WorkspaceSettings) {
-    if settings.files().layers.iter().all(|layer| layer.kind == LayerKind::User) {
+    if settings.files().layers.iter().all(|layer| matches!(layer.kind, LayerKind::User | LayerKind::Environment)) {
         note_file_above(&common.workspace);
     }
 }

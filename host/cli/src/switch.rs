@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use tidegate::config::{FoundFiles, LayerKind, StatePlace};
+use tidegate::config::{FoundFiles, Layer, LayerKind, StatePlace};
 use tidegate::diagnostic::SourceFile;
 use tidegate::plugin::{Manifest, SwitchError, switch_plugin};
 use tidegate::trust::WorkspaceSettings;
@@ -21,7 +21,9 @@ pub(crate) async fn plugin(common: &Common, plugin: &PluginId, enabled: bool) ->
     let settings = open::reader(common).read(&common.workspace)?;
     let found = settings.files();
     let mut unknown = Vec::new();
-    for (at, layer) in found.layers.iter().enumerate().rev() {
+    // A variable cannot be changed for whoever set it.
+    let files = |(_, layer): &(usize, &Layer)| layer.kind != LayerKind::Environment;
+    for (at, layer) in found.layers.iter().enumerate().filter(files).rev() {
         let file = &layer.source.path;
         let is_trusted = layer.kind != LayerKind::Workspace || settings.request().is_none();
         let check = Check { found, at, is_trusted };

@@ -55,8 +55,8 @@ pub(crate) struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// What overrides a default of the program, as far as it exists, lowest layer first: of the user, of the file that somebody named, and of
-    /// the project. `names`: of files of their own. `foreign`: a file of the project for another program, which is below its others.
+    /// What overrides a default of the program, as far as it exists, lowest layer first: of the user, of the file that somebody named, of
+    /// the project, and of the environment. `names`: of files of their own. `foreign`: a file of the project for another program, which is below its others.
     ///
     /// # Errors
     /// As for each of the files; or one cannot be read.
@@ -72,6 +72,7 @@ impl Places<'_> {
             named,
             own(foreign, LayerOrigin::Foreign)?,
             LayerFile::of_both(project, of_workspace),
+            of(LayerKind::Environment),
         ];
         Ok(all.into_iter().flatten().collect())
     }

@@ -81,7 +81,7 @@ pub use operator::{
     CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, TurnSettings,
     operator_file,
 };
-pub use operator_files::{FoundFiles, OperatorFiles};
+pub use operator_files::{FoundFiles, OperatorFiles, SETTINGS_VARIABLE};
 pub use operator_layers::{Layer, LayerKind};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};

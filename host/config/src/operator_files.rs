@@ -1,5 +1,7 @@
-//! Where the operator's files of a workspace are: that of the user, and that of the workspace or the one that somebody named.
+//! Where the operator's files of a workspace are: that of the user, that of the workspace or the one that somebody named, and the variable with
+//! settings on top of them.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,11 +9,15 @@ use crate::{
     Code, Diagnostic, Diagnostics, Layer, LayerKind, OPERATOR_FILE, Operator, SourceFile, layer_files, presence,
 };
 
+/// The variable of the environment with settings: text as in `tidegate.toml`, such as `provider.model = "claude-haiku-4-5"`.
+pub const SETTINGS_VARIABLE: &str = "TIDEGATE_SETTINGS";
+
 /// Where the settings of hosts are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorFiles {
     user: Option<PathBuf>,
     named: Option<PathBuf>,
+    environment: Option<OsString>,
 }
 
 /// The operator's files of a workspace, read once.
@@ -27,7 +33,7 @@ pub struct FoundFiles {
 impl OperatorFiles {
     /// The user's file, `tidegate/tidegate.toml` in the configuration folder, and on top of it that of a workspace.
     pub fn new() -> Self {
-        Self { user: layer_files::user_folder(), named: None }
+        Self { user: layer_files::user_folder(), named: None, environment: None }
     }
 
     /// Reads the user's file in this folder instead; `None`: there is none.
@@ -44,6 +50,14 @@ impl OperatorFiles {
         self
     }
 
+    /// Puts the text of [`SETTINGS_VARIABLE`] on top of the files; relative paths in it are relative to the current folder. The
+    /// environment of this process is not read by itself: an embedder's users may know nothing of it.
+    #[must_use]
+    pub fn environment(mut self, text: Option<&OsStr>) -> Self {
+        self.environment = text.map(OsStr::to_owned);
+        self
+    }
+
     /// The file in the place of that of a workspace, where there is one.
     pub fn named_file(&self) -> Option<&Path> {
         self.named.as_deref()
@@ -57,8 +71,8 @@ impl OperatorFiles {
     /// Reads the files of a workspace, each once.
     ///
     /// # Errors
-    /// One of them is there and cannot be read, or that of the workspace is a link that leads out of it. Only a file that is absent counts
-    /// as none.
+    /// One of them is there and cannot be read, that of the workspace is a link that leads out of it, or the text of the environment is not
+    /// UTF-8. Only a file that is absent counts as none.
     pub fn read(&self, workspace: &Path) -> Result<FoundFiles, Diagnostics> {
         let mut found = FoundFiles { layers: Vec::new(), absent: Vec::new() };
         if let Some(file) = self.user_file() {
@@ -75,6 +89,9 @@ impl OperatorFiles {
                 let file = workspace.strip_prefix(".").unwrap_or(workspace).join(OPERATOR_FILE);
                 found.add(LayerKind::Workspace, file, |file| of_workspace(workspace, file))?;
             }
+        }
+        if let Some(text) = &self.environment {
+            found.layers.push(Layer { kind: LayerKind::Environment, source: of_environment(text)? });
         }
         Ok(found)
     }
@@ -109,6 +126,14 @@ impl FoundFiles {
     pub fn operator(&self) -> Result<Operator, Diagnostics> {
         Ok(Operator { absent: self.absent.clone(), ..Operator::of_layers(&self.layers)? })
     }
+}
+
+fn of_environment(text: &OsStr) -> Result<Arc<SourceFile>, Diagnostics> {
+    let text = text.to_str().ok_or_else(|| {
+        let message = format!("cannot read the variable `{SETTINGS_VARIABLE}`: it is not UTF-8");
+        Diagnostic::error(Code::ConfigUnreadable, message).help("write it in UTF-8, or unset it")
+    })?;
+    Ok(SourceFile::new(SETTINGS_VARIABLE, text))
 }
 
 /// The file of a workspace.

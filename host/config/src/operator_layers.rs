@@ -15,12 +15,12 @@ use crate::operator::plugin_folder;
 use crate::sources::Sources;
 use crate::{MANIFEST_FILE, Manifest, SourceFile};
 
-/// A file with settings of the operator.
+/// A file with settings of the operator, or a text in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Whose file it is.
     pub kind: LayerKind,
-    /// Its text, and the path to show for it.
+    /// Its text, and the path to show for it: of the environment the name of the variable.
     pub source: Arc<SourceFile>,
 }
 
@@ -34,6 +34,8 @@ pub enum LayerKind {
     Workspace,
     /// A file that somebody named, in the place of that of the workspace.
     Named,
+    /// The text of a variable of the environment, [`SETTINGS_VARIABLE`](crate::SETTINGS_VARIABLE).
+    Environment,
 }
 
 impl LayerKind {
@@ -43,6 +45,7 @@ impl LayerKind {
             Self::User => "user",
             Self::Workspace => "workspace",
             Self::Named => "named",
+            Self::Environment => "environment",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The operator's files of a workspace: which of them are read, and what they say together.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use flow::{KeySource, SourceFile};
@@ -196,6 +197,31 @@ fn only_a_file_that_is_absent_is_none() {
     let named = place.files().named(Some(place.path("user/tidegate.toml"))).read(&place.path("work")).unwrap();
     assert_eq!(named.layers.last().unwrap().kind, LayerKind::Named);
     assert!(place.files().named(Some(place.path("gone.toml"))).read(&place.path("work")).is_err());
+}
+
+#[test]
+fn the_environment_is_above_the_files() {
+    let place = Place::new("[turn]\nmax_steps = 5\nmax_retries = 1\n", "[turn]\nmax_steps = 6\n");
+    let read = |text: &OsStr| place.files().environment(Some(text)).read(&place.path("work"));
+    let found = read(OsStr::new("turn.max_steps = 7")).unwrap();
+    assert_eq!(found.layers.last().unwrap().kind, LayerKind::Environment);
+    let turn = found.operator().unwrap().turn;
+    assert_eq!((turn.max_steps, turn.max_retries), (7, Some(1)));
+    let (set, _) = found.operator().unwrap().in_force(Some(&place.path("user")), &place.path("work")).unwrap();
+    let steps = set.iter().find(|one| one.name == "turn.max_steps").unwrap().origin.last().unwrap().clone();
+    assert_eq!(
+        (steps.layer.as_str(), steps.file.as_path(), steps.line),
+        ("environment", Path::new("TIDEGATE_SETTINGS"), 1)
+    );
+    // What is wrong is named with its place, as in a file.
+    let wrong = read(OsStr::new("turn.max_steps = 7\nturn.max_stepz = 8")).unwrap().operator().unwrap_err().to_string();
+    assert!(wrong.contains("TIDEGATE_SETTINGS:2:6") && wrong.contains("max_steps"), "{wrong}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        let wrong = read(OsStr::from_bytes(b"a = '\xff'")).unwrap_err().to_string();
+        assert!(wrong.contains("`TIDEGATE_SETTINGS`") && wrong.contains("UTF-8"), "{wrong}");
+    }
 }
 
 fn pipe(file: &Path) {

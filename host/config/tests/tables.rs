@@ -2,6 +2,7 @@
 //! them counts, what is reported, and where each value comes from.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
@@ -29,9 +30,14 @@ impl Place {
         self.0.path().join(name)
     }
 
+    /// The text of a file `environment` is that of the variable.
     fn files(&self) -> OperatorFiles {
         let named = self.path("named.toml");
-        OperatorFiles::new().user_folder(Some(self.path("user"))).named(Some(named).filter(|file| file.exists()))
+        let environment = fs::read_to_string(self.path("environment")).ok();
+        OperatorFiles::new()
+            .user_folder(Some(self.path("user")))
+            .named(Some(named).filter(|file| file.exists()))
+            .environment(environment.as_deref().map(OsStr::new))
     }
 
     /// The settings without the file of the workspace, as far as it has to be trusted.
@@ -77,7 +83,7 @@ type Case<'c> = (&'c [(&'c str, &'c str)], &'c str, usize);
 
 #[test]
 fn what_counts() {
-    let cases: [Case<'_>; 12] = [
+    let cases: [Case<'_>; 13] = [
         (&[], DEFAULT, 0),
         // Each layer is on top of the one below, key by key.
         (
@@ -147,6 +153,16 @@ fn what_counts() {
                 ("work/.tidegate/thread_limits.toml", &[LIMITS, "steps = 1\n"].concat()),
             ],
             "turns 8 steps 1 retries 3 throttle 1000",
+            0,
+        ),
+        // The environment is above all files.
+        (
+            &[
+                ("user/tidegate.toml", "[limits.session]\nturns = 5\nsteps = 6\n"),
+                ("work/tidegate.toml", "[limits.session]\nturns = 4\nsteps = 3\n"),
+                ("environment", "limits.session.turns = 9\nerrors.retry.transient.max_retries = 1"),
+            ],
+            "turns 9 steps 3 retries 1 throttle 1000",
             0,
         ),
         // What is stricter counts in a workspace that nobody has trusted, and what is not does not in one that is.

@@ -7,6 +7,6 @@ pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     CompactionSettings, FoundFiles, Layer, LayerKind, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles,
-    Policy, Provider, RuleFolders, SettingInForce, SettingOrigin, StatePlace, StateSettings, ToolSettings,
-    TranscriptSettings, TurnSettings,
+    Policy, Provider, RuleFolders, SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings,
+    ToolSettings, TranscriptSettings, TurnSettings,
 };
