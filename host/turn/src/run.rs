@@ -209,7 +209,7 @@ impl<'a> Turn<'a> {
             let end = if is_stopped { StepEnd::Cancelled } else { StepEnd::Failed };
             self.finish_step(end);
         }
-        self.session.budget.end_turn(self.spending.has_asked(), self.duration());
+        self.session.handles.budget.end_turn(self.spending.has_asked(), self.duration());
         self.session.caller.end_turn();
         self.session.thread.usage.add(self.report.usage);
         self.session.thread.ended(&status);
@@ -217,7 +217,7 @@ impl<'a> Turn<'a> {
         self.report.place = self.place;
         self.report.status = status.clone();
         self.end_span(&status);
-        self.session.hub.emit(EventKind::TurnFinish { status });
+        self.session.handles.hub.emit(EventKind::TurnFinish { status });
         self.session.emit_suspended();
     }
 
@@ -225,8 +225,8 @@ impl<'a> Turn<'a> {
     fn finish_step(&self, end: StepEnd) {
         let (usage, spend, context_tokens) =
             (self.spending.step, self.spending.step_spend(), self.session.thread.context);
-        let charged = self.session.budget.charged();
-        self.session.hub.emit(EventKind::StepFinish { usage, spend, charged, end, context_tokens });
+        let charged = self.session.handles.budget.charged();
+        self.session.handles.hub.emit(EventKind::StepFinish { usage, spend, charged, end, context_tokens });
     }
 
     fn count_tokens(&mut self) {
@@ -284,7 +284,7 @@ impl<'a> Turn<'a> {
         self.spending.begin_step();
         self.session.set_place(self.place);
         self.session.thread.steps += 1;
-        self.session.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
+        self.session.handles.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
         self.choose_additions();
         self.repeats.begin_step();
         self.attempts().await?;
@@ -307,7 +307,7 @@ impl<'a> Turn<'a> {
         self.report.stop = Some(stop.clone());
         self.spending.end_step();
         self.finish_step(StepEnd::Answered(stop.clone()));
-        self.session.budget.end_step();
+        self.session.handles.budget.end_step();
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 
@@ -343,12 +343,12 @@ impl<'a> Turn<'a> {
             }
             match end {
                 End::Complete => {
-                    retry.succeeded(&self.session.hub);
+                    retry.succeeded(&self.session.handles.hub);
                     self.session.thread.accepted = Some(self.session.thread.gauge.tokens(self.sent));
                     return self.accept(segments).await;
                 }
                 End::Interrupted(stopped) => {
-                    retry.succeeded(&self.session.hub);
+                    retry.succeeded(&self.session.handles.hub);
                     self.interrupt(stopped).await?;
                 }
                 End::Halted(claim) => {
@@ -387,14 +387,14 @@ impl<'a> Turn<'a> {
         let out_of_time = |error: Option<ModelError>| error.map_or(End::OutOfTime, End::Broken);
         let timed_out = Self::timed_out(&deadline);
         let session = &mut *self.session;
-        let mut messages = session.history.messages();
+        let mut messages = session.handles.history.messages();
         messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
         self.sent = session.estimate(&messages);
         let mut prompt = session.frame.prompt(messages, session.parts.tools.specs());
         prompt.max_tokens = session.lowered_answer(self.sent).or(prompt.max_tokens);
         let stream = tokio::select! {
             biased;
-            claim = session.inputs.interrupting() => return End::Halted(claim),
+            claim = session.handles.inputs.interrupting() => return End::Halted(claim),
             () = poll_fn(|cx| deadline.poll(cx)) => return out_of_time(timed_out),
             started = session.parts.model.start(&prompt) => match started {
                 Ok(stream) => stream,
@@ -403,7 +403,7 @@ impl<'a> Turn<'a> {
         };
         self.summary.answer_begins();
         if let Some(note) = stream.note() {
-            session.hub.emit(EventKind::Notice { message: note.to_owned() });
+            session.handles.hub.emit(EventKind::Notice { message: note.to_owned() });
         }
         let log = stream.log();
         if let Some(log) = &log {
@@ -431,7 +431,7 @@ impl<'a> Turn<'a> {
         let mut driver = Driver {
             relay: Relay::new(parts, effects),
             cancel: self.cancel,
-            inputs: &session.inputs,
+            inputs: &session.handles.inputs,
             since,
             asked,
             first_chunk: &mut self.first_chunk,
@@ -470,7 +470,7 @@ impl<'a> Turn<'a> {
 
     /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.
     async fn broken(&mut self, mut error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
-        retry.classify(&mut error, &self.session.hub);
+        retry.classify(&mut error, &self.session.handles.hub);
         let message = error.message.clone();
         let unseen = self.is_unseen();
         let random = retry::random(&self.session.parts.id, self.session.parts.clock.now_ms());
@@ -487,7 +487,7 @@ impl<'a> Turn<'a> {
         tokio::select! {
             () = delay => {}
             // The next request is not sent before it is delivered.
-            () = self.session.inputs.interrupt_waits() => {}
+            () = self.session.handles.inputs.interrupt_waits() => {}
         }
         Ok(())
     }

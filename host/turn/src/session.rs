@@ -194,8 +194,8 @@ const NOTIFYING: Duration = Duration::from_millis(500);
 /// Turns that share a history. One turn at a time.
 pub struct Session {
     pub(crate) parts: SessionParts,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) history: History,
+    /// What others use of it, too.
+    pub(crate) handles: Handles,
     pub(crate) caller: Arc<Caller>,
     /// What its extensions see of it.
     view: Arc<View>,
@@ -205,24 +205,17 @@ pub struct Session {
     pub(crate) rules: ::rules::RuleSession,
     /// Where it is kept which rules the model was reminded of.
     records: Arc<dyn RuleRecords>,
-    /// The rules whose reminders are in the conversation.
-    injected: InjectedRules,
     /// What is said about rules that fired.
     pub(crate) notices: Notices,
-    /// What waits for it.
-    pub(crate) inputs: Inputs,
     pub(crate) metrics: Metrics,
     /// Where its events are recorded; `None`: nowhere.
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) thread: Thread,
-    pub(crate) budget: Budget,
     /// Who decides whether it may exceed a limit; `None`: nobody.
     pub(crate) approvals: Option<Arc<dyn Approvals>>,
     /// What its first turn reports.
     first_notices: Vec<String>,
     asked: Asked,
-    /// Where questions about tool calls are answered.
-    pub(crate) questions: Questions,
     /// The calls of an answer whose process ended, until the next turn.
     pub(crate) open_calls: Option<OpenCalls>,
 }
@@ -251,30 +244,33 @@ impl Session {
         // None before the first turn asks for them.
         let (none, _) = RuleSet::build(Vec::new(), ::rules::RuleSettings::default(), &parts.settings.workspace);
         let rules = ::rules::RuleSession::of_agent(none, &parts.settings.agent);
-        let metrics = Metrics::default();
-        let questions = Questions::new(Arc::clone(&hub));
-        let records = Arc::new(MemoryRecords::default());
-        Ok(Self {
-            metrics,
-            records,
-            injected: InjectedRules::default(),
-            notices: Notices::default(),
+        let (notices, thread) = (Notices::default(), Thread::default());
+        let handles = Handles {
             inputs: Inputs::new(Arc::clone(&hub)),
-            parts,
+            questions: Questions::new(Arc::clone(&hub)),
+            budget: Budget::default(),
+            canceller: thread.canceller.clone(),
+            injected: InjectedRules::default(),
+            triggers: notices.triggers(),
             hub,
             history,
+        };
+        Ok(Self {
+            handles,
+            metrics: Metrics::default(),
+            records: Arc::new(MemoryRecords::default()),
+            notices,
+            parts,
             caller,
             view,
             source: None,
             frame,
             rules,
             journal: None,
-            thread: Thread::default(),
-            budget: Budget::default(),
+            thread,
             approvals: None,
             first_notices: Vec::new(),
             asked: Asked::default(),
-            questions,
             open_calls: None,
         })
     }
@@ -307,19 +303,19 @@ impl Session {
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>, resumed: Option<Resumed>) -> Self {
         if let Some(mut resumed) = resumed {
-            self.questions.restore(resumed.questions, std::mem::take(&mut resumed.always));
+            self.handles.questions.restore(resumed.questions, std::mem::take(&mut resumed.always));
             self.open_calls = resumed.open_calls.take();
-            self.hub.continue_at(resumed.next_event);
-            self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
-            self.history.restore(&resumed.history, &resumed.history_turns, resumed.ends_partial);
-            self.budget.restore(resumed.spent, &resumed.raised);
-            self.inputs.restore(&resumed);
-            resumed.rules.records.iter().for_each(|record| self.injected.keep(record));
+            self.handles.hub.continue_at(resumed.next_event);
+            self.handles.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
+            self.handles.history.restore(&resumed.history, &resumed.history_turns, resumed.ends_partial);
+            self.handles.budget.restore(resumed.spent, &resumed.raised);
+            self.handles.inputs.restore(&resumed);
+            resumed.rules.records.iter().for_each(|record| self.handles.injected.keep(record));
             let counted = resumed.context_tokens;
-            self.thread = Thread::resumed(resumed);
+            self.thread = Thread::resumed(resumed, self.handles.canceller.clone());
             self.resume_gauge(counted);
         }
-        self.hub.record(Arc::clone(&journal));
+        self.handles.hub.record(Arc::clone(&journal));
         self.journal = Some(journal);
         self
     }
@@ -328,8 +324,8 @@ impl Session {
     /// [`Session::with_journal`] and [`Session::with_notices`].
     #[must_use]
     pub fn holding_waiting(mut self) -> Self {
-        self.inputs.hold();
-        self.first_notices.extend(self.inputs.held_notice());
+        self.handles.inputs.hold();
+        self.first_notices.extend(self.handles.inputs.held_notice());
         self
     }
 
@@ -344,12 +340,12 @@ impl Session {
 
     /// Subscribes to everything that happens from now on. Any number of subscribers; none can slow a turn down.
     pub fn subscribe(&self) -> Subscription {
-        self.hub.subscribe()
+        self.handles.hub.subscribe()
     }
 
     /// The conversation so far, hidden messages included.
     pub fn history(&self) -> Vec<Arc<Message>> {
-        self.history.messages()
+        self.handles.history.messages()
     }
 
     /// Waits until extensions and tools were notified of all rules that have fired. A turn does not wait for that.
@@ -383,13 +379,13 @@ impl Session {
         self.begin_thread(by, &input);
         let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
-        self.hub.emit(EventKind::TurnStart);
+        self.handles.hub.emit(EventKind::TurnStart);
         let renewed = tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(()),
             renewed = self.renew_extensions() => renewed,
         };
-        self.history.begin_turn(place.turn);
+        self.handles.history.begin_turn(place.turn);
         self.rules.begin_turn();
         self.frame.begin_turn();
         self.metrics.begin_turn();
@@ -423,17 +419,17 @@ impl Session {
         if let Err(error) = saving::close(&**self.caller.extensions(), is_brief).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
-            self.hub.emit(EventKind::StateLost { message });
+            self.handles.hub.emit(EventKind::StateLost { message });
         }
         if let Some(end) = self.thread.end(self.parts.clock.now_ms()) {
-            self.hub.emit(end);
+            self.handles.hub.emit(end);
         }
         if let Some(journal) = &self.journal
             && let Err(error) = journal.close().await
         {
             tracing::warn!(session = self.parts.id.as_str(), "{error}");
         }
-        self.hub.close();
+        self.handles.hub.close();
     }
 
     /// Drops the instances of its extensions, which cost memory while the session is idle. The next call makes new ones.
@@ -442,12 +438,12 @@ impl Session {
     }
 
     pub(crate) fn set_place(&self, place: RunPosition) {
-        self.hub.set_place(place);
+        self.handles.hub.set_place(place);
     }
 
     /// Adds a message to the conversation.
     pub(crate) fn remember(&self, message: impl Into<Arc<Message>>) {
-        self.history.push(message.into());
+        self.handles.history.push(message.into());
     }
 
     /// Reports these sentences when its first turn begins: before, nobody can be subscribed.
@@ -460,14 +456,14 @@ impl Session {
     /// Adds a message to the conversation that the model reads from the next request on.
     pub(crate) fn add_message(&self, message: impl Into<Arc<Message>>) {
         let message = message.into();
-        self.hub.emit(EventKind::CognitionIn { message: Arc::clone(&message) });
-        self.history.push(message);
+        self.handles.hub.emit(EventKind::CognitionIn { message: Arc::clone(&message) });
+        self.handles.history.push(message);
     }
 
     /// Adds a message of the host's own, which the user does not see.
     pub(crate) fn inform(&self, custom_type: &str, text: String) {
         let custom_type = custom_type.to_owned();
-        self.hub.emit(EventKind::CustomMessage { custom_type, text: text.clone(), hidden: true });
+        self.handles.hub.emit(EventKind::CustomMessage { custom_type, text: text.clone(), hidden: true });
         self.remember(Message { hidden: true, ..Message::text(Role::User, Origin::Host, text) });
     }
 
@@ -479,7 +475,7 @@ impl Session {
         self.thread.system = self.frame.system_texts().map(str::to_owned).collect();
         let parts = self.thread.system.iter().cloned().map(Part::Text).collect();
         let message = Message { role: Role::System, origin: Origin::Host, parts, hidden: true };
-        self.hub.emit(EventKind::CognitionIn { message: Arc::new(message) });
+        self.handles.hub.emit(EventKind::CognitionIn { message: Arc::new(message) });
     }
 
     /// What the thread is started with, where its first turn has this input.
@@ -496,17 +492,19 @@ impl Session {
     fn begin_thread(&mut self, by: &str, input: &Given) {
         let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
         let (suspended, by) = (self.thread.suspended.take(), by.to_owned());
-        self.inputs.report_again();
+        self.handles.inputs.report_again();
         match self.thread.begin(self.parts.clock.now_ms()) {
             thread::Begin::Running => {
                 if suspended.is_some() {
-                    self.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model });
+                    self.handles.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model });
                 }
                 return;
             }
-            thread::Begin::Resumed => self.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model }),
+            thread::Begin::Resumed => {
+                self.handles.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model })
+            }
             thread::Begin::Started => {
-                self.hub.emit(EventKind::ThreadStarted {
+                self.handles.hub.emit(EventKind::ThreadStarted {
                     session: self.parts.id.clone(),
                     agent: self.rules.agent().to_owned(),
                     provider,
@@ -515,20 +513,20 @@ impl Session {
                     mode: self.parts.settings.mode,
                     inputs: self.started_with(input),
                 });
-                let messages = self.history.messages();
+                let messages = self.handles.history.messages();
                 if !messages.is_empty() {
-                    self.hub.emit(EventKind::HistoryReplaced { messages });
+                    self.handles.hub.emit(EventKind::HistoryReplaced { messages });
                 }
             }
         }
         for message in std::mem::take(&mut self.first_notices) {
-            self.hub.emit(EventKind::Notice { message });
+            self.handles.hub.emit(EventKind::Notice { message });
         }
         for one in self.caller.registrations().iter() {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             let action = RegistrationAction::Register;
             tracing::info!(%plugin, version, action = action.as_str(), "the session has the extension");
-            self.hub.emit(EventKind::ExtensionRegistered { plugin, version, action, callbacks });
+            self.handles.hub.emit(EventKind::ExtensionRegistered { plugin, version, action, callbacks });
         }
     }
 }

@@ -22,8 +22,8 @@ impl Turn<'_> {
         let completed = Completed::new(&caller, &mut self.attempt.answer, segments, live).await?;
         let message = self.attempt.answer.message(&completed.text);
         let reasoning = self.attempt.answer.reasoning_event(false, message.is_some());
-        reasoning.into_iter().for_each(|event| self.session.hub.emit(event));
-        self.session.hub.emit(completed.event(&self.attempt.answer, Origin::Model, message.is_some()));
+        reasoning.into_iter().for_each(|event| self.session.handles.hub.emit(event));
+        self.session.handles.hub.emit(completed.event(&self.attempt.answer, Origin::Model, message.is_some()));
         self.accept_attempt();
         if is_empty {
             self.report_empty();
@@ -52,7 +52,7 @@ impl Turn<'_> {
             Some(StopReason::Pause) => return,
             _ => "",
         };
-        self.session.hub.emit(EventKind::Notice { message: format!("the answer of the model {what}{why}") });
+        self.session.handles.hub.emit(EventKind::Notice { message: format!("the answer of the model {what}{why}") });
     }
 
     /// The turn ends with an answer that the model did not end. Without a word, its last line would look like its end.
@@ -65,7 +65,7 @@ impl Turn<'_> {
             Some(StopReason::Refusal) => "ended because the model has refused to continue",
             _ => return,
         };
-        self.session.hub.emit(EventKind::Notice { message: format!("the answer of the model {why}") });
+        self.session.handles.hub.emit(EventKind::Notice { message: format!("the answer of the model {why}") });
     }
 
     /// An extension's own answer is processed like a model's, without the gate.
@@ -80,7 +80,7 @@ impl Turn<'_> {
         let completed = Completed::new(&caller, &mut self.attempt.answer, segments, false).await?;
         let text = completed.text.clone();
         let is_blank = text.trim().is_empty();
-        self.session.hub.emit(completed.event(&self.attempt.answer, Origin::Plugin(by.clone()), !is_blank));
+        self.session.handles.hub.emit(completed.event(&self.attempt.answer, Origin::Plugin(by.clone()), !is_blank));
         if !is_blank {
             self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), text));
         }

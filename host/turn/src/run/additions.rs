@@ -10,8 +10,11 @@ impl Turn<'_> {
     /// Decides which additions the system prompt has in this step.
     pub(super) fn choose_additions(&mut self) {
         let session = &mut *self.session;
-        let texts =
-            if session.frame.looks_at_texts() { Texts::of(&session.history.messages()) } else { Texts::default() };
+        let texts = if session.frame.looks_at_texts() {
+            Texts::of(&session.handles.history.messages())
+        } else {
+            Texts::default()
+        };
         let facts = Facts::new(&session.parts, &session.caller, session.rules.agent(), self.place.turn, texts);
         let reported = session.frame.choose(&facts);
         self.report_additions(reported);
@@ -21,7 +24,7 @@ impl Turn<'_> {
     pub(super) fn remember_input(&mut self, mut messages: Vec<Message>) {
         let session = &mut *self.session;
         let texts = if session.frame.looks_at_texts() {
-            Texts::with_input(&session.history.messages(), &messages)
+            Texts::with_input(&session.handles.history.messages(), &messages)
         } else {
             Texts::default()
         };
@@ -34,6 +37,6 @@ impl Turn<'_> {
     }
 
     fn report_additions(&self, reported: Vec<String>) {
-        reported.into_iter().for_each(|message| self.session.hub.emit(EventKind::Notice { message }));
+        reported.into_iter().for_each(|message| self.session.handles.hub.emit(EventKind::Notice { message }));
     }
 }

@@ -61,9 +61,9 @@ impl Turn<'_> {
             } else {
                 tokio::select! {
                     biased;
-                    claim = self.session.inputs.interrupting() => {
+                    claim = self.session.handles.inputs.interrupting() => {
                         self.halted = Some(claim);
-                        self.session.questions.cancel_all();
+                        self.session.handles.questions.cancel_all();
                         batch.interrupted(call)
                     }
                     ran = batch.run(candidate) => ran,
@@ -97,10 +97,10 @@ impl Turn<'_> {
         let rules = Arc::clone(session.rules.rules());
         let keeping = session.caller.keeping();
         let checks = Arc::new(Checks { tools: Arc::clone(&tools), rules, agent: agent.clone(), keeping });
-        let questions = (session.questions.clone(), session.parts.settings.questions);
+        let questions = (session.handles.questions.clone(), session.parts.settings.questions);
         let (confirm, clock) = (Arc::clone(&session.parts.confirm), Arc::clone(&session.parts.clock));
         Batch {
-            hub: Arc::clone(&session.hub),
+            hub: Arc::clone(&session.handles.hub),
             caller: Arc::clone(&session.caller),
             checks: Arc::clone(&checks),
             tools,
@@ -123,7 +123,7 @@ impl Turn<'_> {
         if !checked.by.is_empty() {
             let mut found = Vec::new();
             notes.absorb(checks.notes(&checked.call, &mut found));
-            found::emit(&*self.session.hub, &found);
+            found::emit(&*self.session.handles.hub, &found);
             self.count_found(&found);
         }
         notes
@@ -172,7 +172,7 @@ impl Turn<'_> {
                 "the tools gave an order of {} calls that omits or repeats one, so they run in their own order: {order:?}",
                 calls.len()
             );
-            self.session.hub.emit(EventKind::Notice { message });
+            self.session.handles.hub.emit(EventKind::Notice { message });
             return calls.iter().collect();
         }
         order.into_iter().filter_map(|at| calls.get(at)).collect()

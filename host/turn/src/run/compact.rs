@@ -94,7 +94,7 @@ impl Turn<'_> {
         find: impl Fn(&Conversation<'_>, &dyn Fn(Estimate) -> bool) -> Reduction,
     ) {
         let request = self.session.request_estimate();
-        let (messages, turns) = self.session.history.with_turns();
+        let (messages, turns) = self.session.handles.history.with_turns();
         let gauge = self.session.thread.gauge.clone();
         let conversation = Conversation { model: &*self.session.parts.model, messages: &messages, turns: &turns };
         let found = find(&conversation, &|freed| gauge.tokens(request.minus(freed)) <= need.aim);
@@ -102,13 +102,13 @@ impl Turn<'_> {
             return;
         }
         let used = gauge.tokens(request);
-        if let Err(what) = self.session.history.reduce(&found.left_out) {
+        if let Err(what) = self.session.handles.history.reduce(&found.left_out) {
             let message = format!("the conversation was not made smaller: it has no such part ({what})");
-            return self.session.hub.emit(EventKind::Notice { message });
+            return self.session.handles.hub.emit(EventKind::Notice { message });
         }
         self.session.thread.context = None;
         self.emit_start(method, need, used);
-        let kept = self.session.history.messages().len() as u64;
+        let kept = self.session.handles.history.messages().len() as u64;
         self.emit_end(found.left_out, kept);
         self.session.rearm_gone();
     }
@@ -117,11 +117,17 @@ impl Turn<'_> {
         let context_tokens = need.capacity.context;
         let ratio = used_tokens as f64 / context_tokens.max(1) as f64;
         let cause = need.cause;
-        self.session.hub.emit(EventKind::ContextCompactionStart { cause, method, used_tokens, ratio, context_tokens });
+        self.session.handles.hub.emit(EventKind::ContextCompactionStart {
+            cause,
+            method,
+            used_tokens,
+            ratio,
+            context_tokens,
+        });
     }
 
     fn emit_end(&self, left_out: Vec<LeftOut>, kept: u64) {
-        self.session.hub.emit(EventKind::ContextCompactionEnd {
+        self.session.handles.hub.emit(EventKind::ContextCompactionEnd {
             summary: None,
             prune_before_turn: 0,
             kept,
@@ -130,7 +136,7 @@ impl Turn<'_> {
             error: None,
             usage: Usage::default(),
             spend: None,
-            charged: self.session.budget.charged(),
+            charged: self.session.handles.budget.charged(),
         });
     }
 

@@ -48,7 +48,7 @@ impl Turn<'_> {
     /// The deadline of the next attempt.
     pub(super) fn deadline(&self) -> Deadline {
         let request = self.request_left().map(|left| (left, EndsBy::Request));
-        let thread = self.session.budget.time_left(self.duration()).map(|left| (left, EndsBy::Thread));
+        let thread = self.session.handles.budget.time_left(self.duration()).map(|left| (left, EndsBy::Thread));
         match request.into_iter().chain(thread).min_by_key(|(left, _)| *left) {
             Some((left, ends_by)) => Deadline { over: Some(self.session.parts.clock.sleep(left)), ends_by, deltas: 0 },
             None => Deadline { over: None, ends_by: EndsBy::Thread, deltas: 0 },
@@ -100,6 +100,6 @@ impl Turn<'_> {
             let message = format!("{} ({})", error.message, self.no_time());
             return Err(ModelError { message, ..error });
         }
-        retry.decide(error, unseen, &self.session.hub, random)
+        retry.decide(error, unseen, &self.session.handles.hub, random)
     }
 }

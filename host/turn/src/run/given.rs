@@ -22,7 +22,7 @@ impl Turn<'_> {
             }
             let Some(why) = self.session.continue_history() else { return self.all_steps().await };
             // What waits is what follows a complete conversation.
-            let Some(first) = self.session.inputs.claim_first() else { return Ok(TurnStatus::failed(why)) };
+            let Some(first) = self.session.handles.inputs.claim_first() else { return Ok(TurnStatus::failed(why)) };
             return self.begin(first.messages(), Some(first)).await;
         };
         self.begin(messages, claim).await
@@ -39,7 +39,7 @@ impl Turn<'_> {
             }
             Input::Ask(messages) if messages.is_empty() => {
                 let message = "extensions dropped the whole input: the model was not asked".into();
-                self.session.hub.emit(EventKind::Notice { message });
+                self.session.handles.hub.emit(EventKind::Notice { message });
                 return Ok(TurnStatus::Completed);
             }
             Input::Ask(messages) => {
@@ -90,7 +90,7 @@ impl Turn<'_> {
             Given::Messages(messages) => {
                 for message in &messages {
                     let message = Arc::new(message.clone());
-                    self.session.hub.emit(EventKind::InputReceived { id: None, message });
+                    self.session.handles.hub.emit(EventKind::InputReceived { id: None, message });
                 }
                 Some((messages, None))
             }

@@ -36,7 +36,7 @@ impl Turn<'_> {
 
     /// How a turn ends that is cancelled. Where its session is closed before a person has answered, the thread waits for that.
     pub(crate) fn cancelled(&self) -> TurnStatus {
-        let open = match self.session.questions.kept() {
+        let open = match self.session.handles.questions.kept() {
             0 => return TurnStatus::Cancelled,
             1 => "a question about a tool call was open; it is".to_owned(),
             open => format!("{open} questions about tool calls were open; they are"),
@@ -57,8 +57,8 @@ impl Turn<'_> {
         let Some(Unfinished { events, message }) = self.attempt.cut(&self.session.rules, why, with_reasoning) else {
             return false;
         };
-        events.into_iter().for_each(|event| self.session.hub.emit(event));
-        message.into_iter().for_each(|message| self.session.history.push_partial(message));
+        events.into_iter().for_each(|event| self.session.handles.hub.emit(event));
+        message.into_iter().for_each(|message| self.session.handles.history.push_partial(message));
         true
     }
 }

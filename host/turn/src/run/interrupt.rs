@@ -211,7 +211,7 @@ impl Turn<'_> {
 
     /// Emits the events of an answer that did not complete, as [`Answer::cut_events`].
     pub(super) fn emit_cut(&self, answer: &Answer, error: &str, kept_bytes: u64, retained: (Retained, bool)) {
-        answer.cut_events(error, kept_bytes, retained).for_each(|event| self.session.hub.emit(event));
+        answer.cut_events(error, kept_bytes, retained).for_each(|event| self.session.handles.hub.emit(event));
     }
 
     /// Emits the record of a stopped answer, once. `kept_bytes` of what was shown are kept.
@@ -235,7 +235,7 @@ impl Turn<'_> {
         let message = format!(
             "the model rejected the start of an answer to continue from ({error}); the prompt states what was kept instead"
         );
-        self.session.hub.emit(EventKind::Notice { message });
+        self.session.handles.hub.emit(EventKind::Notice { message });
         let text = match &self.beginning {
             Beginning::Prefilled(prefilled) => prefilled.decided_text().to_owned(),
             Beginning::None | Beginning::Kept { .. } => String::new(),
@@ -282,6 +282,6 @@ impl Turn<'_> {
             self.session.keep_record(record);
         }
         let rules = records.iter().map(|record| record.rule.clone()).collect();
-        self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes, records });
+        self.session.handles.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes, records });
     }
 }

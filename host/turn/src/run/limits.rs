@@ -27,8 +27,8 @@ impl Turn<'_> {
     /// # Errors
     /// As [`Turn::within_limits`].
     pub(super) async fn permit(&mut self, tokens: u64) -> Result<(), Stop> {
-        self.session.budget.set_running(self.duration());
-        while let Some(exceeded) = self.session.budget.exceeded(&self.next_request(tokens)) {
+        self.session.handles.budget.set_running(self.duration());
+        while let Some(exceeded) = self.session.handles.budget.exceeded(&self.next_request(tokens)) {
             self.escalate(exceeded).await?;
             if self.halted.is_some() {
                 return Ok(());
@@ -52,7 +52,7 @@ impl Turn<'_> {
     /// The time of the turn so far, without that in which decisions about limits were waited for.
     pub(super) fn duration(&self) -> Duration {
         let turn = Duration::from_millis(self.spending.turn_ms(self.session.parts.clock.now_ms()));
-        turn.saturating_sub(self.session.budget.waited())
+        turn.saturating_sub(self.session.handles.budget.waited())
     }
 
     /// Asks for a higher limit. Where the user interrupts, the request remains open, and is made again after the message is delivered.
@@ -77,7 +77,7 @@ impl Turn<'_> {
         // It stays open where the turn is cancelled now.
         self.session.thread.open_request = Some((request.id.clone(), limit));
         let decided = approvals.decide(&request);
-        self.session.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
+        self.session.handles.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
         let Some(LimitAnswer { decision, by }) = self.unless_interrupted(decided).await else { return Ok(()) };
         if decision != LimitDecision::TimedOut {
@@ -85,11 +85,11 @@ impl Turn<'_> {
         }
         // Who reads the event finds the limit as it is now.
         if let LimitDecision::Approved { max } = decision {
-            self.session.budget.set(limit, max);
+            self.session.handles.budget.set(limit, max);
         }
         let resolved =
             EventKind::LimitEscalationResolved { request: request.id.clone(), limit, decision: decision.clone(), by };
-        self.session.hub.emit(resolved);
+        self.session.handles.hub.emit(resolved);
         match decision {
             LimitDecision::Approved { .. } => Ok(()),
             LimitDecision::Denied { reason } if reason.trim().is_empty() => {
@@ -106,7 +106,7 @@ impl Turn<'_> {
         let decided = tokio::select! {
             biased;
             answer = decision => Some(answer),
-            claim = self.session.inputs.interrupting() => {
+            claim = self.session.handles.inputs.interrupting() => {
                 self.halted = Some(claim);
                 None
             }

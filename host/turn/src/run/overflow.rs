@@ -89,7 +89,7 @@ impl Turn<'_> {
         let sizes = match too_large {
             TooLarge::Said(sizes) => {
                 (refusals.smaller, refusals.before_guess) = (refusals.smaller + 1, None);
-                retry.classify(&mut error, &self.session.hub);
+                retry.classify(&mut error, &self.session.handles.hub);
                 sizes
             }
             TooLarge::Guessed => {
@@ -113,7 +113,7 @@ impl Turn<'_> {
             let message = format!(
                 "the provider has refused a large request, and names no fault: it is sent again with a smaller conversation ({error})"
             );
-            self.session.hub.emit(EventKind::Notice { message });
+            self.session.handles.hub.emit(EventKind::Notice { message });
         }
         if self.halted.is_some() || is_smaller || (is_shorter && refusals.smaller == 1) {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Turn<'_> {
 
     /// The end of a turn for an error that no retry helps against.
     fn classified(&self, mut error: ModelError, retry: &Retry) -> Stop {
-        retry.classify(&mut error, &self.session.hub);
+        retry.classify(&mut error, &self.session.handles.hub);
         Stop::Model(error)
     }
 

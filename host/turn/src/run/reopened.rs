@@ -47,7 +47,7 @@ impl Turn<'_> {
 
     fn settle_open_call(&mut self, call: &ToolCall, result: CallResult) {
         self.keep_open_calls();
-        let result = result.emit(call, &self.session.hub);
+        let result = result.emit(call, &self.session.handles.hub);
         if let Phase::Calling { results, .. } = &mut self.phase {
             results.push(result);
         }
@@ -90,7 +90,7 @@ impl Turn<'_> {
             let mut effects = Vec::new();
             let keeping = self.session.caller.keeping();
             let noted = Noted::of_call(&mut self.session.rules, keeping, call, &mut effects);
-            found::emit(&*self.session.hub, &effects);
+            found::emit(&*self.session.handles.hub, &effects);
             self.count_found(&effects);
             self.attempt.noted.absorb(noted);
         }

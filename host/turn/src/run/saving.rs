@@ -35,7 +35,7 @@ impl Turn<'_> {
                      session is closed"
                 );
                 tracing::warn!("{message}");
-                self.session.hub.emit(EventKind::Notice { message });
+                self.session.handles.hub.emit(EventKind::Notice { message });
                 status
             }
             Err(error) => match status {
@@ -43,7 +43,7 @@ impl Turn<'_> {
                     TurnStatus::Failed { class: ErrorClass::Permanent, message: error.to_string() }
                 }
                 other => {
-                    self.session.hub.emit(EventKind::Notice { message: error.to_string() });
+                    self.session.handles.hub.emit(EventKind::Notice { message: error.to_string() });
                     other
                 }
             },

@@ -24,7 +24,7 @@ pub(super) enum Steered {
 impl Turn<'_> {
     /// Delivers the inputs that join the turn, through extensions as any input.
     pub(super) async fn steer(&mut self) -> Result<Steered, Stop> {
-        let later = self.session.inputs.claim_steering();
+        let later = self.session.handles.inputs.claim_steering();
         let claim = match (self.halted.take(), later) {
             (Some(mut claim), Some(later)) => {
                 claim.join(later);
@@ -36,7 +36,7 @@ impl Turn<'_> {
         match self.process_input(claim.messages(), Some(claim), Delivery::Joining).await? {
             Input::Reject { by, reason } => {
                 let message = format!("extension `{by}` rejected a steering message: {reason}");
-                self.session.hub.emit(EventKind::Notice { message });
+                self.session.handles.hub.emit(EventKind::Notice { message });
                 Ok(Steered::Rejected { by, reason })
             }
             Input::Reply { messages, by, text } => {
@@ -47,7 +47,7 @@ impl Turn<'_> {
             Input::Ask(messages) if messages.is_empty() => Ok(Steered::Done),
             Input::Ask(messages) => {
                 if let Err(error) = self.refuse_too_large(&messages) {
-                    self.session.hub.emit(EventKind::Notice { message: error.message.clone() });
+                    self.session.handles.hub.emit(EventKind::Notice { message: error.message.clone() });
                     return Ok(Steered::TooLarge(error));
                 }
                 self.repeats.reset();

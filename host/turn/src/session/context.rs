@@ -9,7 +9,7 @@ use flow::ports::EventSink;
 impl Session {
     /// The next request, estimated.
     pub(crate) fn request_estimate(&self) -> Estimate {
-        self.estimate(&self.history.messages())
+        self.estimate(&self.handles.history.messages())
     }
 
     /// A request with these messages, estimated.
@@ -32,7 +32,7 @@ impl Session {
 
     /// Tokens of the next prompt without what the model has not read yet.
     pub(crate) fn read_prompt(&self) -> u64 {
-        let (messages, turns) = self.history.with_turns();
+        let (messages, turns) = self.handles.history.with_turns();
         let conversation = Conversation { model: &*self.parts.model, messages: &messages, turns: &turns };
         self.thread.gauge.tokens(self.estimate(&messages[..conversation.unread()]))
     }
@@ -77,14 +77,14 @@ impl Session {
                  system prompt included. Raise the context that the server gives the model (`num_ctx`, `--ctx-size` and the like), and set \
                  `context_tokens` under `[compaction]` to it"
             );
-            self.hub.emit(EventKind::Notice { message });
+            self.handles.hub.emit(EventKind::Notice { message });
         }
     }
 
     /// Takes up what an earlier process has counted, of the conversation up to the last answer. What a refusal taught it can be about another
     /// model or server, and is learnt again.
     pub(super) fn resume_gauge(&mut self, counted: Option<u64>) {
-        let messages = self.history.messages();
+        let messages = self.handles.history.messages();
         let end = messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
         let whole = self.estimate(&messages[..end]);
         self.thread.gauge = Gauge::resumed(counted.map(|tokens| (tokens, whole)));

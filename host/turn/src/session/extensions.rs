@@ -19,13 +19,13 @@ impl Session {
     pub(super) async fn renew_extensions(&mut self) -> Result<(), String> {
         let Some(source) = self.source.clone() else { return Ok(()) };
         let ExtensionUpdate { set, prompts, notices, known } = source.current().await?;
-        prompts.into_iter().for_each(|prompt| self.hub.emit(EventKind::ExtensionPrompt(prompt)));
+        prompts.into_iter().for_each(|prompt| self.handles.hub.emit(EventKind::ExtensionPrompt(prompt)));
         if let Some(set) = set {
             // What they would write is of plugins that may be gone.
             self.notices.stop().await;
             self.replace_extensions(set)?;
         }
-        notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
+        notices.into_iter().for_each(|message| self.handles.hub.emit(EventKind::Notice { message }));
         if let Some(known) = known {
             self.forget_absent(&known).await;
         }
@@ -50,7 +50,7 @@ impl Session {
                          configured again; `tidegate state clear {} --of {plugin}` deletes them before, when the session is closed",
                         self.parts.id
                     );
-                    self.hub.emit(EventKind::Notice { message });
+                    self.handles.hub.emit(EventKind::Notice { message });
                 }
                 None => self.emit_change(ExtensionChange {
                     plugin,
@@ -69,7 +69,7 @@ impl Session {
         let unregistered = |change: &&ExtensionChange| change.action == RegistrationAction::Unregister;
         let unregistered: Vec<PluginId> = changes.iter().filter(unregistered).map(|one| one.plugin.clone()).collect();
         let extensions = host.adopt(self.caller.extensions(), &unregistered)?;
-        self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::<Hub>::clone(&self.hub)));
+        self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::<Hub>::clone(&self.handles.hub)));
         self.view.set_tools(Arc::clone(&tools));
         let settings = &mut self.parts.settings;
         (settings.system, settings.additions) = (system, additions);
@@ -84,7 +84,7 @@ impl Session {
     fn emit_change(&self, change: ExtensionChange) {
         let ExtensionChange { plugin, version, action, reason } = change;
         tracing::info!(%plugin, version, action = action.as_str(), reason, "the extensions of the session changed");
-        self.hub.emit(match action {
+        self.handles.hub.emit(match action {
             RegistrationAction::Register | RegistrationAction::Enable | RegistrationAction::Reload => {
                 let registered = self.caller.registrations().iter().find(|one| one.plugin == plugin);
                 let callbacks = registered.map(|one| one.callbacks.clone()).unwrap_or_default();

@@ -42,15 +42,6 @@ impl std::fmt::Debug for Handles {
 impl Session {
     /// Handles of the session, for others than the task that runs its turns. To be taken when it has its budget and its journal.
     pub fn handles(&self) -> Handles {
-        Handles {
-            hub: Arc::clone(&self.hub),
-            history: self.history.clone(),
-            inputs: self.inputs.clone(),
-            questions: self.questions.clone(),
-            budget: self.budget.clone(),
-            canceller: self.thread.canceller.clone(),
-            injected: self.injected.clone(),
-            triggers: self.notices.triggers(),
-        }
+        self.handles.clone()
     }
 }

@@ -17,13 +17,13 @@ impl Session {
     /// suspended when it reaches a limit.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget, approvals: Option<Arc<dyn Approvals>>) -> Self {
-        (self.budget, self.approvals) = (budget, approvals);
+        (self.handles.budget, self.approvals) = (budget, approvals);
         self
     }
 
     /// Its limits, and what is spent of them.
     pub fn budget(&self) -> &Budget {
-        &self.budget
+        &self.handles.budget
     }
 
     /// Runs a turn without an input: the conversation continues where it was suspended, cancelled or interrupted. `by`: what resumes it,
@@ -45,18 +45,18 @@ impl Session {
             let counted = Usage { output: Some(answer), ..usage };
             price.and_then(|price| price.of(uncached.or(Some(prompt)), counted)).unwrap_or_default()
         };
-        self.budget.add(prompt.saturating_add(answer), spend.unwrap_or_else(estimated));
+        self.handles.budget.add(prompt.saturating_add(answer), spend.unwrap_or_else(estimated));
         self.thread.spent(spend);
         spend
     }
 
     /// Prepares the conversation to continue without an input. Returns why that is not possible.
     pub(crate) fn continue_history(&self) -> Option<String> {
-        let messages = self.history.messages();
+        let messages = self.handles.history.messages();
         match messages.iter().rev().find(|message| message.role != Role::System) {
             None => Some("there is nothing to continue: the conversation is empty".to_owned()),
             Some(last) if last.role != Role::Assistant => None,
-            Some(_) if self.history.ends_partial() => {
+            Some(_) if self.handles.history.ends_partial() => {
                 self.inform("continue", CONTINUE.to_owned());
                 None
             }
@@ -68,7 +68,7 @@ impl Session {
     pub(crate) fn emit_suspended(&mut self) {
         let Some(TurnStatus::Suspended { reason, message }) = self.thread.last_status() else { return };
         let suspended = self.thread.suspend(*reason, message.clone(), self.parts.clock.now_ms());
-        self.hub.emit(suspended);
+        self.handles.hub.emit(suspended);
     }
 }
 

@@ -58,7 +58,7 @@ impl Session {
     /// back.
     pub fn replace_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
         if self.thread.started_ms.is_some() {
-            self.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
+            self.handles.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
         }
         // They belong to the conversation that is gone.
         self.open_calls = None;
@@ -67,25 +67,25 @@ impl Session {
 
     /// Replaces the conversation, which is reported already. Rules whose reminders are gone may fire again.
     pub(crate) fn set_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
-        self.history.replace(messages);
+        self.handles.history.replace(messages);
         self.rearm_gone()
     }
 
     /// Rules whose reminders are not in the conversation any more may fire again. Returns their names.
     pub(crate) fn rearm_gone(&mut self) -> Vec<String> {
-        let messages = self.history.messages();
+        let messages = self.handles.history.messages();
         let reminded: Vec<String> = self.rules.reminded().map(str::to_owned).collect();
         let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
         let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
         gone.sort_unstable();
         for rule in &gone {
             self.rules.rearm(rule);
-            self.injected.rearm(rule);
+            self.handles.injected.rearm(rule);
             let kept = self.records.rearmed(&self.parts.id, rule);
             self.emit_lost(rule, kept);
         }
         if !gone.is_empty() {
-            self.hub.emit(EventKind::TtsrRearmed { rules: gone.clone() });
+            self.handles.hub.emit(EventKind::TtsrRearmed { rules: gone.clone() });
         }
         gone
     }
@@ -105,9 +105,9 @@ impl Session {
         }
         if changed && self.asked.rules {
             let active = set.rules().filter(|info| *info.state == RuleState::Active).count();
-            self.hub.emit(EventKind::RulesReloaded { active, notices });
+            self.handles.hub.emit(EventKind::RulesReloaded { active, notices });
         } else {
-            notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
+            notices.into_iter().for_each(|message| self.handles.hub.emit(EventKind::Notice { message }));
         }
         self.rules.declare_paths(&self.parts.tools.specs());
         if !self.asked.rules {
@@ -125,20 +125,20 @@ impl Session {
         };
         match loaded {
             Ok(KeptRules { records, completed_turns }) => {
-                records.iter().for_each(|record| self.injected.keep(record));
+                records.iter().for_each(|record| self.handles.injected.keep(record));
                 let record = |kept: RuleRecord| InjectionRecord { rule: kept.rule, hash: kept.hash, turn: kept.turn };
                 self.rules.restore(records.into_iter().map(record), completed_turns);
             }
             Err(why) => {
                 let message = format!("records of stream rules could not be read, so any rule may fire again: {why}");
-                self.hub.emit(EventKind::Notice { message });
+                self.handles.hub.emit(EventKind::Notice { message });
             }
         }
     }
 
     /// Keeps that a rule's reminder went to the model.
     pub(crate) fn keep_record(&self, record: &RuleRecord) {
-        self.injected.keep(record);
+        self.handles.injected.keep(record);
         self.emit_lost(&record.rule, self.records.keep(&self.parts.id, record));
     }
 
@@ -148,13 +148,13 @@ impl Session {
         let kept = self.records.completed(&self.parts.id, self.rules.completed_turns());
         if let Err(why) = kept {
             let message = format!("the end of the turn could not be stored for the repeat gaps of stream rules: {why}");
-            self.hub.emit(EventKind::Notice { message });
+            self.handles.hub.emit(EventKind::Notice { message });
         }
         if !self.asked.trouble
             && let Some(message) = self.rules.rules().engine_trouble()
         {
             self.asked.trouble = true;
-            self.hub.emit(EventKind::Notice { message });
+            self.handles.hub.emit(EventKind::Notice { message });
         }
     }
 
@@ -171,7 +171,7 @@ impl Session {
     fn emit_lost(&self, rule: &str, kept: Result<(), String>) {
         if let Err(why) = kept {
             let message = format!("the record of rule {rule} could not be stored: {why}");
-            self.hub.emit(EventKind::Notice { message });
+            self.handles.hub.emit(EventKind::Notice { message });
         }
     }
 }

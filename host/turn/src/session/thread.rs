@@ -116,8 +116,8 @@ pub(super) enum Begin {
 }
 
 impl Thread {
-    /// A thread that continues.
-    pub(super) fn resumed(from: Resumed) -> Self {
+    /// A thread that continues. `canceller`: that of its handles.
+    pub(super) fn resumed(from: Resumed, canceller: Canceller) -> Self {
         Self {
             started_ms: from.started_ms,
             turns: from.turns,
@@ -128,7 +128,7 @@ impl Thread {
             suspended: from.suspended,
             limit_requests: from.limit_requests,
             open_request: from.open_request,
-            canceller: Canceller::default(),
+            canceller,
             cancelled: Cancelled::default(),
             is_unsaved: false,
             last: None,

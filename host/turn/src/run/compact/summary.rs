@@ -97,7 +97,7 @@ impl Turn<'_> {
         if self.session.thread.summary_failed.is_some_and(|failed| used < failed + failed / 20) {
             return Ok(());
         }
-        let messages = self.session.history.messages();
+        let messages = self.session.handles.history.messages();
         let Some(cut) = self.cut(&messages, need) else { return Ok(()) };
         let (old, left) = messages.split_at(cut);
         let most = asking::summary_tokens(need.capacity.context);
@@ -109,7 +109,7 @@ impl Turn<'_> {
         checkpoint(self.cancel).await;
         self.summary = Summary {
             progress: Progress::Open,
-            prune_before_turn: self.session.history.turn_of(cut),
+            prune_before_turn: self.session.handles.history.turn_of(cut),
             kept: left.len() as u64,
             prompt: self.summary_size(&prompt),
             ..Summary::default()
@@ -142,10 +142,10 @@ impl Turn<'_> {
     fn cut(&self, messages: &[Arc<Message>], need: Need) -> Option<usize> {
         let keep_turns = self.session.parts.settings.compaction.map_or(1, |settings| settings.keep_turns.max(1));
         let from = |turns: u32| {
-            let start = self.session.history.start_of((self.place.turn + 1).saturating_sub(turns));
+            let start = self.session.handles.history.start_of((self.place.turn + 1).saturating_sub(turns));
             start.filter(|start| *start > 1)
         };
-        let current = self.session.history.start_of(self.place.turn).unwrap_or(0);
+        let current = self.session.handles.history.start_of(self.place.turn).unwrap_or(0);
         // A result stays with its call.
         let in_turn = |kept: usize| {
             let last = messages.len().checked_sub(kept)?;
@@ -200,7 +200,7 @@ impl Turn<'_> {
         loop {
             let asked = tokio::select! {
                 biased;
-                claim = self.session.inputs.interrupting() => Err(claim),
+                claim = self.session.handles.inputs.interrupting() => Err(claim),
                 () = poll_fn(|cx| deadline.poll(cx)) => return Ok(End::Failed(NO_TIME.to_owned())),
                 answer = asking::ask(&*self.session.parts.model, &prompt, &mut self.summary.received, self.cancel) => Ok(answer),
             };
@@ -208,12 +208,12 @@ impl Turn<'_> {
             let mut error = match asked {
                 Err(claim) => return Ok(End::Interrupted(claim)),
                 Ok(Ok(answer)) => {
-                    retry.succeeded(&self.session.hub);
+                    retry.succeeded(&self.session.handles.hub);
                     return Ok(answer.summary().map_or_else(End::Failed, End::Made));
                 }
                 Ok(Err(error)) => error,
             };
-            retry.classify(&mut error, &self.session.hub);
+            retry.classify(&mut error, &self.session.handles.hub);
             if error.class == Some(ErrorClass::ContextOverflow) && smaller < MAX_SMALLER {
                 smaller += 1;
                 let most = self.summary.prompt / 2;
@@ -225,13 +225,13 @@ impl Turn<'_> {
             }
             let clock = Arc::clone(&self.session.parts.clock);
             let random = retry::random(&self.session.parts.id, clock.now_ms());
-            let delay = match retry.decide(error, true, &self.session.hub, random) {
+            let delay = match retry.decide(error, true, &self.session.handles.hub, random) {
                 Ok(delay) => delay,
                 Err(error) => return Ok(End::Failed(error.message)),
             };
             tokio::select! {
                 biased;
-                claim = self.session.inputs.interrupting() => return Ok(End::Interrupted(claim)),
+                claim = self.session.handles.inputs.interrupting() => return Ok(End::Interrupted(claim)),
                 () = clock.sleep(delay) => {}
             }
             self.permit(self.summary.prompt).await?;
@@ -269,7 +269,7 @@ impl Turn<'_> {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error)),
         };
-        self.session.hub.emit(EventKind::ContextCompactionEnd {
+        self.session.handles.hub.emit(EventKind::ContextCompactionEnd {
             summary,
             prune_before_turn: self.summary.prune_before_turn,
             kept: self.summary.kept,
@@ -278,7 +278,7 @@ impl Turn<'_> {
             error,
             usage: self.summary.usage,
             spend: self.summary.spend(),
-            charged: self.session.budget.charged(),
+            charged: self.session.handles.budget.charged(),
         });
     }
 
