@@ -110,6 +110,7 @@ fn a_turn() {
 /// The rule of the first example, as the README shows it.
 const NO_PANIC: &str = r"---
 condition: '\.unwrap\(\)'
+field: [content, new_text]
 ---
 Do not write `unwrap()`. Return the error with `?`.
 ";
