@@ -65,14 +65,14 @@ Exit codes:
     4  a rule ended the turn
     5  the turn reached its maximum number of steps
     6  the session was suspended at a limit; it can be continued
-     7  the model did not get any further: it repeated itself, or its answers were cut off
+    7  the model did not get any further: it repeated itself, or its answers were cut off
   130  cancelled, such as by a signal
 
 Environment:
-  TIDEGATE_SETTINGS  settings as in tidegate.toml, on top of all files, such as `turn.max_steps = 9`
-  TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]
-  NO_COLOR        if not empty, disables colors; --color overrides it
-  CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal
+  TIDEGATE_SETTINGS  settings as in tidegate.toml, on top of all files, such as `turn.max_steps=9`
+  TIDEGATE_LOG       log filter for standard error, such as `debug` [default: error]
+  NO_COLOR           if not empty, disables colors; --color overrides it
+  CLICOLOR_FORCE     if neither empty nor 0, enables colors also without a terminal
 
 Commands of the tool `shell` get a short list of variables, such as PATH and HOME, and those
 that `env` of `[tools.shell]` names; `tidegate doctor` lists both, and what is left out.";
@@ -96,7 +96,8 @@ pub(crate) struct Common {
     /// Grant powers to the plugins given with --plugin (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<Power>,
-    /// Set a plugin's setting, overriding the operator's file; separate the items of a list with commas
+    /// Set a plugin's setting, overriding the operator's file; separate the items of a list with commas. For other settings there is
+    /// the variable TIDEGATE_SETTINGS
     #[arg(long, global = true, value_name = "PLUGIN.KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// When to print colors

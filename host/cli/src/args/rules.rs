@@ -48,12 +48,12 @@ Exit codes: 0 the rule fires (with --expect-none: it does not fire), 1 the oppos
 
 const REPLAY_HELP: &str = "\
 Examples:
-    tidegate rules replay sessions/*.jsonl
-    tidegate rules replay sessions/*.jsonl --rule rules/no-guess.md --verbose
+    tidegate rules replay ~/.local/state/tidegate/sessions/*/transcript.jsonl
+    tidegate rules replay day.jsonl --rule rules/no-guess.md --verbose
     tidegate rules replay golden.jsonl --fail-on disagreement
 
-A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). The \
-model's output is fixed: if a rule stops an answer now, the rest of that answer is ignored. Tokens marked ~ are estimates.
+A file is a recording (`tidegate run --record FILE`), the transcript of a session, or the output of `tidegate run --output \
+stream-json`. The model's output is fixed: if a rule stops an answer now, the rest of that answer is ignored. Tokens marked ~ are estimates.
 
 Results:
     same          the rule fired then and fires now, at the same position with the same action

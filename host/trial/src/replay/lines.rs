@@ -75,7 +75,7 @@ pub(super) fn is_recording(path: &Path) -> Result<bool, BadLine> {
         Some(Ok(first)) if first["format"] == "tidegate-transcript" => Ok(false),
         Some(_) => Err(lines.wrong(
             "is neither the first line of a recording (`tidegate run --record FILE`) nor of a transcript \
-             (`tidegate run --output stream-json`)",
+             (`transcript.jsonl` of a session, `tidegate run --output stream-json`)",
         )),
         None => Err(BadLine { path: path.to_owned(), line: None, message: "is empty".into() }),
     }

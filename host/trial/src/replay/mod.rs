@@ -1,5 +1,5 @@
 //! What rules would have done in old sessions: recordings of wire bytes (`--record`) and transcripts
-//! (`--output stream-json`), compared with what was done then.
+//! (`transcript.jsonl` of a session, `--output stream-json`), compared with what was done then.
 //!
 //! Each attempt goes through [`rules::RuleSession`] and [`rules::Gate`] as in a turn: repeat policies, gaps, budgets and the
 //! ends of turns count. The recorded text is fixed: where a rule stops an answer now that continued then, the rest of
