@@ -404,7 +404,8 @@ impl Default for StateFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TranscriptFile {
-    /// Whether sessions are recorded, which `tidegate run --continue` needs. Default: `true` for `tidegate run`, `false` for embedders.
+    /// Whether sessions are recorded, which `tidegate run --continue` needs. Default: `true` for `tidegate run`, `chat` and
+    /// `acp`, `false` for embedders.
     pub(crate) enabled: Option<bool>,
     /// The folder of all transcripts, relative to this file. Default: `tidegate/sessions` in the user's state folder.
     #[schemars(length(min = 1))]
