@@ -124,7 +124,7 @@ struct How {
     summarize: bool,
     /// The session is recorded.
     recorded: bool,
-    /// EndReason which tool calls are printed.
+    /// Learns which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     ending: Ending,
 }
@@ -209,7 +209,7 @@ struct Show {
     recorded: bool,
     /// Input is repeated.
     echo: bool,
-    /// EndReason which tool calls are printed.
+    /// Learns which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     ending: Ending,
     /// What became of each turn, once it has ended.

@@ -1,9 +1,8 @@
-//! Model vendors and their HTTP: the only crate that knows either.
+//! A client of the wire formats of model vendors over HTTP: addresses, keys, what a vendor refuses, recordings.
 //!
 //! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] tests whether it can be reached. A request is encoded
-//! by the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a
-//! recording (`recording`), and what comes back goes through the same [`wire::AnswerDecoder`] in both cases. Nothing is tried
-//! again here: retries belong to the turn. Dropping an answer closes its connection.
+//! by [`wire::encode`], sent over HTTP or answered from a recording (`recording`), and the answer goes through the same
+//! [`wire::AnswerDecoder`] in both cases. Nothing is tried again here: retries belong to the turn. Dropping an answer closes its connection.
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,7 +1,7 @@
 //! The records of a thread: every event has one, `{seq, ts, thread_id, turn, step, attempt, type, payload}`, and is written and read here.
 //!
 //! Transcripts, `tidegate run --output stream-json` and `rules replay` share these types. Names and required fields are those of the
-//! thread-event specification; ARCHITECTURE.md lists what is added. This crate does no I/O: the store writes the lines.
+//! thread-event specification; `host/config/reference/thread_events.md` lists the deviations. This crate does no I/O: the store writes the lines.
 #![forbid(unsafe_code)]
 
 mod body;

@@ -22,8 +22,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, unless the event that ends the answer
-//! reports that.
+//! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, unless the [`EventKind::CognitionOut`] that
+//! ends the answer has `partial`: then text after its `kept_bytes` can be void, which [`Chat`] works out.
 //!
 //! | to | use |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! The agent loop: *input → prompt → model stream → output → tools*. What happens to one stream is in [`guard`]; here are the stages
-//! around it, and the loop. What the loop needs from outside are the ports of [`flow::ports`].
+//! around it, and the loop. What the loop needs from outside are the ports of [`flow::ports`] and [`sources`].
 //!
 //! ```text
 //! input ─► prompt ─► model ─► stream (gate) ─► segments ─► shown
@@ -9,7 +9,8 @@
 //! ```
 //! An **attempt** is one request to the model; a **step** is one answer that was accepted; a **turn** is everything from
 //! one user input to idle. No stage calls back upstream: a stage returns what it found, and only the loop in
-//! [`Session::run`] stops, goes back and starts again. Nothing is shown that would have to be un-shown.
+//! `run` (`Turn::attempts`) stops, goes back and starts again. No byte of a match is shown before the verdict on it, as far as the
+//! limits of holding allow; text before it can become void.
 #![forbid(unsafe_code)]
 
 mod prompt;

@@ -1,9 +1,9 @@
 //! The attempt core: what one request to the model becomes, delta by delta, and what is to be done about it.
 //!
 //! [`Attempt`] is a state machine without I/O, clock and runtime. It owns the gate, the answer, the bytes that are held
-//! back and the matches that were noted so far. [`Attempt::delta`], [`Attempt::tick`] and [`Attempt::close`] return what
-//! is to be done as [`Effect`]s, in order: a turn performs them, a replay only inspects them, so what happens on a
-//! match is decided in one place.
+//! back and the matches that were noted so far. [`Attempt::delta`], [`Attempt::tick`] and [`Attempt::close`] write what
+//! is to be done into a list that the caller lends, as [`Effect`]s in order: a turn performs them, a replay only inspects
+//! them, so what happens on a match is decided in one place. [`Attempt::take_ending`] returns how the attempt ended.
 //!
 //! Text blocks are one stream and thinking blocks another. Each keeps its own order; thinking may overtake text that is
 //! held back, so that nothing else waits while a match is undecided.
