@@ -501,7 +501,7 @@ impl Session {
                 return;
             }
             thread::Begin::Resumed => {
-                self.handles.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model })
+                self.handles.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model });
             }
             thread::Begin::Started => {
                 self.handles.hub.emit(EventKind::ThreadStarted {
