@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 33] = [
+const MAP: [(&str, &[&str]); 34] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -19,6 +19,8 @@ const MAP: [(&str, &[&str]); 33] = [
     // One stream between a model and a reader. A loop is over it; a replay needs no loop.
     ("guard", &["flow", "rules", "segments"]),
     ("turn", &["flow", "guard", "record", "rules"]),
+    // A second loop over it, for clients that have an agent of their own.
+    ("gateway", &["flow", "guard", "rules", "wire"]),
     ("chat", &["flow"]),
     // The machine: its clock, the environment of its process.
     ("system", &["flow"]),

@@ -1,0 +1,141 @@
+//! The Messages API of Anthropic: blocks in order, each with its index.
+
+use flow::{StreamKind, Usage};
+use serde_json::{Value, json};
+
+use super::{Message, add, arguments, call, text};
+use crate::frame::Frame;
+
+/// A message of the Messages API.
+#[derive(Debug, Default)]
+pub(crate) struct Anthropic {
+    model: String,
+    has_begun: bool,
+    /// The index of the block that is open.
+    open: Option<u64>,
+    /// The index of the next block.
+    next: u64,
+    /// Blocks of earlier attempts; `None` in the first.
+    earlier: Option<u64>,
+    lost: Usage,
+}
+
+impl Anthropic {
+    pub(super) fn new(model: String) -> Self {
+        Self { model, ..Self::default() }
+    }
+}
+
+impl Message for Anthropic {
+    fn text(&self, frame: &Frame) -> Option<String> {
+        let delta = &frame.data.as_ref()?["delta"];
+        (frame.kind() == "content_block_delta" && delta["type"] == "text_delta").then(|| text(&delta["text"]))
+    }
+
+    fn set_text(&self, frame: &mut Frame, text: &str) {
+        if let Some(data) = &mut frame.data {
+            data["delta"]["text"] = Value::from(text);
+            frame.write();
+        }
+    }
+
+    fn begins_call(&self, frame: &Frame) -> bool {
+        let data = frame.data.as_ref();
+        frame.kind() == "content_block_start" && data.is_some_and(|data| data["content_block"]["type"] == "tool_use")
+    }
+
+    fn is_failure(&self, frame: &Frame) -> bool {
+        frame.kind() == "error"
+    }
+
+    fn send(&mut self, mut frame: Frame, out: &mut Vec<u8>) {
+        let kind = frame.kind().to_owned();
+        match kind.as_str() {
+            "message_start" if self.earlier.is_some() => return,
+            "message_start" => self.has_begun = true,
+            "message_delta" if self.earlier.is_some() => {
+                if let Some(data) = &mut frame.data {
+                    add(&mut data["usage"], "output_tokens", self.lost.output);
+                    add(&mut data["usage"], "input_tokens", self.lost.input);
+                    frame.write();
+                }
+            }
+            _ => {}
+        }
+        if let Some(index) = frame.data.as_ref().and_then(|data| data["index"].as_u64()) {
+            let index = self.earlier.unwrap_or(0) + index;
+            match kind.as_str() {
+                "content_block_start" => (self.open, self.next) = (Some(index), index + 1),
+                "content_block_stop" => self.open = None,
+                _ => {}
+            }
+            if let (Some(_), Some(data)) = (self.earlier, &mut frame.data) {
+                data["index"] = Value::from(index);
+                frame.write();
+            }
+        }
+        out.extend_from_slice(&frame.raw);
+    }
+
+    fn go_on(&mut self, usage: Usage, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.take() {
+            push(out, "content_block_stop", json!({"index": open}));
+        }
+        self.lost.add(usage);
+        // A message that has not begun begins with the next attempt.
+        self.earlier = self.has_begun.then_some(self.next);
+    }
+
+    fn close(&mut self, words: &str, out: &mut Vec<u8>) {
+        if !self.has_begun {
+            let mut message = self.whole("");
+            (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
+            push(out, "message_start", json!({"message": message}));
+        }
+        if let Some(open) = self.open.take() {
+            push(out, "content_block_stop", json!({"index": open}));
+        }
+        let index = self.next;
+        push(out, "content_block_start", json!({"index": index, "content_block": {"type": "text", "text": ""}}));
+        push(out, "content_block_delta", json!({"index": index, "delta": {"type": "text_delta", "text": words}}));
+        push(out, "content_block_stop", json!({"index": index}));
+        let usage = json!({"output_tokens": self.lost.output.unwrap_or(0)});
+        push(
+            out,
+            "message_delta",
+            json!({"delta": {"stop_reason": "end_turn", "stop_sequence": null}, "usage": usage}),
+        );
+        push(out, "message_stop", json!({}));
+    }
+
+    fn keep_alive(&self) -> &'static [u8] {
+        // A client counts events, and the format has one for this.
+        if self.has_begun { b"event: ping\ndata: {\"type\":\"ping\"}\n\n" } else { b": keep-alive\n\n" }
+    }
+
+    fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
+        let block = |block: &Value| match block["type"].as_str()? {
+            "text" => Some((StreamKind::Text, text(&block["text"]))),
+            "thinking" => Some((StreamKind::Thinking, text(&block["thinking"]))),
+            "tool_use" => Some((call(&block["id"], &block["name"]), arguments(&block["input"]))),
+            _ => None,
+        };
+        body["content"].as_array().into_iter().flatten().filter_map(block).collect()
+    }
+
+    fn whole(&self, words: &str) -> Value {
+        json!({
+            "id": "msg_tidegate", "type": "message", "role": "assistant", "model": self.model,
+            "content": [{"type": "text", "text": words}], "stop_reason": "end_turn", "stop_sequence": null,
+            "usage": {"input_tokens": self.lost.input.unwrap_or(0), "output_tokens": self.lost.output.unwrap_or(0)},
+        })
+    }
+}
+
+fn push(out: &mut Vec<u8>, kind: &str, mut fields: Value) {
+    let mut data = json!({"type": kind});
+    if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
+        data.append(fields);
+    }
+    out.extend_from_slice(&Frame::of(kind, data).raw);
+}

@@ -1,0 +1,166 @@
+//! OpenAI Chat Completions: chunks of one choice.
+
+use flow::{StreamKind, Usage};
+use serde_json::{Value, json};
+
+use std::collections::BTreeSet;
+
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text};
+use crate::frame::Frame;
+
+/// A message of Chat Completions.
+#[derive(Debug, Default)]
+pub(crate) struct OpenAiChat {
+    model: String,
+    /// The first chunk, without its choices: what all chunks of a message have in common.
+    first: Option<Value>,
+    is_again: bool,
+    /// Calls of the attempt whose input is not JSON.
+    custom: BTreeSet<u64>,
+    lost: Usage,
+}
+
+/// The keys of a chunk that are the same in all chunks of a message.
+const COMMON: [&str; 4] = ["id", "object", "created", "model"];
+
+impl OpenAiChat {
+    pub(super) fn new(model: String) -> Self {
+        Self { model, ..Self::default() }
+    }
+
+    fn chunk(&self, choices: Value) -> Value {
+        let mut chunk = self.first.clone().unwrap_or_else(
+            || json!({"id": "chatcmpl-tidegate", "object": "chat.completion.chunk", "created": 0, "model": self.model}),
+        );
+        chunk["choices"] = choices;
+        chunk
+    }
+
+    /// Makes a chunk one of the message that has begun. Returns whether anything is left of it.
+    fn adapt(&self, chunk: &mut Value) -> bool {
+        for key in COMMON {
+            if let Some(value) = self.first.as_ref().and_then(|first| first.get(key)) {
+                chunk[key] = value.clone();
+            }
+        }
+        add(&mut chunk["usage"], "prompt_tokens", self.lost.input);
+        add(&mut chunk["usage"], "completion_tokens", self.lost.output);
+        let total = self.lost.input.unwrap_or(0).saturating_add(self.lost.output.unwrap_or(0));
+        add(&mut chunk["usage"], "total_tokens", Some(total));
+        if chunk["usage"].is_null() {
+            chunk.as_object_mut().map(|chunk| chunk.remove("usage"));
+        }
+        let Some(choice) = chunk["choices"].get_mut(0) else { return true };
+        let Some(delta) = choice["delta"].as_object_mut() else { return true };
+        // Clients join what they receive, the role too.
+        let had_role = delta.remove("role").is_some();
+        let is_empty = delta.values().all(|value| value.is_null() || value == "");
+        !(had_role && is_empty && choice["finish_reason"].is_null() && chunk["usage"].is_null())
+    }
+}
+
+impl Message for OpenAiChat {
+    fn text(&self, frame: &Frame) -> Option<String> {
+        let data = frame.data.as_ref()?;
+        let choices = data["choices"].as_array().filter(|choices| choices.len() == 1)?;
+        let (choice, delta) = (choices.first()?, choices.first()?["delta"].as_object()?);
+        let is_alone = delta.iter().all(|(key, value)| key == "content" || key == "role" || value.is_null());
+        let ends = !choice["finish_reason"].is_null() || !data["usage"].is_null();
+        (is_alone && !ends).then(|| delta.get("content")?.as_str().map(str::to_owned)).flatten()
+    }
+
+    fn set_text(&self, frame: &mut Frame, text: &str) {
+        if let Some(data) = &mut frame.data {
+            data["choices"][0]["delta"]["content"] = Value::from(text);
+            frame.write();
+        }
+    }
+
+    fn begins_call(&self, frame: &Frame) -> bool {
+        let Some(data) = &frame.data else { return false };
+        let delta = &data["choices"][0]["delta"];
+        ["tool_calls", "function_call"].iter().any(|key| !delta[*key].is_null())
+    }
+
+    fn is_failure(&self, frame: &Frame) -> bool {
+        frame.name == "error" || frame.data.as_ref().is_some_and(|data| !data["error"].is_null())
+    }
+
+    fn for_rules(&mut self, frame: &Frame) -> Option<Vec<u8>> {
+        let mut data = frame.data.clone()?;
+        let choice = data["choices"].get_mut(0)?;
+        let mut is_changed = false;
+        for one in choice["delta"]["tool_calls"].as_array_mut().into_iter().flatten() {
+            let Some(custom) = one.get("custom").cloned() else { continue };
+            let is_new = self.custom.insert(one["index"].as_u64().unwrap_or(0));
+            let given =
+                format!("{}{}", if is_new { INPUT } else { "" }, escaped(custom["input"].as_str().unwrap_or("")));
+            one["function"] = json!({"name": custom["name"], "arguments": given});
+            is_changed = true;
+        }
+        if !choice["finish_reason"].is_null() && !self.custom.is_empty() {
+            let end = |index| json!({"index": index, "function": {"arguments": "\"}"}});
+            choice["delta"]["tool_calls"] = std::mem::take(&mut self.custom).into_iter().map(end).collect();
+            is_changed = true;
+        }
+        is_changed.then(|| Frame::of("", data).raw)
+    }
+
+    fn send(&mut self, mut frame: Frame, out: &mut Vec<u8>) {
+        if let Some(data) = &mut frame.data {
+            match &self.first {
+                None => {
+                    let first = COMMON.iter().filter_map(|key| Some(((*key).to_owned(), data.get(*key)?.clone())));
+                    self.first = Some(Value::Object(first.collect()));
+                }
+                Some(_) if self.is_again => {
+                    if !self.adapt(data) {
+                        return;
+                    }
+                    frame.write();
+                }
+                Some(_) => {}
+            }
+        }
+        out.extend_from_slice(&frame.raw);
+    }
+
+    fn go_on(&mut self, usage: Usage, _: &mut Vec<u8>) {
+        self.lost.add(usage);
+        self.custom.clear();
+        self.is_again = true;
+    }
+
+    fn close(&mut self, words: &str, out: &mut Vec<u8>) {
+        let words = if self.first.is_some() { format!("\n\n{words}") } else { words.to_owned() };
+        let delta = json!([{"index": 0, "delta": {"role": "assistant", "content": words}, "finish_reason": null}]);
+        let mut said = self.chunk(delta);
+        if self.first.is_some() {
+            said["choices"][0]["delta"].as_object_mut().map(|delta| delta.remove("role"));
+        }
+        let end = self.chunk(json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]));
+        for chunk in [said, end] {
+            out.extend_from_slice(&Frame::of("", chunk).raw);
+        }
+        out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+
+    fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
+        let message = &body["choices"][0]["message"];
+        let thinking = ["reasoning_content", "reasoning"].iter().map(|key| text(&message[*key]));
+        let thinking = thinking.map(|text| (StreamKind::Thinking, text));
+        let said = ["content", "refusal"].iter().map(|key| (StreamKind::Text, text(&message[*key])));
+        let calls = message["tool_calls"].as_array().into_iter().flatten().map(|one| match one.get("custom") {
+            Some(custom) => (call(&one["id"], &custom["name"]), as_arguments(&custom["input"])),
+            None => (call(&one["id"], &one["function"]["name"]), arguments(&one["function"]["arguments"])),
+        });
+        thinking.chain(said).chain(calls).filter(|(_, text)| !text.is_empty()).collect()
+    }
+
+    fn whole(&self, words: &str) -> Value {
+        let message = json!({"role": "assistant", "content": words});
+        let mut body = self.chunk(json!([{"index": 0, "message": message, "finish_reason": "stop"}]));
+        body["object"] = Value::from("chat.completion");
+        body
+    }
+}

@@ -1,0 +1,283 @@
+//! The Responses API of OpenAI: numbered events about output items, and an end that repeats all of them.
+
+use flow::{StreamKind, Usage};
+use serde_json::{Value, json};
+
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text};
+use crate::frame::Frame;
+
+/// A message of the Responses API.
+#[derive(Debug, Default)]
+pub(crate) struct OpenAiResponses {
+    model: String,
+    /// The response as the first event has it.
+    first: Option<Value>,
+    /// The number of the next event.
+    number: u64,
+    /// The index of the next item.
+    next: u64,
+    /// Items of earlier attempts; `None` in the first.
+    earlier: Option<u64>,
+    /// The items that have ended, for the end of the response.
+    ended: Vec<Value>,
+    open: Vec<Item>,
+    lost: Usage,
+}
+
+/// An item that is open.
+#[derive(Debug)]
+struct Item {
+    index: u64,
+    item: Value,
+    /// The index of its open part, and what was sent of that.
+    part: Option<(u64, String)>,
+}
+
+/// Items that a client runs.
+const CALLS: [&str; 6] =
+    ["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
+
+impl OpenAiResponses {
+    pub(super) fn new(model: String) -> Self {
+        Self { model, ..Self::default() }
+    }
+
+    fn push(&mut self, kind: &str, mut fields: Value, out: &mut Vec<u8>) {
+        let mut data = json!({"type": kind, "sequence_number": self.number});
+        self.number += 1;
+        if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
+            data.append(fields);
+        }
+        out.extend_from_slice(&Frame::of(kind, data).raw);
+    }
+
+    /// Keeps what an event says about items.
+    fn note(&mut self, kind: &str, data: &Value) {
+        let index = data["output_index"].as_u64().unwrap_or(0);
+        let open = self.open.iter().position(|item| item.index == index);
+        match (kind, open) {
+            ("response.output_item.added", _) => {
+                self.open.push(Item { index, item: data["item"].clone(), part: None });
+                self.next = self.next.max(index + 1);
+            }
+            ("response.output_item.done", _) => {
+                if let Some(at) = open {
+                    self.open.remove(at);
+                }
+                self.next = self.next.max(index + 1);
+                self.ended.push(data["item"].clone());
+            }
+            ("response.output_text.delta", Some(at)) => {
+                let (_, sent) = self.open[at]
+                    .part
+                    .get_or_insert_with(|| (data["content_index"].as_u64().unwrap_or(0), String::new()));
+                sent.push_str(data["delta"].as_str().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, Item { index, mut item, part }: Item, out: &mut Vec<u8>) {
+        if let Some((part, text)) = part {
+            let at = json!({"item_id": item["id"], "output_index": index, "content_index": part});
+            let whole = json!({"type": "output_text", "text": text, "annotations": []});
+            let with = |key: &str, value: Value| {
+                let mut fields = at.clone();
+                fields[key] = value;
+                fields
+            };
+            self.push("response.output_text.done", with("text", Value::from(text)), out);
+            self.push("response.content_part.done", with("part", whole.clone()), out);
+            item["content"] = json!([whole]);
+        }
+        item["status"] = Value::from("completed");
+        self.push("response.output_item.done", json!({"output_index": index, "item": item}), out);
+        self.ended.push(item);
+    }
+
+    fn response(&self, status: &str) -> Value {
+        let mut response = self.first.clone().unwrap_or_else(|| {
+            json!({
+                "id": "resp_tidegate", "object": "response", "created_at": 0, "model": self.model, "error": null,
+                "incomplete_details": null, "instructions": null, "metadata": {}, "parallel_tool_calls": true,
+                "temperature": null, "tool_choice": "auto", "tools": [], "top_p": null,
+            })
+        });
+        (response["status"], response["output"]) = (Value::from(status), Value::from(self.ended.clone()));
+        response
+    }
+
+    /// A whole item with these words.
+    fn item(&self, words: &str) -> Value {
+        let content = json!([{"type": "output_text", "text": words, "annotations": []}]);
+        json!({"id": "msg_tidegate", "type": "message", "role": "assistant", "status": "completed", "content": content})
+    }
+
+    /// The end of the response has the items of all attempts.
+    fn finish(&self, response: &mut Value) {
+        if let (Some(first), Some(_)) = (&self.first, self.earlier) {
+            response["id"] = first["id"].clone();
+            response["output"] = Value::from(self.ended.clone());
+            add(&mut response["usage"], "input_tokens", self.lost.input);
+            add(&mut response["usage"], "output_tokens", self.lost.output);
+            let total = self.lost.input.unwrap_or(0).saturating_add(self.lost.output.unwrap_or(0));
+            add(&mut response["usage"], "total_tokens", Some(total));
+        }
+    }
+}
+
+impl Message for OpenAiResponses {
+    fn text(&self, frame: &Frame) -> Option<String> {
+        let data = frame.data.as_ref()?;
+        let is_text = ["response.output_text.delta", "response.refusal.delta"].contains(&frame.kind());
+        is_text.then(|| text(&data["delta"]))
+    }
+
+    fn set_text(&self, frame: &mut Frame, text: &str) {
+        if let Some(data) = &mut frame.data {
+            data["delta"] = Value::from(text);
+            frame.write();
+        }
+    }
+
+    fn begins_call(&self, frame: &Frame) -> bool {
+        let Some(data) = &frame.data else { return false };
+        let is_new = ["response.output_item.added", "response.output_item.done"].contains(&frame.kind());
+        is_new && CALLS.iter().any(|kind| data["item"]["type"] == *kind)
+    }
+
+    fn is_failure(&self, frame: &Frame) -> bool {
+        ["response.failed", "error"].contains(&frame.kind())
+    }
+
+    fn for_rules(&mut self, frame: &Frame) -> Option<Vec<u8>> {
+        let (kind, mut data) = (frame.kind(), frame.data.clone()?);
+        let bytes = |kind: &str, mut data: Value| {
+            data["type"] = Value::from(kind);
+            Frame::of(kind, data).raw
+        };
+        match kind {
+            "response.custom_tool_call_input.delta" => {
+                data["delta"] = Value::from(escaped(data["delta"].as_str()?));
+                Some(bytes("response.function_call_arguments.delta", data))
+            }
+            "response.custom_tool_call_input.done" => {
+                data["arguments"] = Value::from(as_arguments(&data["input"]));
+                Some(bytes("response.function_call_arguments.done", data))
+            }
+            "response.output_item.added" if data["item"]["type"] == "custom_tool_call" => {
+                let begun =
+                    json!({"item_id": data["item"]["id"], "output_index": data["output_index"], "delta": INPUT});
+                data["item"] = as_function(&data["item"], "");
+                Some([bytes(kind, data), bytes("response.function_call_arguments.delta", begun)].concat())
+            }
+            "response.output_item.added" | "response.output_item.done" => {
+                let given = given(&data["item"])?;
+                data["item"] = as_function(&data["item"], &given);
+                Some(bytes(kind, data))
+            }
+            _ => None,
+        }
+    }
+
+    fn send(&mut self, mut frame: Frame, out: &mut Vec<u8>) {
+        let kind = frame.kind().to_owned();
+        let Some(data) = &mut frame.data else { return out.extend_from_slice(&frame.raw) };
+        let before = data.clone();
+        match kind.as_str() {
+            "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => return,
+            "response.created" => self.first = Some(data["response"].clone()),
+            "response.completed" | "response.incomplete" => self.finish(&mut data["response"]),
+            _ => {}
+        }
+        if let (Some(index), Some(earlier)) = (data["output_index"].as_u64(), self.earlier) {
+            data["output_index"] = Value::from(earlier + index);
+        }
+        if data["sequence_number"].is_u64() {
+            data["sequence_number"] = Value::from(self.number);
+        }
+        self.number += 1;
+        let now = data.clone();
+        if now != before {
+            frame.write();
+        }
+        self.note(&kind, &now);
+        out.extend_from_slice(&frame.raw);
+    }
+
+    fn go_on(&mut self, usage: Usage, out: &mut Vec<u8>) {
+        for item in std::mem::take(&mut self.open) {
+            self.end(item, out);
+        }
+        self.lost.add(usage);
+        self.earlier = self.first.is_some().then_some(self.next);
+    }
+
+    fn close(&mut self, words: &str, out: &mut Vec<u8>) {
+        if self.first.is_none() {
+            let response = self.response("in_progress");
+            self.push("response.created", json!({"response": response}), out);
+            self.first = Some(response);
+        }
+        for item in std::mem::take(&mut self.open) {
+            self.end(item, out);
+        }
+        let index = self.next;
+        let mut item = self.item(words);
+        (item["status"], item["content"]) = (Value::from("in_progress"), json!([]));
+        self.push("response.output_item.added", json!({"output_index": index, "item": item}), out);
+        let at = json!({"item_id": item["id"], "output_index": index, "content_index": 0});
+        let (mut part, mut delta) = (at.clone(), at);
+        part["part"] = json!({"type": "output_text", "text": "", "annotations": []});
+        delta["delta"] = Value::from(words);
+        self.push("response.content_part.added", part, out);
+        self.push("response.output_text.delta", delta, out);
+        self.end(Item { index, item, part: Some((0, words.to_owned())) }, out);
+        let response = self.response("completed");
+        self.push("response.completed", json!({"response": response}), out);
+    }
+
+    fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
+        let items = body["output"].as_array().into_iter().flatten();
+        items.flat_map(blocks_of).filter(|(_, text)| !text.is_empty()).collect()
+    }
+
+    fn whole(&self, words: &str) -> Value {
+        let mut response = self.response("completed");
+        response["output"] = json!([self.item(words)]);
+        response
+    }
+}
+
+/// The blocks of one item.
+fn blocks_of(item: &Value) -> Vec<(StreamKind, String)> {
+    let texts = |key: &str, kind: StreamKind| -> Vec<(StreamKind, String)> {
+        let parts = item[key].as_array().into_iter().flatten();
+        parts.flat_map(|part| ["text", "refusal"].map(|key| (kind.clone(), text(&part[key])))).collect()
+    };
+    match item["type"].as_str() {
+        Some("message") => texts("content", StreamKind::Text),
+        Some("reasoning") => [texts("summary", StreamKind::Thinking), texts("content", StreamKind::Thinking)].concat(),
+        Some("function_call") => vec![(call(&item["call_id"], &item["name"]), arguments(&item["arguments"]))],
+        Some(kind) if CALLS.contains(&kind) => {
+            let name = if item["name"].is_null() { &item["type"] } else { &item["name"] };
+            vec![(call(&item["call_id"], name), given(item).unwrap_or_default())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What a call that is no function is given, as arguments; `None`: it is another item.
+fn given(item: &Value) -> Option<String> {
+    let kind = item["type"].as_str().filter(|kind| *kind != "function_call" && CALLS.contains(kind))?;
+    Some(match kind {
+        "custom_tool_call" => as_arguments(&item["input"]),
+        _ => ["action", "operation"].iter().map(|key| arguments(&item[*key])).collect(),
+    })
+}
+
+/// The same call as one of a function.
+fn as_function(item: &Value, arguments: &str) -> Value {
+    let name = if item["name"].is_null() { &item["type"] } else { &item["name"] };
+    json!({"id": item["id"], "type": "function_call", "call_id": item["call_id"], "name": name, "arguments": arguments})
+}

@@ -1,0 +1,432 @@
+//! One exchange: a request of the client, the attempts at its answer, and the one message that the client gets.
+
+use std::time::Duration;
+
+use flow::{Action, CallId, Delta, RuleMatch, StreamKind};
+use guard::attempt::{Attempt, Context, Effect, Ending, Prefix, Stopped};
+use rules::{InjectionRecord, RuleSession};
+use wire::{AnswerDecoder, SseDecoder, TooLarge, Wire};
+
+use crate::body;
+use crate::dialect::{self, Message};
+use crate::frame::Frame;
+use crate::queue::Queue;
+use crate::request::Request;
+
+/// The most bytes of an answer that comes as one body.
+pub const WHOLE_BYTES: usize = 32 << 20;
+
+/// What a reminder adds where the client has the start of the answer.
+const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
+
+/// A request and what becomes of its answer.
+#[derive(Debug)]
+pub struct Exchange {
+    wire: Wire,
+    request: Request,
+    rules: RuleSession,
+    message: Box<dyn Message>,
+    /// The number of the attempt under way, from 1.
+    number: u32,
+    now: Now,
+    fired: Vec<Fired>,
+    records: Vec<InjectionRecord>,
+}
+
+/// The attempt under way.
+#[derive(Debug)]
+struct Now {
+    attempt: Attempt,
+    input: Input,
+    /// The client gets one body.
+    is_whole: bool,
+    queue: Queue,
+    /// What the blocks of the answer are.
+    kinds: Vec<StreamKind>,
+}
+
+/// How the answer comes.
+#[derive(Debug)]
+enum Input {
+    /// Nothing of it was received.
+    None,
+    Stream {
+        sse: SseDecoder,
+        decoder: Box<AnswerDecoder>,
+    },
+    Whole(Vec<u8>),
+}
+
+/// Rules that have fired in an exchange.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Fired {
+    /// What was found.
+    pub matches: Vec<RuleMatch>,
+    /// The strongest action on it.
+    pub action: Action,
+    /// The attempt in which it was, from 1.
+    pub attempt: u32,
+}
+
+/// What the server does next.
+#[derive(Debug, Default, PartialEq)]
+#[must_use]
+pub struct Next {
+    /// The bytes that the client gets now.
+    pub send: Vec<u8>,
+    /// What follows.
+    pub then: Then,
+}
+
+/// What follows for the connections.
+#[derive(Debug, Default, PartialEq)]
+pub enum Then {
+    /// More of the answer is read.
+    #[default]
+    More,
+    /// The answer is dropped, and [`Exchange::request`] goes upstream.
+    Ask,
+    /// The message is complete. Nothing more is read or sent.
+    End,
+    /// The answer broke off: the client's connection breaks off, too, as it would have without a guard.
+    Break,
+}
+
+impl Exchange {
+    /// An exchange that has not begun. `rules` are those of the conversation, with what it remembers. `model`: as the request names it.
+    pub fn new(wire: Wire, body: Vec<u8>, rules: RuleSession) -> Self {
+        let model = serde_json::from_slice::<serde_json::Value>(&body).ok();
+        let model = model.as_ref().and_then(|body| body["model"].as_str()).unwrap_or_default();
+        let (message, now) = (dialect::message(wire, model), Now::new(&rules));
+        let request = Request::new(wire, body);
+        Self { wire, request, rules, message, number: 1, now, fired: Vec::new(), records: Vec::new() }
+    }
+
+    /// Whether any rule watches: without one a server passes on what it receives.
+    pub fn is_watched(&self) -> bool {
+        !self.rules.gate().is_idle()
+    }
+
+    /// The body that goes upstream: the client's own bytes, and after a stop the same conversation with the reminder. `None`: it cannot be
+    /// continued.
+    pub fn request(&self) -> Option<Vec<u8>> {
+        self.request.body()
+    }
+
+    /// The answer begins, as a stream of events or as one body.
+    pub fn begin(&mut self, is_stream: bool) {
+        self.now.is_whole = !is_stream;
+        self.now.input = match is_stream {
+            true => Input::Stream { sse: SseDecoder::new(), decoder: Box::new(AnswerDecoder::new(self.wire)) },
+            false => Input::Whole(Vec::new()),
+        };
+    }
+
+    /// More of the answer. `now`: the time since some fixed point.
+    pub fn receive(&mut self, bytes: &[u8], now: Duration) -> Next {
+        let mut frames = Vec::new();
+        match &mut self.now.input {
+            Input::None => return Next::default(),
+            Input::Whole(body) => {
+                body.extend_from_slice(bytes);
+                let too_large = body.len() > WHOLE_BYTES;
+                return if too_large { self.close("it is too large to be checked") } else { Next::default() };
+            }
+            Input::Stream { sse, .. } => {
+                let read = sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
+                    frames.push(Frame::new(frame.raw, frame.event.as_ref()));
+                    Ok(())
+                });
+                if let Err(error) = read {
+                    return self.close(&error.to_string());
+                }
+            }
+        }
+        let mut send = Vec::new();
+        for frame in frames {
+            let next = self.frame(frame, now);
+            send.extend_from_slice(&next.send);
+            if next.then != Then::More {
+                return Next { send, then: next.then };
+            }
+        }
+        Next { send, then: Then::More }
+    }
+
+    /// Upstream has ended the answer.
+    pub fn end(&mut self, now: Duration) -> Next {
+        match std::mem::replace(&mut self.now.input, Input::None) {
+            Input::None => Next { then: Then::Break, ..Next::default() },
+            Input::Whole(body) => self.whole(body, now),
+            Input::Stream { sse, mut decoder } => {
+                let mut rest = Vec::new();
+                let last = sse.finish_frames(|frame| -> Result<(), TooLarge> {
+                    rest = frame.raw.to_owned();
+                    Ok(())
+                });
+                let is_whole = last.is_ok() && decoder.finish().is_ok();
+                let deltas = std::iter::from_fn(|| decoder.next_delta()).collect();
+                self.now.queue.push(
+                    Frame { raw: rest, ..Frame::default() },
+                    String::new(),
+                    String::new(),
+                    &*self.message,
+                );
+                match self.deltas(deltas, now) {
+                    Next { send, then: Then::More } => {
+                        Next { send, then: if is_whole { Then::End } else { Then::Break } }
+                    }
+                    next => next,
+                }
+            }
+        }
+    }
+
+    /// The request after a stop was refused, or did not reach anybody: the message ends with the cause.
+    pub fn give_up(&mut self, cause: &str) -> Next {
+        self.close(cause)
+    }
+
+    /// When held bytes have waited for as long as they may, as the time of [`Exchange::receive`].
+    pub fn deadline(&self) -> Option<Duration> {
+        self.now.attempt.deadline()
+    }
+
+    /// Releases bytes that have waited for as long as they may.
+    pub fn release(&mut self, now: Duration) -> Vec<u8> {
+        let mut effects = Vec::new();
+        self.now.attempt.tick(now, &mut effects);
+        self.perform(effects);
+        self.send()
+    }
+
+    /// What keeps the client's connection alive while nothing is sent.
+    pub fn keep_alive(&self) -> &'static [u8] {
+        self.message.keep_alive()
+    }
+
+    /// The number of the attempt under way, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.number
+    }
+
+    /// The rules that have fired so far.
+    pub fn fired(&self) -> &[Fired] {
+        &self.fired
+    }
+
+    /// What the conversation has to remember: the reminders that the model was given.
+    pub fn records(&self) -> &[InjectionRecord] {
+        &self.records
+    }
+
+    fn frame(&mut self, frame: Frame, now: Duration) -> Next {
+        let Input::Stream { decoder, .. } = &mut self.now.input else { return Next::default() };
+        let for_rules = self.message.for_rules(&frame);
+        let decoded = decoder.push(for_rules.as_deref().unwrap_or(&frame.raw));
+        let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
+        // The client knows what to do about a failure, and asks once more; of what goes on it has the start.
+        let is_told = self.message.is_failure(&frame) && self.number == 1;
+        if decoded.is_ok() || is_told {
+            let (text, thinking) = self.now.words(&deltas);
+            let begins_call = self.message.begins_call(&frame);
+            self.now.queue.push(frame, text, thinking, &*self.message);
+            if begins_call {
+                self.now.queue.call_begins();
+            }
+        }
+        let Next { mut send, then } = self.deltas(deltas, now);
+        match decoded {
+            Err(_) if then == Then::More && !is_told => {
+                // The error itself may repeat what was not checked.
+                let end = self.close("a part of it could not be read, and so not be checked");
+                send.extend_from_slice(&end.send);
+                Next { send, then: end.then }
+            }
+            Err(_) if then == Then::More => {
+                self.now.queue.complete();
+                send.extend(self.send());
+                Next { send, then: if self.now.queue.is_empty() { Then::End } else { Then::Break } }
+            }
+            _ => Next { send, then },
+        }
+    }
+
+    /// Takes what a frame has brought.
+    fn deltas(&mut self, deltas: Vec<Delta>, now: Duration) -> Next {
+        let (mut effects, clock) = (Vec::new(), || now);
+        let mut is_over = false;
+        for delta in deltas {
+            self.now.note(&delta, &self.rules);
+            let mut context = Context { rules: &mut self.rules, now: &clock, effects: &mut effects };
+            if self.now.attempt.delta(delta, &mut context) {
+                is_over = true;
+                break;
+            }
+        }
+        self.perform(effects);
+        if !is_over {
+            return Next { send: self.send(), then: Then::More };
+        }
+        match self.now.attempt.take_ending() {
+            Some(Ending::Stopped(stopped)) => {
+                let send = self.send();
+                self.stopped(&stopped, send)
+            }
+            _ => self.passed(),
+        }
+    }
+
+    /// The answer is complete, and nothing that follows it counts. Calls that are refused are taken back with all that follows them.
+    fn passed(&mut self) -> Next {
+        let refused = self.refused();
+        if !refused.is_empty() {
+            let send = self.send();
+            let reminder = self.rules.reminder(&refused);
+            return self.again(&refused, reminder, send);
+        }
+        self.now.queue.complete();
+        Next { send: self.send(), then: Then::End }
+    }
+
+    /// What was found in calls that must not run.
+    fn refused(&mut self) -> Vec<RuleMatch> {
+        let calls: Vec<CallId> = self.now.attempt.answer.calls().into_iter().map(|call| call.id).collect();
+        calls.iter().flat_map(|call| self.now.attempt.noted.take_call(call).refusals).collect()
+    }
+
+    fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
+        if stopped.judgement.action == Action::Stop {
+            let rule = stopped.stopping().next().map_or("", |found| &found.rule);
+            return self.close_with(&format!("[Tidegate: the rule `{rule}` stopped this answer.]"), send);
+        }
+        self.rules.release(&stopped.unread());
+        let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
+        let reminder = self.rules.reminder(&matches);
+        let injected: Vec<RuleMatch> = stopped.injected().into_iter().map(|(found, _)| found).collect();
+        self.again(&injected, reminder, send)
+    }
+
+    /// The model is reminded, and answers once more.
+    fn again(&mut self, injected: &[RuleMatch], mut reminder: String, mut send: Vec<u8>) -> Next {
+        let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
+        self.records.extend(self.rules.injected(&names));
+        let kept = self.now.queue.sent().to_owned();
+        if !kept.trim().is_empty() {
+            reminder.push_str(KEPT);
+        }
+        self.request.stopped(&kept, reminder);
+        if self.request.body().is_none() {
+            return self.close_with(&ended_because("the request has no messages that could be continued"), send);
+        }
+        self.message.go_on(self.now.attempt.answer.usage(), &mut send);
+        self.number += 1;
+        self.now = Now::new(&self.rules);
+        Next { send, then: Then::Ask }
+    }
+
+    /// An answer that came as one body.
+    fn whole(&mut self, body: Vec<u8>, now: Duration) -> Next {
+        let Ok(value) = serde_json::from_slice(&body) else {
+            return self.close("it is not JSON, so that it cannot be checked");
+        };
+        let deltas = body::deltas(self.message.blocks(&value));
+        // Nothing is sent before all of it has passed, and so nothing is kept of what was stopped.
+        match self.deltas(deltas, now) {
+            next @ Next { then: Then::Ask, .. } => next,
+            next if !next.send.is_empty() => next,
+            _ => Next { send: body, then: Then::End },
+        }
+    }
+
+    fn close(&mut self, cause: &str) -> Next {
+        self.close_with(&ended_because(cause), Vec::new())
+    }
+
+    fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {
+        match self.now.is_whole {
+            true => send = self.message.whole(words).to_string().into_bytes(),
+            false => self.message.close(words, &mut send),
+        }
+        self.now.input = Input::None;
+        Next { send, then: Then::End }
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::ShowText(text) => self.now.queue.release_text(&text),
+                Effect::ShowThinking(text) => self.now.queue.release_thinking(&text),
+                Effect::Fired { matches, judgement } => {
+                    self.fired.push(Fired { matches, action: judgement.action, attempt: self.number });
+                }
+                Effect::Report(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
+            }
+        }
+    }
+
+    fn send(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.now.queue.send(&mut *self.message, &mut out);
+        out
+    }
+}
+
+impl Now {
+    fn new(rules: &RuleSession) -> Self {
+        // An attempt without a prefix has nothing to show at its start.
+        let attempt = Attempt::new(rules, Prefix::default(), &mut Vec::new());
+        Self { attempt, input: Input::None, is_whole: false, queue: Queue::default(), kinds: Vec::new() }
+    }
+
+    /// The text and the reasoning that deltas add.
+    fn words(&self, deltas: &[Delta]) -> (String, String) {
+        let (mut words, mut kinds) = ((String::new(), String::new()), self.kinds.clone());
+        for delta in deltas {
+            match delta {
+                Delta::Start { .. } => kinds.clear(),
+                Delta::BlockStart { kind, .. } => kinds.push(kind.clone()),
+                Delta::Piece { block, text } => match kinds.get(*block as usize) {
+                    Some(StreamKind::Text) => words.0.push_str(text),
+                    Some(StreamKind::Thinking) => words.1.push_str(text),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        words
+    }
+
+    /// Keeps what a delta says about blocks, and how long their frames wait.
+    fn note(&mut self, delta: &Delta, rules: &RuleSession) {
+        match delta {
+            Delta::Start { .. } if !self.kinds.is_empty() => {
+                self.kinds.clear();
+                self.queue.restart();
+            }
+            Delta::BlockStart { kind, .. } => {
+                match kind {
+                    StreamKind::Tool { .. } => self.queue.call_begins(),
+                    // A part of it without its signature would be refused by providers later.
+                    StreamKind::Thinking if watches_thinking(rules) => self.queue.reasoning_begins(),
+                    StreamKind::Thinking | StreamKind::Text => {}
+                }
+                self.kinds.push(kind.clone());
+            }
+            Delta::BlockEnd { block } if self.kinds.get(*block as usize) == Some(&StreamKind::Thinking) => {
+                self.queue.reasoning_ends();
+            }
+            _ => {}
+        }
+    }
+}
+
+fn watches_thinking(rules: &RuleSession) -> bool {
+    let set = rules.rules();
+    set.rules().any(|info| set.active(&info.rule.name).is_some() && info.scopes.iter().any(|scope| scope == "thinking"))
+}
+
+fn ended_because(cause: &str) -> String {
+    format!("[Tidegate: this answer ends here, because {cause}.]")
+}

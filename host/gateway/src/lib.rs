@@ -1,0 +1,21 @@
+//! Guards the answers of a model for a client that speaks the model's own wire format: what a proxy does with one exchange, without I/O and
+//! without a clock.
+//!
+//! ```text
+//! request ─► Exchange ─► upstream                    the same bytes, the first time
+//! frames ─► the attempt core of `guard` ─► Queue ─► client     the same bytes, behind what is held back
+//!              │ a rule stops the answer: what the client has, the reminder, and the request goes upstream once more
+//!              └► Dialect: the next answer continues the same message
+//! ```
+//! A server owns the connections: it sends [`Exchange::request`], gives what comes back to [`Exchange::receive`], and sends on what that
+//! returns. What decides about a match is the code that decides in turns and replays.
+#![forbid(unsafe_code)]
+
+mod body;
+mod dialect;
+mod exchange;
+mod frame;
+mod queue;
+mod request;
+
+pub use exchange::{Exchange, Fired, Next, Then, WHOLE_BYTES};

@@ -1,0 +1,130 @@
+//! Frames behind held text. Their order never changes: a frame waits until the gate has released what it carries, and everything behind
+//! it waits with it.
+
+use std::collections::VecDeque;
+
+use crate::dialect::Message;
+use crate::frame::Frame;
+
+/// What of an attempt was not sent yet.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Frames that were taken out of it.
+    taken: u64,
+    /// What the gate has released of the text and of the reasoning, and was not sent yet.
+    text: String,
+    thinking: String,
+    /// Text that was sent.
+    sent: String,
+    /// From this frame on, all wait for the end of the answer: it has the first tool call.
+    call: Option<u64>,
+    /// From this frame on, all wait for the end of its block of reasoning.
+    reasoning: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    frame: Frame,
+    text: String,
+    thinking: String,
+    /// Its text can be sent in parts, each as a frame of its own.
+    splits: bool,
+    /// What is sent of it is not what arrived.
+    changed: bool,
+}
+
+impl Queue {
+    /// A frame with what was decoded of it.
+    pub(crate) fn push(&mut self, frame: Frame, text: String, thinking: String, message: &dyn Message) {
+        let own = message.text(&frame);
+        let splits = own.is_some();
+        // What is sent is what the rules have seen.
+        let changed = own.is_some_and(|own| own != text);
+        self.waiting.push_back(Waiting { frame, text, thinking, splits, changed });
+    }
+
+    /// The frame that was pushed last has the first tool call.
+    pub(crate) fn call_begins(&mut self) {
+        let last = self.last();
+        self.call.get_or_insert(last);
+    }
+
+    /// The frame that was pushed last begins a block of reasoning that is sent whole.
+    pub(crate) fn reasoning_begins(&mut self) {
+        let last = self.last();
+        self.reasoning.get_or_insert(last);
+    }
+
+    pub(crate) fn reasoning_ends(&mut self) {
+        self.reasoning = None;
+    }
+
+    /// The provider restarts its answer with the frame that was pushed last: what waits before it is void.
+    pub(crate) fn restart(&mut self) {
+        let void = self.waiting.len().saturating_sub(1);
+        self.waiting.drain(..void);
+        self.taken += void as u64;
+        self.text.clear();
+        self.thinking.clear();
+        self.complete();
+    }
+
+    /// The answer has passed.
+    pub(crate) fn complete(&mut self) {
+        (self.call, self.reasoning) = (None, None);
+    }
+
+    pub(crate) fn release_text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    pub(crate) fn release_thinking(&mut self, text: &str) {
+        self.thinking.push_str(text);
+    }
+
+    /// The text of the attempt that the client has.
+    pub(crate) fn sent(&self) -> &str {
+        &self.sent
+    }
+
+    /// Whether anything waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Sends what can be sent.
+    pub(crate) fn send(&mut self, message: &mut dyn Message, out: &mut Vec<u8>) {
+        while let Some(first) = self.waiting.front_mut() {
+            let waits = |from: Option<u64>| from.is_some_and(|from| self.taken >= from);
+            if waits(self.call) || waits(self.reasoning) || !self.thinking.starts_with(&first.thinking) {
+                return;
+            }
+            if !self.text.starts_with(&first.text) {
+                if first.splits && !self.text.is_empty() && first.text.starts_with(&self.text) {
+                    let part = std::mem::take(&mut self.text);
+                    first.text.drain(..part.len());
+                    first.changed = true;
+                    let mut frame = first.frame.clone();
+                    message.set_text(&mut frame, &part);
+                    self.sent.push_str(&part);
+                    message.send(frame, out);
+                }
+                return;
+            }
+            let Some(mut first) = self.waiting.pop_front() else { return };
+            self.taken += 1;
+            self.text.drain(..first.text.len());
+            self.thinking.drain(..first.thinking.len());
+            if first.changed {
+                message.set_text(&mut first.frame, &first.text);
+            }
+            self.sent.push_str(&first.text);
+            message.send(first.frame, out);
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.taken + self.waiting.len().saturating_sub(1) as u64
+    }
+}

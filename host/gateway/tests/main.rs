@@ -1,0 +1,7 @@
+//! The integration tests of this crate, in one program.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod custom_calls;
+mod fidelity;
+mod rules_fire;
+mod script;
