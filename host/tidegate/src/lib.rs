@@ -87,7 +87,7 @@ mod session;
 
 /// The example of the page about OpenTelemetry is compiled as a test.
 #[cfg(all(doctest, feature = "otel"))]
-#[doc = include_str!("../../otel/README.md")]
+#[doc = include_str!("../../telemetry/OPENTELEMETRY.md")]
 struct OtelPage;
 
 /// The examples of the page for authors of front ends are compiled as tests.

@@ -2,10 +2,10 @@
 //! and with the feature `otel` the export to OpenTelemetry.
 
 pub use flow::SPANS;
-pub use metrics::{
+pub use telemetry::{
     InstanceNumbers, METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics,
 };
-#[cfg(feature = "metrics-server")]
-pub use metrics::{MetricsServer, ServeError};
 #[cfg(feature = "otel")]
-pub use otel::{LostTelemetry, OtelError, Telemetry};
+pub use telemetry::{LostTelemetry, OtelError, Telemetry};
+#[cfg(feature = "metrics-server")]
+pub use telemetry::{MetricsServer, ServeError};

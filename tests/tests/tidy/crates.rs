@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 34] = [
+const MAP: [(&str, &[&str]); 33] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -30,8 +30,7 @@ const MAP: [(&str, &[&str]); 34] = [
     ("providers", &["flow", "net", "system", "secrets", "wire"]),
     ("tools", &["flow", "commands", "system", "secrets"]),
     ("store", &["flow", "record", "system"]),
-    ("metrics", &["flow"]),
-    ("otel", &["flow", "metrics", "net", "system"]),
+    ("telemetry", &["flow", "net", "system"]),
     ("config", &["flow", "rules", "secrets"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "guard", "record", "rules", "config", "providers"]),
@@ -51,8 +50,7 @@ const MAP: [(&str, &[&str]); 34] = [
             "providers",
             "tools",
             "store",
-            "metrics",
-            "otel",
+            "telemetry",
             "config",
             "secrets",
             "system",
@@ -85,7 +83,7 @@ const OWNED: [(&str, &str); 13] = [
     ("rustls", "net"),
     ("redis", "store"),
     ("redb", "store"),
-    ("hyper", "metrics"),
+    ("hyper", "telemetry"),
     ("agent-client-protocol", "serve"),
     ("clap", "cli"),
     ("anstyle", "cli"),
@@ -98,7 +96,7 @@ const OWNED: [(&str, &str); 13] = [
 /// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; requests
 /// are sent with the client of `net`; telemetry is made by a layer of the subscriber.
 const ALSO: [(&str, &str); 4] =
-    [("clap", "flow"), ("reqwest", "providers"), ("reqwest", "otel"), ("tracing-subscriber", "otel")];
+    [("clap", "flow"), ("reqwest", "providers"), ("reqwest", "telemetry"), ("tracing-subscriber", "telemetry")];
 
 /// A crate as cargo sees it.
 #[derive(Debug)]

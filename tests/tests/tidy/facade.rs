@@ -9,7 +9,7 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 14] = [
+const CRATES: [(&str, &str); 13] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
@@ -22,8 +22,7 @@ const CRATES: [(&str, &str); 14] = [
     ("tools", "host/tools/src/"),
     ("providers", "host/providers/src/"),
     ("wire", "host/wire/src/"),
-    ("metrics", "host/metrics/src/"),
-    ("otel", "host/otel/src/"),
+    ("telemetry", "host/telemetry/src/"),
 ];
 
 /// The root of the facade.

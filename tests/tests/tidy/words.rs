@@ -31,7 +31,7 @@ const OWNED: [(&str, &str); 9] = [
     ("chat/completions", "host/wire/"),
     ("redis::", "host/store/"),
     ("redb::", "host/store/"),
-    ("hyper::", "host/metrics/"),
+    ("hyper::", "host/telemetry/"),
     ("std::io::stdout", "host/cli/"),
     ("clap::", "host/cli/"),
 ];
@@ -41,7 +41,7 @@ const OWNED: [(&str, &str); 9] = [
 const ALSO: [(&str, &str); 5] = [
     ("chat/completions", "host/providers/tests/"),
     ("clap::", "host/flow/src/words.rs"),
-    ("reqwest::", "host/otel/src/http.rs"),
+    ("reqwest::", "host/telemetry/src/otel/http.rs"),
     ("reqwest::", "host/providers/src/http.rs"),
     ("std::io::stdout", "host/serve/src/acp/sdk.rs"),
 ];

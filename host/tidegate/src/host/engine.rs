@@ -1,7 +1,7 @@
 //! The WebAssembly engine, as a handle for embedders.
 
-use metrics::{InstanceNumbers, Metrics};
 use sandbox::{EngineCounts, EngineError, EngineOptions, EngineReport, InstanceCounts, Sandbox};
+use telemetry::{InstanceNumbers, Metrics};
 
 use crate::HostError;
 

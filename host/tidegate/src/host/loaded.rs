@@ -13,9 +13,9 @@ use flow::{
     BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
     SystemBlock,
 };
-use metrics::Metrics;
 use rules::RuleSet;
 use sandbox::SandboxHost;
+use telemetry::Metrics;
 use tools::BuiltinTools;
 
 use crate::agents::{AgentTool, Children};

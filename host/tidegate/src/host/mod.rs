@@ -17,11 +17,11 @@ use std::sync::Arc;
 use config::rule_sources;
 use config::{Operator, PermissionRule, PluginEntry, Policy};
 use flow::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
-use metrics::Metrics;
 use providers::{HttpConfig, ProviderConfig, Secret};
 use sandbox::EngineOptions;
 use store::TranscriptStore;
 use system::SystemClock;
+use telemetry::Metrics;
 
 use crate::agents::Children;
 use crate::host::load::{Faults, Wanted};

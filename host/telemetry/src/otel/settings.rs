@@ -6,7 +6,7 @@ use flow::Address;
 use percent_encoding::percent_decode_str;
 
 use crate::OtelError;
-use crate::http::{HeaderMap, HeaderName, HeaderValue, Url};
+use crate::otel::http::{HeaderMap, HeaderName, HeaderValue, Url};
 
 /// How long one request is allowed to take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -162,7 +162,7 @@ impl Variables<'_> {
             own("service.name", "tidegate"),
             own("service.version", version),
             // Counts of two processes must not be taken for those of one that was restarted.
-            own("service.instance.id", &format!("{:032x}", crate::ids::random())),
+            own("service.instance.id", &format!("{:032x}", crate::otel::ids::random())),
             own("telemetry.sdk.name", "tidegate"),
             own("telemetry.sdk.language", "rust"),
             own("telemetry.sdk.version", version),

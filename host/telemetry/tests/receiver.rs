@@ -1,10 +1,9 @@
 //! What becomes of telemetry that a receiver takes late, in part, or not at all.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_otel::{LostTelemetry, Telemetry};
+use tidegate_telemetry::{LostTelemetry, Telemetry};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

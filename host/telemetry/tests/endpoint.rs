@@ -4,8 +4,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use tidegate_metrics::{Metrics, MetricsServer};
 use tidegate_servers::{Prometheus, ensure_prometheus, promtool_check};
+use tidegate_telemetry::{Metrics, MetricsServer};
 
 use crate::support::{observe, tool, whole_session};
 

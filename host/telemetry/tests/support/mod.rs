@@ -6,7 +6,7 @@ use flow::{
     RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ThreadMode, ToolOutcome,
     ToolReport, TurnStatus, Usage,
 };
-use tidegate_metrics::SessionMetrics;
+use tidegate_telemetry::SessionMetrics;
 
 /// Observes events of one attempt of a turn, in order.
 pub(crate) fn observe(session: &mut SessionMetrics, attempt: u32, kinds: impl IntoIterator<Item = EventKind>) {

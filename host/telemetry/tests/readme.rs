@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tidegate_metrics::{METRICS, MetricKind};
+use tidegate_telemetry::{METRICS, MetricKind};
 
 const START: &str =
-    "<!-- metrics: written by `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test it readme::` -->\n";
+    "<!-- metrics: written by `TIDEGATE_BLESS=1 cargo test -p tidegate-telemetry --test it readme::` -->\n";
 const END: &str = "<!-- end -->";
 
 fn table() -> String {
@@ -31,7 +31,7 @@ fn table() -> String {
 
 #[test]
 fn the_table_has_every_metric() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("METRICS.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(START).expect("the page has a mark where the table begins");
     let (published, after) = rest.split_once(END).expect("the page has a mark where the table ends");
@@ -41,7 +41,7 @@ fn the_table_has_every_metric() {
     } else {
         assert!(
             published == table,
-            "the table differs; `TIDEGATE_BLESS=1 cargo test -p tidegate-metrics --test it readme::` rewrites it"
+            "the table differs; `TIDEGATE_BLESS=1 cargo test -p tidegate-telemetry --test it readme::` rewrites it"
         );
     }
 }

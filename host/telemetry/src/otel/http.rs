@@ -11,8 +11,8 @@ pub(crate) use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use tokio::time::timeout;
 
-use crate::otlp;
-use crate::settings::Target;
+use crate::otel::otlp;
+use crate::otel::settings::Target;
 
 /// The most that is read of a response: it is empty, or contains what was rejected.
 const MAX_RESPONSE: usize = 64 << 10;

@@ -4,4 +4,5 @@
 mod endpoint;
 mod numbers;
 mod readme;
+mod receiver;
 mod support;

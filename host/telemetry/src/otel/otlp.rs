@@ -1,11 +1,11 @@
 //! Spans and metrics as the OpenTelemetry protocol (OTLP) writes them: `opentelemetry/proto/{trace,metrics}/v1`.
 
-use metrics::{MetricKind, MetricPoint, MetricValue};
+use crate::{MetricKind, MetricPoint, MetricValue};
 
-use crate::fields::Value;
-use crate::ids::{SpanId, TraceId};
-use crate::instruments::{Instrument, Instruments, Observed};
-use crate::proto::{Field, Message, fields};
+use crate::otel::fields::Value;
+use crate::otel::ids::{SpanId, TraceId};
+use crate::otel::instruments::{Instrument, Instruments, Observed};
+use crate::otel::proto::{Field, Message, fields};
 
 /// The scope that everything is in.
 const SCOPE: &str = "tidegate";

@@ -3,7 +3,6 @@
 //! [`Telemetry::layer`] is a layer of `tracing`: the spans that `turn` makes become spans of traces, under the names of the
 //! conventions for generative AI (`genai`). When a span ends, it is counted (`instruments`), encoded (`otlp`, `proto`) and queued;
 //! a task sends what is queued (`export`, `http`). Nothing of a turn waits for that task.
-#![forbid(unsafe_code)]
 
 mod export;
 mod fields;
@@ -19,7 +18,6 @@ mod settings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::Metrics;
 use system::environment;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -28,6 +26,7 @@ use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::Metrics;
 use export::{Shared, Unsent};
 use layer::SpanLayer;
 use settings::Settings;

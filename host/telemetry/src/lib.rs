@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use flow::{Event, EventKind, RunPosition, TurnStatus};
-//! let metrics = tidegate_metrics::Metrics::new();
+//! let metrics = tidegate_telemetry::Metrics::new();
 //! let mut session = metrics.session();
 //! let kind = EventKind::TurnFinish { status: TurnStatus::Completed };
 //! session.observe(&Event::new(0, 0, RunPosition::default(), kind));
@@ -21,6 +21,8 @@
 mod catalogue;
 mod file;
 mod labels;
+#[cfg(feature = "otel")]
+mod otel;
 mod registry;
 #[cfg(feature = "serve")]
 mod serve;
@@ -35,6 +37,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flow::{BreakerState, PluginId};
 
 pub use catalogue::{METRICS, MetricInfo, MetricKind};
+#[cfg(feature = "otel")]
+pub use otel::{LostTelemetry, OtelError, Telemetry};
 #[cfg(feature = "serve")]
 pub use serve::{MetricsServer, ServeError};
 pub use session::SessionMetrics;

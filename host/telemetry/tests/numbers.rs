@@ -8,7 +8,7 @@ use flow::{
     Action, BreakerScope, BreakerState, CallbackOutcome, Charged, ErrorClass, EventKind, RegistrationAction, StepEnd,
     ToolOutcome, TurnStatus,
 };
-use tidegate_metrics::{InstanceNumbers, METRICS, MetricValue, Metrics};
+use tidegate_telemetry::{InstanceNumbers, METRICS, MetricValue, Metrics};
 
 use crate::support::*;
 

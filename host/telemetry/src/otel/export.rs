@@ -7,17 +7,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use metrics::Metrics;
+use crate::Metrics;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::fields::Fields;
-use crate::genai::Kind;
-use crate::http::{Sender, Sent};
-use crate::instruments::Instruments;
-use crate::layer::Counts;
-use crate::otlp::{self, Period};
-use crate::settings::{Settings, Target};
+use crate::otel::fields::Fields;
+use crate::otel::genai::Kind;
+use crate::otel::http::{Sender, Sent};
+use crate::otel::instruments::Instruments;
+use crate::otel::layer::Counts;
+use crate::otel::otlp::{self, Period};
+use crate::otel::settings::{Settings, Target};
 
 /// The most spans that wait for the receiver, each of about 400 bytes.
 const QUEUE: usize = 8192;

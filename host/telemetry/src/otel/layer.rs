@@ -12,11 +12,11 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::export::Shared;
-use crate::fields::{Fields, Value};
-use crate::genai::Kind;
-use crate::ids::{self, SpanId, TraceId};
-use crate::otlp;
+use crate::otel::export::Shared;
+use crate::otel::fields::{Fields, Value};
+use crate::otel::genai::Kind;
+use crate::otel::ids::{self, SpanId, TraceId};
+use crate::otel::otlp;
 
 /// What a turn has had so far.
 #[derive(Clone, Copy, Debug, Default)]

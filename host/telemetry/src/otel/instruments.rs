@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::fields::Fields;
-use crate::genai::{
+use crate::otel::fields::Fields;
+use crate::otel::genai::{
     self, CHAT, ERROR_TYPE, Kind, OPERATION, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL, TOKEN_TYPE, TOOL_NAME,
 };
-use crate::layer::Counts;
+use crate::otel::layer::Counts;
 
 /// One histogram, as it is described to receivers.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ fn with_error(mut attributes: Attributes, fields: &Fields) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::Value;
+    use crate::otel::fields::Value;
 
     #[test]
     fn invented_names_make_no_series_without_end() {

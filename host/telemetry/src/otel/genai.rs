@@ -2,7 +2,7 @@
 //!
 //! What those conventions have no name for is named `extension.…` where it is about an extension, and `tidegate.…` otherwise.
 
-use crate::fields::{Fields, Value};
+use crate::otel::fields::{Fields, Value};
 
 /// The kinds of spans that a turn consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
