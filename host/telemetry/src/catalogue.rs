@@ -1,5 +1,7 @@
 //! The table of all metrics: names, kinds, labels, buckets and their meaning.
 
+use crate::names::{EVENT, EXTENSION, MODEL, RULE, TOOL};
+
 /// What kind of numbers a metric has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -79,13 +81,6 @@ const STATE_BYTES: &[f64] =
 
 /// No metric has more labels.
 pub(crate) const MOST_LABELS: usize = 3;
-/// Labels whose values come from files, guests and models.
-pub(crate) const EXTENSION: &str = "extension_id";
-pub(crate) const RULE: &str = "rule";
-pub(crate) const TOOL: &str = "tool";
-pub(crate) const MODEL: &str = "model";
-pub(crate) const EVENT: &str = "event_type";
-
 metrics! {
     Registrations = "extension.registration.total", Counter, ["action", EXTENSION],
         "Changes of the extensions of sessions: register, enable, reload, unregister or disable.";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::catalogue::{EVENT, EXTENSION, MODEL, RULE, TOOL};
+use crate::names::{EVENT, EXTENSION, MODEL, RULE, TOOL};
 
 /// The value of a label in place of those beyond its bound.
 pub(crate) const OTHER: &str = "other";

@@ -21,6 +21,7 @@
 mod catalogue;
 mod file;
 mod labels;
+mod names;
 #[cfg(feature = "otel")]
 mod otel;
 mod registry;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use flow::{BreakerState, PluginId};
 
 use crate::InstanceNumbers;
-use crate::catalogue::{EXTENSION, Id, METRICS, MOST_LABELS, MetricInfo, MetricKind};
+use crate::catalogue::{Id, METRICS, MOST_LABELS, MetricInfo, MetricKind};
 use crate::labels::{self, Values};
+use crate::names::EXTENSION;
 
 /// The numbers of all metrics.
 #[derive(Debug)]

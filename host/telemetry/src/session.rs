@@ -8,7 +8,8 @@ use flow::{
 };
 
 use crate::Metrics;
-use crate::catalogue::{Id, TOOL};
+use crate::catalogue::Id;
+use crate::names::TOOL;
 
 /// Observes one session: every event of it, in order, from its first on.
 ///

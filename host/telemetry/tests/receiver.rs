@@ -68,6 +68,9 @@ const WRONG_KEY: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"
 const WRONG_PATH: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\n<html";
 /// `partial_success { rejected_spans: 2, error_message: "too old" }`
 const PARTIAL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n\x0a\x0b\x08\x02\x12\x07too old";
+/// `partial_success { error_message: "slow down" }`: nothing was rejected.
+const WARNED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n\x0a\x0b\x12\x09slow down";
+const BUSY_FOR_LONG: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
 const SILENCE: &str = "";
 
 fn telemetry(endpoint: &str) -> Telemetry {
@@ -124,6 +127,40 @@ async fn what_is_refused_is_reported_once_with_its_cause() {
         assert!(sentence.starts_with(&format!("{lost_spans} of 3 spans were not exported: {endpoint} ")), "{sentence}");
         lost(lost_spans, 3, false, cause, result);
     }
+}
+
+#[tokio::test]
+async fn a_warning_of_the_receiver_is_no_loss() {
+    let (endpoint, _requests) = server(&[WARNED]).await;
+    let telemetry = telemetry(&endpoint);
+    turns(&telemetry, 3);
+    telemetry.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn rejected_metrics_are_reported() {
+    let (endpoint, _requests) = server(&[PARTIAL]).await;
+    let variable = |name: &str| match name {
+        // The path whose responses the server was given.
+        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" => Some(format!("{endpoint}/v1/traces")),
+        _ => None,
+    };
+    let telemetry = Telemetry::from_variables(&variable).unwrap().unwrap();
+    turns(&telemetry, 3);
+    lost(0, 0, true, "rejected them: too old", telemetry.finish().await);
+}
+
+#[tokio::test]
+async fn spans_that_found_no_room_are_reported() {
+    const ROOM: u32 = 8192;
+    let (endpoint, mut requests) = server(&[BUSY_FOR_LONG, OK]).await;
+    let telemetry = telemetry(&endpoint);
+    turns(&telemetry, BATCH);
+    requests.recv().await.unwrap();
+    // The first batch waits to be sent again, and the others for it.
+    turns(&telemetry, ROOM + 100);
+    let ended = u64::from(BATCH + ROOM + 100);
+    lost(100, ended, false, "more than 8192 spans waited", telemetry.finish().await);
 }
 
 #[tokio::test]

@@ -77,13 +77,14 @@ const MAP: [(&str, &[&str]); 33] = [
 ];
 
 /// Crates of others that only one of ours may name. Tests may name all.
-const OWNED: [(&str, &str); 13] = [
+const OWNED: [(&str, &str); 14] = [
     ("wasmtime", "sandbox"),
     ("reqwest", "net"),
     ("rustls", "net"),
     ("redis", "store"),
     ("redb", "store"),
     ("hyper", "telemetry"),
+    ("opentelemetry", "telemetry"),
     ("agent-client-protocol", "serve"),
     ("clap", "cli"),
     ("anstyle", "cli"),

@@ -1,96 +1,80 @@
-//! The queue between the spans of turns and their receiver, and the task that empties it.
+//! Between the spans of turns and their receiver: the queue of the SDK, an exporter that counts, and the task that sends metrics.
 //!
-//! Nothing that a turn does waits for the task: where the queue is full, a span is dropped and counted. Requests that fail are
-//! repeated with a growing pause until the telemetry is finished; then everything is tried once more, within a limit.
+//! Nothing that a turn does waits for them: where the queue is full, the SDK drops a span. It reports that nowhere, so that both ends are
+//! counted here: what goes in, and what the receiver has accepted.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use opentelemetry::InstrumentationScope;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor as _};
+use prost::Message as _;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use crate::Metrics;
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
-
 use crate::otel::fields::Fields;
 use crate::otel::genai::Kind;
-use crate::otel::http::{Sender, Sent};
+use crate::otel::http::Sender;
 use crate::otel::instruments::Instruments;
 use crate::otel::layer::Counts;
-use crate::otel::otlp::{self, Period};
+use crate::otel::ledger::{Ledger, lock};
+use crate::otel::numbers::{self, Period};
 use crate::otel::settings::{Settings, Target};
 
-/// The most spans that wait for the receiver, each of about 400 bytes.
-const QUEUE: usize = 8192;
+/// The most spans that wait for the receiver, each of about a kilobyte.
+pub(crate) const QUEUE: usize = 8192;
 /// The most spans of one request.
 const BATCH: usize = 512;
 /// Spans wait at most so long for others to be sent with, while the receiver answers.
 const DELAY: Duration = Duration::from_secs(5);
-/// The pause after a failed request, doubled with each that follows.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LAST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What the layer writes and the task reads.
+/// The scope that everything is in.
+pub(crate) static SCOPE: LazyLock<InstrumentationScope> =
+    LazyLock::new(|| InstrumentationScope::builder("tidegate").with_version(env!("CARGO_PKG_VERSION")).build());
+
+/// What the layer writes.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+    settings: Settings,
     pub(crate) metrics: Metrics,
-    started_ns: u64,
-    state: Mutex<State>,
+    started: SystemTime,
     instruments: Mutex<Instruments>,
-    /// A batch is full, or no span follows.
-    wake: Notify,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Spans that wait, as they are sent.
-    queue: VecDeque<Vec<u8>>,
-    ended: u64,
-    accepted: u64,
-    /// Why the last span was not accepted.
-    cause: Option<String>,
-    /// Why the last metrics were not accepted.
-    metrics_cause: Option<String>,
-    finishing: bool,
-}
-
-/// What was not exported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unsent {
-    pub(crate) spans: u64,
-    pub(crate) ended: u64,
-    pub(crate) spans_cause: Option<String>,
-    pub(crate) metrics_cause: Option<String>,
+    /// `None`: no traces are exported.
+    queue: Option<BatchSpanProcessor>,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: Settings, metrics: Metrics) -> Arc<Self> {
-        Arc::new(Self {
-            settings,
-            metrics,
-            started_ns: now_ns(),
-            state: Mutex::default(),
-            instruments: Mutex::default(),
-            wake: Notify::new(),
-        })
+    /// The requests are made by tasks of `runtime`.
+    pub(crate) fn new(settings: Settings, metrics: Metrics, runtime: &Handle) -> Arc<Self> {
+        let ledger = Arc::new(Ledger::default());
+        let queue = settings.traces.clone().map(|target| {
+            let resource = ResourceAttributesWithSchema { attributes: numbers::resource(&settings), schema_url: None };
+            let (sender, ledger) = (Arc::new(Sender::new(target)), Arc::clone(&ledger));
+            let config = BatchConfigBuilder::default();
+            let config =
+                config.with_max_queue_size(QUEUE).with_max_export_batch_size(BATCH).with_scheduled_delay(DELAY);
+            BatchSpanProcessor::new(Exporter { sender, resource, ledger, runtime: runtime.clone() }, config.build())
+        });
+        Arc::new(Self { settings, metrics, started: SystemTime::now(), instruments: Mutex::default(), queue, ledger })
     }
 
     /// Queues a span. Never waits.
-    pub(crate) fn push(&self, span: Vec<u8>) {
-        if self.settings.traces.is_none() {
-            return;
-        }
-        let mut state = self.state();
+    pub(crate) fn push(&self, span: SpanData) {
+        let Some(queue) = &self.queue else { return };
+        let mut state = self.ledger.state();
         state.ended += 1;
-        if state.finishing {
+        if self.ledger.is_finishing() {
             state.cause = Some("they ended after the export was finished".to_owned());
-        } else if state.queue.len() < QUEUE {
-            state.queue.push_back(span);
-            if state.queue.len() == BATCH {
-                self.wake.notify_one();
-            }
-        } else if state.cause.is_none() {
-            state.cause = Some(format!("more than {QUEUE} spans waited"));
+        } else {
+            queue.on_end(span);
         }
     }
 
@@ -99,197 +83,76 @@ impl Shared {
         lock(&self.instruments).count(kind, fields, turn, seconds, counts);
     }
 
-    /// No span follows: the queue is sent now.
-    pub(crate) fn finish(&self) {
-        self.state().finishing = true;
-        self.wake.notify_one();
-    }
-
-    /// What was not exported so far.
-    pub(crate) fn unsent(&self) -> Unsent {
-        let state = self.state();
-        let spans = state.ended - state.accepted;
-        Unsent {
-            spans,
-            ended: state.ended,
-            spans_cause: state.cause.clone().filter(|_| spans > 0),
-            metrics_cause: state.metrics_cause.clone(),
+    /// Sends the spans that wait, and waits for the receiver at most so long.
+    pub(crate) fn flush(&self, patience: Duration) {
+        if let Some(queue) = &self.queue {
+            // What it returns is in the ledger.
+            let _ = queue.shutdown_with_timeout(patience);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn body_of_metrics(&self) -> Bytes {
+        let period = Period { start: self.started, now: SystemTime::now() };
+        numbers::request(&self.settings, period, &self.metrics.points(), &lock(&self.instruments))
+            .encode_to_vec()
+            .into()
     }
 
-    pub(crate) fn is_finishing(&self) -> bool {
-        self.state().finishing
-    }
-
-    fn body_of_metrics(&self) -> Vec<u8> {
-        let period = Period { start_ns: self.started_ns, now_ns: now_ns() };
-        otlp::metrics(&self.settings.resource, period, &self.metrics.points(), &lock(&self.instruments))
+    pub(crate) fn metrics_target(&self) -> Option<Target> {
+        self.settings.metrics.clone()
     }
 }
 
-/// Sends spans and metrics until the telemetry is finished.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut traces = Signal::new(shared.settings.traces.clone());
-    let mut metrics = Signal::new(shared.settings.metrics.clone());
-    let (delay, interval) = (DELAY, shared.settings.interval);
-    traces.due = Instant::now() + delay;
-    metrics.due = Instant::now() + interval;
-    while !shared.is_finishing() {
-        let woken = tokio::select! {
-            () = shared.wake.notified() => true,
-            () = sleep_until(traces.due.min(metrics.due)) => false,
-        };
-        if (woken && !traces.is_failing()) || traces.due <= Instant::now() {
-            traces.send_spans(&shared).await;
-            traces.plan(delay);
-        }
-        if metrics.due <= Instant::now() {
-            metrics.send_metrics(&shared).await;
-            metrics.plan(interval);
-        }
-    }
-    // At the same time: a receiver that does not answer must not use up the other's time.
-    tokio::join!(traces.send_spans(&shared), metrics.send_metrics(&shared));
+/// Sends spans, and counts those that the receiver has accepted.
+#[derive(Debug)]
+struct Exporter {
+    sender: Arc<Sender>,
+    resource: ResourceAttributesWithSchema,
+    ledger: Arc<Ledger>,
+    /// The queue is emptied by a thread of its own, which is in no runtime.
+    runtime: Handle,
 }
 
-/// One kind of requests, and when the next is due.
-struct Signal {
-    sender: Option<Result<Sender, String>>,
-    due: Instant,
-    /// The pause after the last request, which failed; zero: it did not.
-    pause: Duration,
-    asked: Option<Duration>,
+impl SpanExporter for Exporter {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let count = batch.len() as u64;
+        let resource_spans = group_spans_by_resource_and_scope(batch, &self.resource);
+        let body = Bytes::from(ExportTraceServiceRequest { resource_spans }.encode_to_vec());
+        let (sender, finishing) = (Arc::clone(&self.sender), self.ledger.finishing());
+        let delivery = self.runtime.spawn(async move { sender.deliver(|| body.clone(), finishing).await });
+        let answer =
+            delivery.await.unwrap_or_else(|_| Err("the runtime that they were sent from has ended".to_owned()));
+        let partial = |response: &Bytes| ExportTraceServiceResponse::decode(response.clone()).ok()?.partial_success;
+        let mut state = self.ledger.state();
+        let rejected = match answer {
+            Ok(response) => partial(&response).map(|it| (it.rejected_spans, self.sender.rejection(&it.error_message))),
+            Err(cause) => Some((i64::MAX, cause)),
+        };
+        let Some((rejected, cause)) = rejected.filter(|(rejected, _)| *rejected > 0) else {
+            state.accepted += count;
+            return Ok(());
+        };
+        state.accepted += count.saturating_sub(rejected.unsigned_abs());
+        state.cause = Some(cause.clone());
+        Err(OTelSdkError::InternalFailure(cause))
+    }
 }
 
-impl Signal {
-    fn new(target: Option<Target>) -> Self {
-        Self { sender: target.map(Sender::new), due: Instant::now(), pause: Duration::ZERO, asked: None }
-    }
-
-    fn is_failing(&self) -> bool {
-        !self.pause.is_zero()
-    }
-
-    /// Plans the next request: after `delay`, or after the pause of a failed one.
-    fn plan(&mut self, delay: Duration) {
-        // A receiver can ask for a longer pause, and not for none.
-        let pause = self.asked.unwrap_or_default().max(self.pause);
-        self.due = Instant::now() + if self.is_failing() { pause } else { delay };
-    }
-
-    /// Sends a body. Returns what the receiver rejected of it.
-    async fn send(&mut self, body: Vec<u8>) -> Result<Accepted, Failed> {
-        let sent = match &self.sender {
-            Some(Ok(sender)) => sender.send(body).await,
-            Some(Err(cause)) => Sent::Refused { cause: cause.clone() },
-            None => Sent::Accepted { rejected: None },
-        };
-        let Sent::Later { cause, after } = sent else {
-            self.pause = Duration::ZERO;
-            return match sent {
-                Sent::Refused { cause } => Err(Failed { cause, again: false }),
-                Sent::Accepted { rejected } => Ok(rejected.map(|(count, why)| (count, self.rejection(&why)))),
-                Sent::Later { .. } => Ok(None),
-            };
-        };
-        self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
-        self.asked = after.map(|after| after.min(LAST_PAUSE));
-        Err(Failed { cause, again: true })
-    }
-
-    fn rejection(&self, why: &str) -> String {
-        let place = if let Some(Ok(sender)) = &self.sender { sender.place() } else { String::new() };
-        format!("{place} rejected them: {why}")
-    }
-
-    /// Sends the spans that wait, batch by batch, up to the first that has to be repeated.
-    async fn send_spans(&mut self, shared: &Shared) {
-        loop {
-            let batch: Vec<Vec<u8>> = {
-                let mut state = shared.state();
-                let count = state.queue.len().min(BATCH);
-                state.queue.drain(..count).collect()
-            };
-            if batch.is_empty() {
-                return;
+/// Sends the metrics at each interval, and a last time when the export is finished.
+pub(crate) async fn send_metrics(shared: Arc<Shared>, target: Target) {
+    let (sender, mut finishing) = (Sender::new(target), shared.ledger.finishing());
+    loop {
+        let is_last = timeout(shared.settings.interval, finishing.wait_for(|is| *is)).await.is_ok();
+        let answer = sender.deliver(|| shared.body_of_metrics(), finishing.clone()).await;
+        let partial = |response: Bytes| ExportMetricsServiceResponse::decode(response).ok()?.partial_success;
+        shared.ledger.state().metrics_cause = match answer {
+            Ok(response) => {
+                partial(response).filter(|it| it.rejected_data_points > 0).map(|it| sender.rejection(&it.error_message))
             }
-            let answer = self.send(otlp::traces(&shared.settings.resource, batch.iter())).await;
-            let mut state = shared.state();
-            match answer {
-                Ok(rejected) => {
-                    let (count, cause) = rejected.unzip();
-                    state.accepted += (batch.len() as u64).saturating_sub(count.unwrap_or(0));
-                    state.cause = cause.or(state.cause.take());
-                }
-                Err(Failed { cause, again }) => {
-                    tracing::debug!("{} spans were not exported: {cause}", batch.len());
-                    state.cause = Some(cause);
-                    if again {
-                        // They were in the queue before those that have come since.
-                        batch.into_iter().rev().for_each(|span| state.queue.push_front(span));
-                        state.queue.truncate(QUEUE);
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sends all metrics as they are now.
-    async fn send_metrics(&mut self, shared: &Shared) {
-        if self.sender.is_none() {
+            Err(cause) => Some(cause),
+        };
+        if is_last {
             return;
         }
-        let cause = match self.send(shared.body_of_metrics()).await {
-            Ok(rejected) => rejected.map(|(_, cause)| cause),
-            Err(Failed { cause, .. }) => Some(cause),
-        };
-        if let Some(cause) = &cause {
-            tracing::debug!("metrics were not exported: {cause}");
-        }
-        // The next export has all that this one had.
-        shared.state().metrics_cause = cause;
-    }
-}
-
-/// How many spans or points of an accepted request were rejected, and why.
-type Accepted = Option<(u64, String)>;
-
-/// A request that was not accepted.
-struct Failed {
-    cause: String,
-    /// It can be sent again.
-    again: bool,
-}
-
-fn now_ns() -> u64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The data are valid after every statement, so a panic elsewhere does not matter.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_receiver_can_ask_for_a_longer_pause_and_not_for_none() {
-        let mut signal = Signal::new(None);
-        for (asked, pause) in [(None, FIRST_PAUSE), (Some(0), FIRST_PAUSE), (Some(30), Duration::from_secs(30))] {
-            (signal.pause, signal.asked) = (FIRST_PAUSE, asked.map(Duration::from_secs));
-            signal.plan(DELAY);
-            assert_eq!(signal.due, Instant::now() + pause, "{asked:?}");
-        }
-        signal.pause = Duration::ZERO;
-        signal.plan(DELAY);
-        assert_eq!(signal.due, Instant::now() + DELAY);
     }
 }

@@ -2,20 +2,11 @@
 
 use std::fmt::Debug;
 
+use opentelemetry::{Array, StringValue, Value};
 use tracing::field::{Field, Visit};
 
 /// The longest string that is exported; the end of a longer one is cut. Names come from models too.
 const MAX_BYTES: usize = 256;
-
-/// The value of a field, or of an attribute.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Text(String),
-    Number(u64),
-    Decimal(f64),
-    Flag(bool),
-    List(Vec<String>),
-}
 
 /// The fields that have a value, in the order in which they got it.
 #[derive(Clone, Debug, Default)]
@@ -43,15 +34,15 @@ impl Fields {
 
     /// The text of a field; empty for one that has none.
     pub(crate) fn text(&self, name: &str) -> &str {
-        if let Some(Value::Text(text)) = self.get(name) { text } else { "" }
+        if let Some(Value::String(text)) = self.get(name) { text.as_str() } else { "" }
     }
 
-    pub(crate) fn number(&self, name: &str) -> Option<u64> {
-        if let Some(Value::Number(number)) = self.get(name) { Some(*number) } else { None }
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+        if let Some(Value::I64(number)) = self.get(name) { Some(*number) } else { None }
     }
 
     pub(crate) fn decimal(&self, name: &str) -> Option<f64> {
-        if let Some(Value::Decimal(number)) = self.get(name) { Some(*number) } else { None }
+        if let Some(Value::F64(number)) = self.get(name) { Some(*number) } else { None }
     }
 }
 
@@ -59,23 +50,23 @@ impl Fields {
 impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         let value = match field.name() {
-            "rules" => Value::List(value.split(',').map(cut).collect()),
-            _ => Value::Text(cut(value)),
+            "rules" => Value::Array(Array::String(value.split(',').map(cut).collect())),
+            _ => Value::String(cut(value)),
         };
         self.set(field.name(), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.set(field.name(), Value::Number(value));
+        self.set(field.name(), Value::I64(i64::try_from(value).unwrap_or(i64::MAX)));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.set(field.name(), Value::Decimal(value));
+        self.set(field.name(), Value::F64(value));
     }
 
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-fn cut(text: &str) -> String {
-    text[..text.floor_char_boundary(MAX_BYTES)].to_owned()
+fn cut(text: &str) -> StringValue {
+    text[..text.floor_char_boundary(MAX_BYTES)].to_owned().into()
 }

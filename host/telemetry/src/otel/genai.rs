@@ -2,7 +2,13 @@
 //!
 //! What those conventions have no name for is named `extension.…` where it is about an extension, and `tidegate.…` otherwise.
 
-use crate::otel::fields::{Fields, Value};
+use opentelemetry::trace::SpanKind;
+use opentelemetry::{Array, KeyValue, Value};
+
+use crate::names::attribute::{
+    CHAT, CONVERSATION, ERROR_TYPE, OPERATION, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL, TOOL_NAME,
+};
+use crate::otel::fields::Fields;
 
 /// The kinds of spans that a turn consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,18 +19,6 @@ pub(crate) enum Kind {
     Tool,
     Callback,
 }
-
-/// The value of `gen_ai.operation.name` of a request to a model.
-pub(crate) const CHAT: &str = "chat";
-/// Names that metrics have too.
-pub(crate) const OPERATION: &str = "gen_ai.operation.name";
-pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
-pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
-pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
-pub(crate) const TOOL_NAME: &str = "gen_ai.tool.name";
-pub(crate) const TOKEN_TYPE: &str = "gen_ai.token.type";
-pub(crate) const ERROR_TYPE: &str = "error.type";
-const CONVERSATION: &str = "gen_ai.conversation.id";
 
 /// The attribute of each field, where it is not the outcome.
 const ATTRIBUTES: [(&str, &str); 18] = [
@@ -72,22 +66,22 @@ impl Kind {
         }
     }
 
-    /// Whether the span is of the kind `CLIENT`: the work is done by another program. The others are `INTERNAL`.
-    pub(crate) fn is_client(self) -> bool {
-        self == Self::Attempt
+    pub(crate) fn span_kind(self) -> SpanKind {
+        // The work is done by another program.
+        if self == Self::Attempt { SpanKind::Client } else { SpanKind::Internal }
     }
 
     /// The attributes of a span. `turn`: the fields that its turn had at its start.
-    pub(crate) fn attributes(self, fields: &Fields, turn: &Fields) -> Vec<(&'static str, Value)> {
-        let text = |value: &str| Value::Text(value.to_owned());
-        let mut all = match self {
+    pub(crate) fn attributes(self, fields: &Fields, turn: &Fields) -> Vec<KeyValue> {
+        let text = |value: &str| Value::from(value.to_owned());
+        let mut all: Vec<(&'static str, Value)> = match self {
             Self::Turn => vec![(OPERATION, text("invoke_agent"))],
             Self::Attempt => vec![
                 (OPERATION, text(CHAT)),
                 (PROVIDER, text(provider(turn))),
                 (REQUEST_MODEL, text(turn.text("model"))),
                 (CONVERSATION, text(turn.text("session"))),
-                ("gen_ai.request.stream", Value::Flag(true)),
+                ("gen_ai.request.stream", Value::Bool(true)),
             ],
             Self::Tool => vec![(OPERATION, text("execute_tool")), ("gen_ai.tool.type", text("function"))],
             Self::Step | Self::Callback => Vec::new(),
@@ -95,8 +89,8 @@ impl Kind {
         for (field, value) in fields.iter() {
             let value = match field {
                 "provider" => text(provider(turn)),
-                "input_tokens" => Value::Number(input_tokens(fields, turn).unwrap_or_default()),
-                "stop" => Value::List(vec![fields.text("stop").to_owned()]),
+                "input_tokens" => Value::I64(input_tokens(fields, turn).unwrap_or_default()),
+                "stop" => Value::Array(Array::String(vec![fields.text("stop").to_owned().into()])),
                 _ => value.clone(),
             };
             let known = ATTRIBUTES.iter().find(|(known, _)| *known == field).map(|(_, name)| *name);
@@ -111,7 +105,7 @@ impl Kind {
             };
             all.push((name, value));
         }
-        all
+        all.into_iter().map(|(name, value)| KeyValue::new(name, value)).collect()
     }
 }
 
@@ -124,7 +118,7 @@ pub(crate) fn provider(turn: &Fields) -> &str {
 }
 
 /// The tokens of the prompt, those from and for a cache included. Anthropic counts those apart.
-pub(crate) fn input_tokens(fields: &Fields, turn: &Fields) -> Option<u64> {
+pub(crate) fn input_tokens(fields: &Fields, turn: &Fields) -> Option<i64> {
     let input = fields.number("input_tokens")?;
     if turn.text("provider") != "anthropic" {
         return Some(input);
@@ -144,24 +138,24 @@ mod tests {
     }
 
     fn turn(provider: &str) -> Fields {
-        let text = |value: &str| Value::Text(value.to_owned());
+        let text = |value: &str| Value::from(value.to_owned());
         fields(&[("session", text("s")), ("provider", text(provider)), ("model", text("m"))])
     }
 
     #[test]
     fn input_tokens_include_those_of_the_cache() {
         let counted = fields(&[
-            ("input_tokens", Value::Number(10)),
-            ("cache_read_tokens", Value::Number(200)),
-            ("cache_write_tokens", Value::Number(3000)),
+            ("input_tokens", Value::I64(10)),
+            ("cache_read_tokens", Value::I64(200)),
+            ("cache_write_tokens", Value::I64(3000)),
         ]);
         let of = |provider: &str| {
             let attributes = Kind::Attempt.attributes(&counted, &turn(provider));
-            attributes.into_iter().find(|(name, _)| *name == "gen_ai.usage.input_tokens").map(|(_, value)| value)
+            attributes.into_iter().find(|one| one.key.as_str() == "gen_ai.usage.input_tokens").map(|one| one.value)
         };
-        assert_eq!(of("anthropic"), Some(Value::Number(3210)));
-        assert_eq!(of("openai-chat"), Some(Value::Number(10)));
-        assert_eq!(input_tokens(&fields(&[("cache_read_tokens", Value::Number(1))]), &turn("anthropic")), None);
+        assert_eq!(of("anthropic"), Some(Value::I64(3210)));
+        assert_eq!(of("openai-chat"), Some(Value::I64(10)));
+        assert_eq!(input_tokens(&fields(&[("cache_read_tokens", Value::I64(1))]), &turn("anthropic")), None);
     }
 
     #[test]

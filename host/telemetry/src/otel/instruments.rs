@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::otel::fields::Fields;
-use crate::otel::genai::{
-    self, CHAT, ERROR_TYPE, Kind, OPERATION, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL, TOKEN_TYPE, TOOL_NAME,
+use crate::names::attribute::{
+    CHAT, ERROR_TYPE, OPERATION, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL, TOKEN_TYPE, TOOL_NAME,
 };
+use crate::otel::fields::Fields;
+use crate::otel::genai::{self, Kind};
 use crate::otel::layer::Counts;
 
 /// One histogram, as it is described to receivers.
@@ -68,6 +69,9 @@ instruments! {
 /// The attributes of one series.
 pub(crate) type Attributes = Vec<(&'static str, String)>;
 
+/// The series of an instrument.
+pub(crate) type Series = BTreeMap<Attributes, Observed>;
+
 /// What one series has counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
@@ -80,10 +84,10 @@ pub(crate) struct Observed {
 
 /// What all series have counted, by instrument.
 #[derive(Debug, Default)]
-pub(crate) struct Instruments(BTreeMap<Id, BTreeMap<Attributes, Observed>>);
+pub(crate) struct Instruments(BTreeMap<Id, Series>);
 
 impl Instruments {
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static Instrument, &BTreeMap<Attributes, Observed>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static Instrument, &Series)> {
         self.0.iter().map(|(id, series)| (&INSTRUMENTS[*id as usize], series))
     }
 
@@ -161,14 +165,13 @@ fn with_error(mut attributes: Attributes, fields: &Fields) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::otel::fields::Value;
 
     #[test]
     fn invented_names_make_no_series_without_end() {
         let mut instruments = Instruments::default();
         for number in 0..2 * MOST_SERIES {
             let mut fields = Fields::default();
-            fields.set("tool", Value::Text(format!("invented-{number}")));
+            fields.set("tool", format!("invented-{number}").into());
             instruments.count(Kind::Tool, &fields, &Fields::default(), 0.02, Counts::default());
         }
         let (_, series) = instruments.all().next().expect("there is one");

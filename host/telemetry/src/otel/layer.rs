@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
+use opentelemetry::trace::{SpanContext, SpanId, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry_sdk::trace::{IdGenerator as _, RandomIdGenerator, SpanData, SpanEvents, SpanLinks};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Metadata, Subscriber};
@@ -12,11 +14,9 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::otel::export::Shared;
-use crate::otel::fields::{Fields, Value};
+use crate::otel::export::{SCOPE, Shared};
+use crate::otel::fields::Fields;
 use crate::otel::genai::Kind;
-use crate::otel::ids::{self, SpanId, TraceId};
-use crate::otel::otlp;
 
 /// What a turn has had so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +33,8 @@ struct Turn {
     fields: Fields,
     /// One clock for all its spans, so that they are nested in time as they are in the tree.
     began: Instant,
-    /// The start in nanoseconds since 1970-01-01 UTC.
-    began_ns: u64,
+    /// When that was, for the receiver.
+    started: SystemTime,
     requests: AtomicU32,
     tools: AtomicU32,
 }
@@ -45,27 +45,26 @@ struct Open {
     turn: Arc<Turn>,
     kind: Kind,
     id: SpanId,
-    parent: Option<SpanId>,
-    /// Nanoseconds since 1970-01-01 UTC.
-    start_ns: u64,
+    /// Invalid: that of a turn has none.
+    parent: SpanId,
+    start: SystemTime,
     fields: Fields,
 }
 
 impl Turn {
     fn new(fields: Fields) -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            trace: ids::trace(),
+            trace: RandomIdGenerator::default().new_trace_id(),
             fields,
             began: Instant::now(),
-            began_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
+            started: SystemTime::now(),
             requests: AtomicU32::new(0),
             tools: AtomicU32::new(0),
         }
     }
 
-    fn now_ns(&self) -> u64 {
-        self.began_ns.saturating_add(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    fn now(&self) -> SystemTime {
+        self.started + self.began.elapsed()
     }
 
     fn counts(&self) -> Counts {
@@ -76,8 +75,8 @@ impl Turn {
 impl Open {
     fn new(kind: Kind, fields: Fields, parent: Option<(Arc<Turn>, SpanId)>) -> Option<Self> {
         let (turn, parent) = match (kind, parent) {
-            (Kind::Turn, _) => (Arc::new(Turn::new(fields.clone())), None),
-            (_, Some((turn, parent))) => (turn, Some(parent)),
+            (Kind::Turn, _) => (Arc::new(Turn::new(fields.clone())), SpanId::INVALID),
+            (_, Some(above)) => above,
             // A part of a turn whose span was not wanted.
             (_, None) => return None,
         };
@@ -86,27 +85,32 @@ impl Open {
             Kind::Tool => drop(turn.tools.fetch_add(1, Ordering::Relaxed)),
             Kind::Turn | Kind::Step | Kind::Callback => {}
         }
-        Some(Self { kind, id: ids::span(), parent, start_ns: turn.now_ns(), fields, turn })
+        let id = RandomIdGenerator::default().new_span_id();
+        Some(Self { kind, id, parent, start: turn.now(), fields, turn })
     }
 
     /// The span has ended now.
     fn export(self, shared: &Shared) {
-        let Self { turn, kind, id, parent, start_ns, fields } = self;
-        let end_ns = turn.now_ns();
-        let seconds = end_ns.saturating_sub(start_ns) as f64 / 1e9;
+        let Self { turn, kind, id, parent, start, fields } = self;
+        let end = turn.now();
+        let seconds = end.duration_since(start).unwrap_or_default().as_secs_f64();
         shared.count(kind, &fields, &turn.fields, seconds, turn.counts());
-        let span = otlp::Span {
-            trace: turn.trace,
-            id,
-            parent,
-            name: kind.name(&fields, turn.fields.text("model")),
-            is_client: kind.is_client(),
-            start_ns,
-            end_ns,
+        shared.push(SpanData {
+            span_context: SpanContext::new(turn.trace, id, TraceFlags::SAMPLED, false, TraceState::NONE),
+            parent_span_id: parent,
+            parent_span_is_remote: false,
+            span_kind: kind.span_kind(),
+            name: kind.name(&fields, turn.fields.text("model")).into(),
+            start_time: start,
+            end_time: end,
             attributes: kind.attributes(&fields, &turn.fields),
-            has_failed: fields.has("error"),
-        };
-        shared.push(span.encode());
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            // Without its description, which can contain what somebody wrote.
+            status: if fields.has("error") { Status::error("") } else { Status::Unset },
+            instrumentation_scope: SCOPE.clone(),
+        });
     }
 }
 
@@ -162,7 +166,7 @@ where
         if let Some(mut open) = open {
             // Its future was dropped before anything could be recorded.
             for field in ["error", "outcome"] {
-                open.fields.set(field, Value::Text("cancelled".to_owned()));
+                open.fields.set(field, "cancelled".into());
             }
             open.export(&self.0);
         }

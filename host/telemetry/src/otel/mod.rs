@@ -1,18 +1,18 @@
 //! Exports the turns of sessions to OpenTelemetry: traces and metrics, over OTLP/HTTP.
 //!
 //! [`Telemetry::layer`] is a layer of `tracing`: the spans that `turn` makes become spans of traces, under the names of the
-//! conventions for generative AI (`genai`). When a span ends, it is counted (`instruments`), encoded (`otlp`, `proto`) and queued;
-//! a task sends what is queued (`export`, `http`). Nothing of a turn waits for that task.
+//! conventions for generative AI (`genai`). When a span ends, it is counted (`instruments`) and queued in the batch processor of the SDK of
+//! OpenTelemetry; its thread has the exporter here (`export`) send what is queued, as the protocol's generated messages, with the client of
+//! `net` (`http`). A task sends the metrics (`numbers`). Nothing of a turn waits for either.
 
 mod export;
 mod fields;
 mod genai;
 mod http;
-mod ids;
 mod instruments;
 mod layer;
-mod otlp;
-mod proto;
+mod ledger;
+mod numbers;
 mod settings;
 
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use system::environment;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::Subscriber;
@@ -27,7 +28,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::Metrics;
-use export::{Shared, Unsent};
+use export::Shared;
 use layer::SpanLayer;
 use settings::Settings;
 
@@ -38,7 +39,8 @@ const FINISH: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Telemetry {
     shared: Arc<Shared>,
-    task: JoinHandle<()>,
+    /// `None`: no metrics are exported.
+    metrics: Option<JoinHandle<()>>,
 }
 
 /// A variable cannot be used, so nothing is exported.
@@ -124,9 +126,10 @@ impl Telemetry {
         let runtime = Handle::try_current().map_err(|_| {
             OtelError::new("the Tokio runtime", "there is none to export from: call this inside of a runtime")
         })?;
-        let shared = Shared::new(settings, Metrics::new());
-        let task = runtime.spawn(export::run(Arc::clone(&shared)));
-        Ok(Self { shared, task })
+        let shared = Shared::new(settings, Metrics::new(), &runtime);
+        let metrics = shared.metrics_target();
+        let metrics = metrics.map(|target| runtime.spawn(export::send_metrics(Arc::clone(&shared), target)));
+        Ok(Self { shared, metrics })
     }
 
     /// The layer that exports spans, for the subscriber of the program. It wants the spans of turns and nothing else, so other
@@ -149,27 +152,41 @@ impl Telemetry {
     /// # Errors
     /// Something could not be exported since the beginning.
     pub async fn finish(mut self) -> Result<(), LostTelemetry> {
-        self.shared.finish();
-        let in_time = timeout(FINISH, &mut self.task).await.is_ok();
-        let late = || format!("the receiver took more than {} s", FINISH.as_secs());
-        match self.shared.unsent() {
-            Unsent { spans: 0, metrics_cause: None, .. } if in_time => Ok(()),
-            Unsent { spans, ended, spans_cause, metrics_cause } => {
-                let metrics = metrics_cause.is_some() || (!in_time && self.shared.settings.metrics.is_some());
-                let cause = spans_cause.or(metrics_cause).unwrap_or_else(late);
-                Err(LostTelemetry { spans, ended, metrics, cause })
+        self.shared.ledger.finish();
+        // At the same time: a receiver that does not answer must not use up the other's time.
+        let (shared, (sent, spans)) = (Arc::clone(&self.shared), oneshot::channel::<()>());
+        let flush = move || {
+            shared.flush(FINISH);
+            drop(sent);
+        };
+        // Not by a task that blocks: the end of a runtime would wait for it. Without a thread the spans are lost, and reported.
+        drop(std::thread::Builder::new().name("telemetry".to_owned()).spawn(flush));
+        let metrics = async {
+            if let Some(task) = &mut self.metrics {
+                let _ = task.await;
             }
-        }
+        };
+        let in_time = timeout(FINISH, async { tokio::join!(spans, metrics) }).await.is_ok();
+        let is_late = self.metrics.as_ref().is_some_and(|task| !task.is_finished());
+        let late = (!in_time).then(|| (format!("the receiver took more than {} s", FINISH.as_secs()), is_late));
+        self.shared.ledger.lost(late).map_or(Ok(()), Err)
     }
 }
 
 impl Drop for Telemetry {
     /// What was not exported is lost. [`Telemetry::finish`] has reported it already.
     fn drop(&mut self) {
-        self.task.abort();
-        let Unsent { spans, ended, .. } = self.shared.unsent();
-        if spans > 0 && !self.shared.is_finishing() {
-            tracing::warn!("{spans} of {ended} spans were not exported: the telemetry was dropped and not finished");
+        if let Some(task) = &self.metrics {
+            task.abort();
+        }
+        let ledger = &self.shared.ledger;
+        if !ledger.is_finishing() {
+            ledger.finish();
+            if let Some(LostTelemetry { spans: spans @ 1.., ended, .. }) = ledger.lost(None) {
+                tracing::warn!(
+                    "{spans} of {ended} spans were not exported: the telemetry was dropped and not finished"
+                );
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use flow::Address;
+use opentelemetry_sdk::trace::{IdGenerator as _, RandomIdGenerator};
 use percent_encoding::percent_decode_str;
 
 use crate::OtelError;
@@ -162,7 +163,7 @@ impl Variables<'_> {
             own("service.name", "tidegate"),
             own("service.version", version),
             // Counts of two processes must not be taken for those of one that was restarted.
-            own("service.instance.id", &format!("{:032x}", crate::otel::ids::random())),
+            own("service.instance.id", &RandomIdGenerator::default().new_trace_id().to_string()),
             own("telemetry.sdk.name", "tidegate"),
             own("telemetry.sdk.language", "rust"),
             own("telemetry.sdk.version", version),

@@ -1,0 +1,61 @@
+//! The account of what was to be exported. What is lost is the difference between its two ends, whatever became of it in between.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::otel::LostTelemetry;
+use crate::otel::export::QUEUE;
+
+/// What was to be exported, and what became of it.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    state: Mutex<State>,
+    finishing: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) ended: u64,
+    pub(crate) accepted: u64,
+    /// Why the last span was not accepted.
+    pub(crate) cause: Option<String>,
+    /// Why the last metrics were not accepted.
+    pub(crate) metrics_cause: Option<String>,
+}
+
+impl Ledger {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// No span follows: everything is sent now.
+    pub(crate) fn finish(&self) {
+        let _state = self.state();
+        self.finishing.send_replace(true);
+    }
+
+    pub(crate) fn is_finishing(&self) -> bool {
+        *self.finishing.borrow()
+    }
+
+    pub(crate) fn finishing(&self) -> watch::Receiver<bool> {
+        self.finishing.subscribe()
+    }
+
+    /// What was not exported so far. `late`: why something is still under way, and whether that is the metrics.
+    pub(crate) fn lost(&self, late: Option<(String, bool)>) -> Option<LostTelemetry> {
+        let state = self.state();
+        let (late, late_metrics) = late.unzip();
+        let spans = state.ended - state.accepted;
+        let metrics = state.metrics_cause.is_some() || late_metrics == Some(true);
+        let cause = state.cause.clone().filter(|_| spans > 0).or_else(|| state.metrics_cause.clone()).or(late);
+        let cause = cause.unwrap_or_else(|| format!("more than {QUEUE} spans waited"));
+        (spans > 0 || metrics).then_some(LostTelemetry { spans, ended: state.ended, metrics, cause })
+    }
+}
+
+/// The state is valid after every statement, so a panic elsewhere does not matter.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
