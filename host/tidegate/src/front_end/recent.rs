@@ -7,7 +7,7 @@ use chat::{ChatSession, SavedChat};
 use flow::Event;
 use turn::{Hub, Subscription};
 
-use crate::front_end::event_size::text_of;
+use crate::front_end::event_size::recorded;
 
 /// How much a session keeps in memory for front ends that reconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ use crate::front_end::event_size::text_of;
 pub struct Backlog {
     /// The most events. Default: 1024.
     pub events: usize,
-    /// The most bytes of their texts, and of what each event takes besides. Default: 1 MiB. A longer event is not kept.
+    /// The most bytes of their records, and of what each event takes besides. Default: 1 MiB. A longer event is not kept.
     pub bytes: usize,
 }
 
@@ -119,7 +119,7 @@ impl Recent {
 impl Kept {
     fn take(&mut self, event: &Event) {
         let _changed = self.chat.process(event);
-        let size = size_of::<Event>() + text_of(&event.kind);
+        let size = size_of::<Event>() + recorded(&event.kind);
         self.bytes += size;
         self.events.push_back((event.clone(), size));
         while self.events.len() > self.limits.events || self.bytes > self.limits.bytes {
