@@ -135,6 +135,27 @@ fn the_bindings_are_those_of_the_contract() {
     );
 }
 
+/// The types that a module defines; those that it takes from another are aliases.
+fn defined(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim_start).filter_map(|line| {
+        let rest = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "))?;
+        rest.split(|c: char| !c.is_alphanumeric()).next()
+    })
+}
+
+#[test]
+fn each_type_of_the_contract_is_generated_once() {
+    let modules = generated();
+    let mut places = BTreeMap::new();
+    for (file, text) in &modules {
+        for name in defined(text) {
+            let before = places.insert(name, file);
+            assert!(before.is_none(), "{name} is in {before:?} and in {file}: map its interface in `with`");
+        }
+    }
+    assert!(places.len() >= 60, "only {places:?}");
+}
+
 #[test]
 fn a_difference_is_found() {
     let files = |files: &[(&str, &str)]| files.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
