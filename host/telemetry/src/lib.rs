@@ -1,4 +1,5 @@
-//! What extensions, rules, model requests and tools do, in numbers for operators: from events to Prometheus text.
+//! What extensions, rules, model requests and tools do, for operators: numbers, from events to Prometheus text, and with the feature
+//! `otel` the export of them and of traces to OpenTelemetry (`otel`).
 //!
 //! [`Metrics`] is shared by as many sessions as wanted, also of several hosts. Each session is observed through a
 //! [`SessionMetrics`], which gets the session's events in order. There is no global registry: numbers of two [`Metrics`] never
