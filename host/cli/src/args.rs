@@ -1,5 +1,6 @@
 //! The arguments of the command line. Their doc comments are the help texts.
 
+mod guard;
 #[cfg(test)]
 mod page;
 mod rules;
@@ -12,6 +13,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tidegate::PluginId;
 use tidegate::plugin::Power;
 
+use self::guard::GUARD_HELP;
+pub(crate) use self::guard::Guard;
 pub(crate) use self::rules::{
     FailOn, RulesCheck, RulesCommand, RulesExplain, RulesImport, RulesList, RulesReplay, RulesTest,
 };
@@ -127,6 +130,9 @@ pub(crate) enum Command {
     /// Serve an editor with the Agent Client Protocol (ACP) on standard input and output; the editor starts this command
     #[command(after_help = ACP_HELP)]
     Acp(Acp),
+    /// Run an agent of your own, with stream rules between it and its model
+    #[command(after_help = GUARD_HELP)]
+    Guard(Guard),
     /// Create, build, list, enable and disable plugins
     Plugin {
         #[command(subcommand)]

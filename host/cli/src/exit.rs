@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Suspended,
     NoProgress,
     Cancelled,
+    /// A command that was run has ended with this code.
+    Child(u8),
 }
 
 impl Exit {
@@ -48,6 +50,7 @@ impl Exit {
             Self::NoProgress => 7,
             // The exit code of a program that was stopped with Ctrl-C, as shells report it.
             Self::Cancelled => 130,
+            Self::Child(code) => code,
         }
     }
 }

@@ -12,6 +12,7 @@ mod doctor;
 mod ending;
 mod exit;
 mod explain;
+mod guard;
 mod keys;
 mod list;
 mod matches;
@@ -118,6 +119,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::Chat(chat) => chat::run(common, chat, export.metrics()).await,
         Command::Run(run) => run::run(common, run, export.metrics()).await,
         Command::Acp(acp) => acp::run(common, acp, export.metrics()).await,
+        Command::Guard(guard) => guard::run(common, guard).await,
         Command::Doctor(doctor) => doctor::run(common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,

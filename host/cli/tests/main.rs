@@ -8,6 +8,7 @@ mod chat_questions;
 mod cli;
 mod continued;
 mod ends;
+mod guard;
 mod import;
 mod injection;
 mod keys;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flow::{Action, CallId, Delta, RuleMatch, StreamKind};
 use guard::attempt::{Attempt, Context, Effect, Ending, Prefix, Stopped};
-use rules::{InjectionRecord, RuleSession};
+use rules::RuleSession;
 use wire::{AnswerDecoder, SseDecoder, TooLarge, Wire};
 
 use crate::body;
@@ -30,7 +30,8 @@ pub struct Exchange {
     number: u32,
     now: Now,
     fired: Vec<Fired>,
-    records: Vec<InjectionRecord>,
+    /// The rules of which the model was reminded.
+    reminded: Vec<String>,
 }
 
 /// The attempt under way.
@@ -75,11 +76,11 @@ pub struct Fired {
 pub struct Next {
     /// The bytes that the client gets now.
     pub send: Vec<u8>,
-    /// What follows.
+    /// What follows for the connections.
     pub then: Then,
 }
 
-/// What follows for the connections.
+/// What the server does with its connections after that.
 #[derive(Debug, Default, PartialEq)]
 pub enum Then {
     /// More of the answer is read.
@@ -100,7 +101,7 @@ impl Exchange {
         let model = model.as_ref().and_then(|body| body["model"].as_str()).unwrap_or_default();
         let (message, now) = (dialect::message(wire, model), Now::new(&rules));
         let request = Request::new(wire, body);
-        Self { wire, request, rules, message, number: 1, now, fired: Vec::new(), records: Vec::new() }
+        Self { wire, request, rules, message, number: 1, now, fired: Vec::new(), reminded: Vec::new() }
     }
 
     /// Whether any rule watches: without one a server passes on what it receives.
@@ -216,9 +217,14 @@ impl Exchange {
         &self.fired
     }
 
-    /// What the conversation has to remember: the reminders that the model was given.
-    pub fn records(&self) -> &[InjectionRecord] {
-        &self.records
+    /// The rules with what they remember.
+    pub(crate) fn rules(&self) -> &RuleSession {
+        &self.rules
+    }
+
+    /// The rules of which the model was reminded.
+    pub(crate) fn reminded(&self) -> Vec<String> {
+        self.reminded.clone()
     }
 
     fn frame(&mut self, frame: Frame, now: Duration) -> Next {
@@ -311,7 +317,8 @@ impl Exchange {
     /// The model is reminded, and answers once more.
     fn again(&mut self, injected: &[RuleMatch], mut reminder: String, mut send: Vec<u8>) -> Next {
         let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
-        self.records.extend(self.rules.injected(&names));
+        self.rules.injected(&names);
+        self.reminded.extend(names);
         let kept = self.now.queue.sent().to_owned();
         if !kept.trim().is_empty() {
             reminder.push_str(KEPT);

@@ -6,7 +6,7 @@ use wire::SseEvent;
 /// A frame as it arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
-    /// Its bytes.
+    /// The bytes that the client gets.
     pub(crate) raw: Vec<u8>,
     /// The name of its event; empty where it has none.
     pub(crate) name: String,

@@ -12,10 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod conversations;
 mod dialect;
 mod exchange;
 mod frame;
 mod queue;
 mod request;
 
+pub use conversations::{Conversations, MAX_CONVERSATIONS, Place};
 pub use exchange::{Exchange, Fired, Next, Then, WHOLE_BYTES};
+pub use wire::Wire;

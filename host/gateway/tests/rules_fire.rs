@@ -95,7 +95,7 @@ fn an_answer_that_is_stopped_for_good_says_so() {
         for before in ["", "One line.\n"] {
             let first = stream(wire, 1, &[Said::Text(&format!("{before}forbidden"))], 4);
             for cut in CUTS {
-                let seen = play(wire, &forbidden("action = \"stop\""), &[first.clone()], true, cut);
+                let seen = play(wire, &forbidden("action = \"stop\""), std::slice::from_ref(&first), true, cut);
                 assert_eq!((&seen.then, seen.requests.len()), (&Then::End, 1));
                 let (text, _) = read(wire, &seen.bytes);
                 assert!(text.starts_with(before.trim_end()) && !text.contains("forb "), "{text}");

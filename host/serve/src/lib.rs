@@ -3,6 +3,8 @@
 //! | module | protocol |
 //! |---|---|
 //! | [`acp`] | the Agent Client Protocol, version 1, for editors, on standard input and output |
+//! | [`gateway`] | the wire formats of model providers over HTTP, for agents that have a loop of their own |
 #![forbid(unsafe_code)]
 
 pub mod acp;
+pub mod gateway;

@@ -57,7 +57,7 @@ const MAP: [(&str, &[&str]); 33] = [
             "wire",
         ],
     ),
-    ("serve", &["tidegate", "chat"]),
+    ("serve", &["tidegate", "chat", "gateway", "net"]),
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "import", "build", "report", "serve"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
@@ -95,9 +95,15 @@ const OWNED: [(&str, &str); 14] = [
 ];
 
 /// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; requests
-/// are sent with the client of `net`; telemetry is made by a layer of the subscriber.
-const ALSO: [(&str, &str); 4] =
-    [("clap", "flow"), ("reqwest", "providers"), ("reqwest", "telemetry"), ("tracing-subscriber", "telemetry")];
+/// are sent with the client of `net`, by providers and by the gateway, which is a server as well; telemetry is made by a layer of the subscriber.
+const ALSO: [(&str, &str); 6] = [
+    ("clap", "flow"),
+    ("reqwest", "providers"),
+    ("reqwest", "telemetry"),
+    ("reqwest", "serve"),
+    ("hyper", "serve"),
+    ("tracing-subscriber", "telemetry"),
+];
 
 /// A crate as cargo sees it.
 #[derive(Debug)]

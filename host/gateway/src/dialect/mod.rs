@@ -14,7 +14,7 @@ use wire::Wire;
 use crate::frame::Frame;
 
 /// The message that a client receives, in its wire format.
-pub(crate) trait Message: Debug + Send {
+pub(crate) trait Message: Debug + Send + Sync {
     /// The text that a frame adds to the answer, where the frame carries nothing else: such a frame can be sent in parts.
     fn text(&self, frame: &Frame) -> Option<String>;
 

@@ -1,0 +1,150 @@
+//! `tidegate guard -- COMMAND…`: runs an agent with a gateway between it and its model.
+
+use std::env;
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use serve::gateway::{Gateway, Report, UpstreamUrls};
+use tidegate::rule::RuleSet;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use trial::Catalogue;
+
+use crate::args::{Common, Guard};
+use crate::exit::{Exit, Failure};
+use crate::say::{self, count};
+use crate::{open, style};
+
+/// Runs the command, and ends as it ends.
+pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
+    let rules = rules(common).await?;
+    let watching = rules.rules().filter(|info| rules.active(&info.rule.name).is_some()).count();
+    if watching == 0 {
+        say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");
+    }
+    let upstreams = upstreams(&args)?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let gateway = Gateway::open(address, &upstreams, rules).await.map_err(Failure::setup)?;
+    let base = format!("http://{}", gateway.address());
+    say::note(format_args!(
+        "guard: {} between the agent and its model at {base}",
+        count(watching as u64, "rule", "rules")
+    ));
+    let status = wait(&mut start(&args, &base)?).await?;
+    report(gateway.report());
+    Ok(Exit::Child(code(status)))
+}
+
+/// The rules of the workspace, as a session has them.
+async fn rules(common: &Common) -> Result<Arc<RuleSet>, Failure> {
+    let operator = open::under_policy(open::operator(common)?)?;
+    let workspace = common.workspace.clone();
+    let load = move || {
+        let tools = tidegate::tool::tool_specs(&operator, &workspace)?;
+        Ok(Arc::clone(Catalogue::load(&operator, &workspace, tools)?.set()))
+    };
+    let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
+    tokio::task::spawn_blocking(load).await.map_err(cut_off)?
+}
+
+/// Where requests go: as the flags say, else where they would go without a gateway.
+fn upstreams(args: &Guard) -> Result<UpstreamUrls, Failure> {
+    let vendors = UpstreamUrls::default();
+    let choose = |flag: &Option<String>, variable: &str, vendor: String| match (flag, env::var(variable)) {
+        (Some(url), _) => Ok(url.clone()),
+        (None, Ok(url)) if !url.is_empty() => Ok(url),
+        (None, Err(env::VarError::NotUnicode(_))) => Err(Failure::setup(format_args!("{variable} is not UTF-8"))),
+        (None, _) => Ok(vendor),
+    };
+    Ok(UpstreamUrls {
+        anthropic: choose(&args.anthropic_url, "ANTHROPIC_BASE_URL", vendors.anthropic)?,
+        openai: choose(&args.openai_url, "OPENAI_BASE_URL", vendors.openai)?,
+    })
+}
+
+/// The variables that clients read their model's address from.
+fn variables(base: &str) -> Vec<(&'static str, String)> {
+    let openai = format!("{base}/v1");
+    let opencode = serde_json::json!({"provider": {
+        "openai": {"options": {"baseURL": openai}}, "anthropic": {"options": {"baseURL": openai}},
+    }});
+    vec![
+        ("ANTHROPIC_BASE_URL", base.to_owned()),
+        ("OPENAI_BASE_URL", openai.clone()),
+        ("OPENAI_API_BASE", openai),
+        ("OPENCODE_CONFIG_CONTENT", opencode.to_string()),
+    ]
+}
+
+/// Flags of a client that does not read its model's address from a variable: codex has providers by name.
+fn flags(program: &OsStr, base: &str) -> Vec<String> {
+    if Path::new(program).file_stem() != Some(OsStr::new("codex")) {
+        return Vec::new();
+    }
+    let key = match env::var_os("OPENAI_API_KEY") {
+        Some(_) => "env_key=\"OPENAI_API_KEY\"",
+        None => "requires_openai_auth=true",
+    };
+    let provider = format!("{{name=\"OpenAI\",base_url=\"{base}/v1\",wire_api=\"responses\",{key}}}");
+    [
+        "-c".to_owned(),
+        "model_provider=\"tidegate\"".to_owned(),
+        "-c".to_owned(),
+        format!("model_providers.tidegate={provider}"),
+    ]
+    .into()
+}
+
+fn start(args: &Guard, base: &str) -> Result<Child, Failure> {
+    let Some((program, rest)) = args.command.split_first() else {
+        return Err(Failure::setup("there is no command to run; write `tidegate guard -- COMMAND…`"));
+    };
+    let mut command = Command::new(program);
+    command.args(flags(program, base)).args(rest).envs(variables(base)).kill_on_drop(true);
+    let failed = |error| Failure::setup(format_args!("cannot start {}: {error}", program.to_string_lossy()));
+    command.spawn().map_err(failed)
+}
+
+/// Waits for the command. A terminal sends its signals to the command as well, which decides what they mean; others are passed on to it.
+async fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
+    let failed = |error: std::io::Error| Failure::setup(format_args!("cannot wait for the command: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+    loop {
+        let passed = tokio::select! {
+            ended = child.wait() => return ended.map_err(failed),
+            _ = interrupt.recv() => continue,
+            _ = terminate.recv() => rustix::process::Signal::TERM,
+            _ = hangup.recv() => rustix::process::Signal::HUP,
+        };
+        let process = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        // Without one it has ended.
+        let Some(process) = process else { continue };
+        if let Err(error) = rustix::process::kill_process(process, passed) {
+            say::note(format_args!("warning: the command did not get a signal: {error}"));
+        }
+    }
+}
+
+/// The exit code of a command, as shells report it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Says what the rules have done.
+fn report(report: &Report) {
+    let rules = report.rules();
+    say::note(format_args!("guard: {} checked", count(report.answers(), "answer", "answers")));
+    for (rule, did) in rules {
+        let words = [(did.stopped, "stopped and asked again"), (did.ended, "ended"), (did.passed, "only noted")];
+        let words: Vec<String> =
+            words.iter().filter(|(times, _)| *times > 0).map(|(times, what)| format!("{what} {times}×")).collect();
+        say::note(format_args!("  {}: {}", style::err(style::STRONG, &rule), words.join(", ")));
+    }
+}

@@ -1,0 +1,103 @@
+//! `tidegate guard`: an agent that has a loop of its own, with the rules between it and its model.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tidegate_servers::ensure_judge;
+
+use crate::support::{Place, err};
+
+const RULE: &str =
+    "+++\ncondition = \"forbidden\"\nscope = [\"text\", \"tool\"]\nrepeat = \"always\"\n+++\nNever say that word.\n";
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guard").join(name)
+}
+
+/// A model that says the word until it is reminded.
+struct Model {
+    process: Child,
+    url: String,
+}
+
+impl Model {
+    fn start() -> Self {
+        let python = ensure_judge().unwrap().join("bin/python");
+        let mut process = Command::new(python).arg(source("upstream.py")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { process, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+#[test]
+fn the_official_sdks_are_guarded() {
+    let (place, model) = (Place::with(&[("no-forbidden", RULE)]), Model::start());
+    let python = ensure_judge().unwrap().join("bin/python");
+    let openai = format!("{}/v1", model.url);
+    let mut command = place.command(&["guard", "--anthropic-url", &model.url, "--openai-url", &openai, "--"]);
+    command.arg(python).arg(source("client.py")).env("UPSTREAM", &model.url).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let told = err(&output);
+    assert_eq!(output.status.code(), Some(7), "{told}");
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (stream, whole) = ("Hello.\nNow the These are fine.\n", "These are fine.\n");
+    let expected = json!({
+        "anthropic": stream, "anthropic whole": whole, "count": 10, "chat": stream, "chat whole": whole,
+        "responses": stream, "responses whole": whole, "models": ["m"], "same": true, "websocket": 426, "other host": 421,
+        "requests": [
+            ["/v1/messages", false, "Bearer a-key"], ["/v1/messages", true, "Bearer a-key"],
+            ["/v1/messages", false, "Bearer a-key"], ["/v1/messages", true, "Bearer a-key"],
+            ["/v1/messages/count_tokens", false, "Bearer a-key"],
+            ["/v1/chat/completions", false, "Bearer o-key"], ["/v1/chat/completions", true, "Bearer o-key"],
+            ["/v1/chat/completions", false, "Bearer o-key"], ["/v1/chat/completions", true, "Bearer o-key"],
+            ["/v1/responses", false, "Bearer o-key"], ["/v1/responses", true, "Bearer o-key"],
+            ["/v1/responses", false, "Bearer o-key"], ["/v1/responses", true, "Bearer o-key"],
+            ["/v1/messages?beta=true", false, null],
+        ],
+    });
+    assert_eq!(seen, expected, "{told}");
+    assert!(told.contains("  no-forbidden: stopped and asked again 6×"), "{told}");
+}
+
+#[test]
+fn a_command_ends_as_it_ends() {
+    let place = Place::with(&[("no-forbidden", RULE)]);
+    for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143)] {
+        let output = place.command(&["guard", "--", "sh", "-c", script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", err(&output));
+        assert!(err(&output).contains("guard: 0 answers checked"), "{}", err(&output));
+    }
+    let output =
+        place.command(&["guard", "--", "sh", "-c", "echo $ANTHROPIC_BASE_URL $OPENAI_BASE_URL"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (base, openai) = said.trim().split_once(' ').unwrap();
+    assert!(base.starts_with("http://127.0.0.1:") && openai == format!("{base}/v1"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_said_before_the_command_starts() {
+    let place = Place::with(&[("no-forbidden", RULE)]);
+    for (arguments, said) in [
+        (&["guard", "--", "no-such-program"][..], "cannot start no-such-program"),
+        (
+            &["guard", "--anthropic-url", "api.example", "--", "true"],
+            "cannot use api.example as the address of a model",
+        ),
+        (&["guard", "--openai-url", "ftp://a/", "--", "true"], "does not begin with http:// or https://"),
+        (&["guard"], "COMMAND"),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(err(&output).contains(said), "{}", err(&output));
+    }
+}

@@ -1,0 +1,50 @@
+//! Heads of requests and responses that pass through.
+
+use hyper::header::{self, HeaderMap, HeaderName};
+
+/// Headers of one connection, which a proxy does not pass on (RFC 9110, 7.6.1), and those that are made anew.
+const OWN: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// The headers that pass.
+pub(super) fn passed(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all(header::CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<String> =
+        named.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    let is_own = |name: &HeaderName| {
+        OWN.contains(name) || name == "keep-alive" || name == "expect" || named.iter().any(|own| name.as_str() == own)
+    };
+    headers.iter().filter(|(name, _)| !is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// How the body of a response comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Events,
+    Json,
+    Other,
+}
+
+pub(super) fn kind(headers: &HeaderMap) -> Kind {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match media_type.as_str() {
+        "text/event-stream" => Kind::Events,
+        "application/json" => Kind::Json,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether a body is compressed although that was not asked for.
+pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity")
+}

@@ -1,0 +1,61 @@
+//! What a gateway has done, for the person who started it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gateway::Exchange;
+use tidegate::rule::Action;
+
+/// Counts of a gateway.
+#[derive(Debug, Default)]
+pub struct Report(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    answers: u64,
+    rules: BTreeMap<String, RuleCount>,
+}
+
+/// What a rule has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuleCount {
+    /// Answers that it stopped, after which the model was asked again.
+    pub stopped: u64,
+    /// Answers that it ended for good.
+    pub ended: u64,
+    /// Matches on which nothing was done.
+    pub passed: u64,
+}
+
+impl Report {
+    /// The answers that were guarded.
+    pub fn answers(&self) -> u64 {
+        self.counts().answers
+    }
+
+    /// What rules have done, by their names.
+    pub fn rules(&self) -> BTreeMap<String, RuleCount> {
+        self.counts().rules.clone()
+    }
+
+    /// An exchange is over.
+    pub(super) fn count(&self, exchange: &Exchange) {
+        let mut counts = self.counts();
+        counts.answers += 1;
+        for fired in exchange.fired() {
+            for found in &fired.matches {
+                let count = counts.rules.entry(found.rule.clone()).or_default();
+                match fired.action {
+                    Action::Interrupt | Action::Block => count.stopped += 1,
+                    Action::Stop => count.ended += 1,
+                    _ => count.passed += 1,
+                }
+            }
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
