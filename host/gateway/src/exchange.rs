@@ -229,6 +229,9 @@ impl Exchange {
 
     fn frame(&mut self, frame: Frame, now: Duration) -> Next {
         let Input::Stream { decoder, .. } = &mut self.now.input else { return Next::default() };
+        if let Some(cause) = frame.data.as_ref().and_then(|data| self.message.unreadable(data)) {
+            return self.close(cause);
+        }
         let for_rules = self.message.for_rules(&frame);
         let decoded = decoder.push(for_rules.as_deref().unwrap_or(&frame.raw));
         let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
@@ -338,6 +341,9 @@ impl Exchange {
         let Ok(value) = serde_json::from_slice(&body) else {
             return self.close("it is not JSON, so that it cannot be checked");
         };
+        if let Some(cause) = self.message.unreadable(&value) {
+            return self.close(cause);
+        }
         let deltas = body::deltas(self.message.blocks(&value));
         // Nothing is sent before all of it has passed, and so nothing is kept of what was stopped.
         match self.deltas(deltas, now) {

@@ -5,3 +5,4 @@ mod custom_calls;
 mod fidelity;
 mod rules_fire;
 mod script;
+mod waiting;

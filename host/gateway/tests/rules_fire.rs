@@ -143,3 +143,33 @@ fn what_cannot_be_checked_ends_the_message() {
         assert_eq!(seen.then, Then::End);
     }
 }
+
+/// What repeats the text of a frame is not sent before all of the text is; what has more than the rules read is not sent at all.
+#[test]
+fn nothing_beside_the_text_gives_it_away() {
+    let chunk =
+        |choices: Value| format!("data: {}\n\n", serde_json::json!({"id": "1", "model": "m", "choices": choices}));
+    let said = |text: &str| {
+        let logprobs = serde_json::json!({"content": [{"token": text, "logprob": -0.1}]});
+        serde_json::json!([{"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": null}])
+    };
+    let stream = [chunk(said("Fine. forb")), chunk(said("idden")), "data: [DONE]\n\n".to_owned()].concat().into_bytes();
+    let seen = play(Wire::OpenAiChat, &forbidden("action = \"stop\""), &[stream], true, 7);
+    let text = String::from_utf8_lossy(&seen.bytes);
+    assert!(!text.contains("forb\"") && !text.contains("idden\"") && text.contains("stopped this answer"), "{text}");
+
+    let event = |delta: &str| {
+        let data = serde_json::json!({"type": "response.output_text.delta", "delta": delta, "item_id": "i", "output_index": 0,
+            "logprobs": [{"token": delta, "logprob": -0.1}]});
+        format!("data: {data}\n\n")
+    };
+    let stream = [event("Fine. forb"), event("idden")].concat().into_bytes();
+    let seen = play(Wire::OpenAiResponses, &forbidden("action = \"stop\""), &[stream], true, 7);
+    let text = String::from_utf8_lossy(&seen.bytes);
+    assert!(!text.contains("Fine. forb") && text.contains("stopped this answer"), "{text}");
+
+    let other = serde_json::json!([{"index": 1, "delta": {"content": "forbidden"}, "finish_reason": null}]);
+    let seen = play(Wire::OpenAiChat, &forbidden(""), &[chunk(other).into_bytes()], true, 7);
+    let text = String::from_utf8_lossy(&seen.bytes);
+    assert!(!text.contains("forbidden") && text.contains("it has several choices"), "{text}");
+}

@@ -32,6 +32,11 @@ pub(crate) trait Message: Debug + Send + Sync {
         None
     }
 
+    /// Why a frame cannot be checked, in words that follow "because"; `None`: it can be.
+    fn unreadable(&self, _: &Value) -> Option<&'static str> {
+        None
+    }
+
     /// Sends a frame of the attempt under way, as a part of the message.
     fn send(&mut self, frame: Frame, out: &mut Vec<u8>);
 

@@ -65,7 +65,8 @@ impl Message for OpenAiChat {
         let choices = data["choices"].as_array().filter(|choices| choices.len() == 1)?;
         let (choice, delta) = (choices.first()?, choices.first()?["delta"].as_object()?);
         let is_alone = delta.iter().all(|(key, value)| key == "content" || key == "role" || value.is_null());
-        let ends = !choice["finish_reason"].is_null() || !data["usage"].is_null();
+        // Log probabilities repeat the text.
+        let ends = ["finish_reason", "logprobs"].iter().any(|key| !choice[*key].is_null()) || !data["usage"].is_null();
         (is_alone && !ends).then(|| delta.get("content")?.as_str().map(str::to_owned)).flatten()
     }
 
@@ -74,6 +75,19 @@ impl Message for OpenAiChat {
             data["choices"][0]["delta"]["content"] = Value::from(text);
             frame.write();
         }
+    }
+
+    fn unreadable(&self, data: &Value) -> Option<&'static str> {
+        let choices = data["choices"].as_array().into_iter().flatten();
+        for choice in choices {
+            if choice["index"].as_u64().is_some_and(|index| index > 0) {
+                return Some("it has several choices, of which one can be checked");
+            }
+            if ["delta", "message"].iter().any(|key| !choice[*key]["audio"].is_null()) {
+                return Some("it is spoken, and what is spoken cannot be checked");
+            }
+        }
+        None
     }
 
     fn begins_call(&self, frame: &Frame) -> bool {

@@ -130,7 +130,9 @@ impl Message for OpenAiResponses {
     fn text(&self, frame: &Frame) -> Option<String> {
         let data = frame.data.as_ref()?;
         let is_text = ["response.output_text.delta", "response.refusal.delta"].contains(&frame.kind());
-        is_text.then(|| text(&data["delta"]))
+        // Log probabilities repeat the text.
+        let is_alone = data["logprobs"].as_array().is_none_or(Vec::is_empty);
+        (is_text && is_alone).then(|| text(&data["delta"]))
     }
 
     fn set_text(&self, frame: &mut Frame, text: &str) {

@@ -17,6 +17,9 @@ use super::Shared;
 use super::forward::Sent;
 use super::head::{self, Kind};
 
+/// A server that sends nothing for so long has gone.
+const IDLE: Duration = Duration::from_secs(600);
+
 /// The body of a response.
 pub(super) type Body = BoxBody<Bytes, io::Error>;
 
@@ -92,13 +95,17 @@ impl Guarded {
     pub(super) async fn run(mut self, response: Response, is_stream: bool) {
         let since = Instant::now();
         let mut response = Some(response);
-        let mut silent = Instant::now();
+        let (mut silent, mut heard) = (Instant::now(), Instant::now());
         self.exchange.begin(is_stream);
         while let Some(upstream) = &mut response {
             let deadline = self.exchange.deadline().map(|due| since + due);
             let came = came(upstream, &self.client, deadline, is_stream.then_some(silent + KEEP_ALIVE)).await;
             let now = since.elapsed();
+            if matches!(came, Came::Bytes(_)) {
+                heard = Instant::now();
+            }
             let next = match came {
+                Came::Silence if heard.elapsed() > IDLE => Next { then: Then::Break, ..Next::default() },
                 Came::Gone => break,
                 Came::Bytes(bytes) => self.exchange.receive(&bytes, now),
                 Came::End => self.exchange.end(now),
@@ -123,6 +130,7 @@ impl Guarded {
                     // The stopped answer is dropped before anything that could wait.
                     drop(response.take());
                     response = self.again(is_stream).await;
+                    heard = Instant::now();
                 }
             }
         }

@@ -39,10 +39,21 @@ impl Upstreams {
         Ok(Self { anthropic: Upstream::new(&urls.anthropic)?, openai: Upstream::new(&urls.openai)? })
     }
 
-    /// The wire format of an endpoint that answers are guarded on; `None`: what it answers is no answer of a model.
-    pub(super) fn wire(method: &Method, path: &str) -> Option<Wire> {
-        let endpoint = path.strip_prefix("/v1/").filter(|_| *method == Method::POST)?;
-        [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses].into_iter().find(|wire| wire.endpoint() == endpoint)
+    /// The wire format of an endpoint that answers are guarded on.
+    ///
+    /// # Errors
+    /// The path is another way to write one, which a server may read as it.
+    pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
+        let named = |path: &str| {
+            let endpoint = path.strip_prefix("/v1/")?;
+            [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses]
+                .into_iter()
+                .find(|wire| wire.endpoint() == endpoint)
+        };
+        match (named(path), named(&plain(path))) {
+            (None, Some(_)) => Err(Disguised),
+            (wire, _) => Ok(wire),
+        }
     }
 
     /// The URL that a request goes to.
@@ -74,6 +85,39 @@ impl Upstreams {
     }
 }
 
+/// A path leads to an endpoint and is not written as one.
+#[derive(Debug)]
+pub(super) struct Disguised;
+
+/// A path as a server may read it: without escapes, empty parts and steps back, in lower case.
+fn plain(path: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let escaped = more.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &more[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    let path = String::from_utf8_lossy(&bytes).replace('\\', "/").to_lowercase();
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split(['/', '?', '#', ';']).map(str::trim) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.iter().flat_map(|part| ["/", part]).collect()
+}
+
 /// A request as it goes to a server, without its body.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
@@ -93,5 +137,34 @@ impl Upstream {
         let proxies = Proxies::of_environment().map_err(|error| failed(error.to_string()))?;
         let client = net::client(&base, &proxies, Some(CONNECT_TIMEOUT)).map_err(|error| failed(error.to_string()))?;
         Ok(Self { base, client })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_one_path() {
+        for (path, wire) in [
+            ("/v1/messages", Some(Some(Wire::Anthropic))),
+            ("/v1/responses", Some(Some(Wire::OpenAiResponses))),
+            ("/v1/messages/count_tokens", Some(None)),
+            ("/v1/responses/resp_1/cancel", Some(None)),
+            ("/v1/models", Some(None)),
+            ("/", Some(None)),
+            ("/v1/messages/", None),
+            ("//v1/messages", None),
+            ("/v1/./messages", None),
+            ("/v1/x/../messages", None),
+            ("/v1/%6dessages", None),
+            ("/v1%2Fmessages", None),
+            ("/V1/Messages", None),
+            ("/v1/messages%20", None),
+            ("/v1/messages;a", None),
+            ("/v1\\messages", None),
+        ] {
+            assert_eq!(Upstreams::wire(path).ok(), wire, "{path}");
+        }
     }
 }

@@ -75,7 +75,13 @@ async fn respond(request: Request<Incoming>, shared: Arc<Shared>) -> Response<Bo
         );
     };
     let body = body.to_bytes().to_vec();
-    let wire = Upstreams::wire(&head.method, &path);
+    let Ok(wire) = Upstreams::wire(&path) else {
+        return error(
+            StatusCode::NOT_FOUND,
+            "the path is another way to write that of an endpoint, and is not passed on",
+        );
+    };
+    // Whatever the method is: what answers with a stream is guarded.
     let headers = head::passed(&head.headers);
     let sent = Sent { method: head.method, path, url, headers };
     exchange(shared, sent, wire, body).await

@@ -1,0 +1,52 @@
+//! Bytes that are held back, and what the client gets meanwhile.
+
+use std::time::Duration;
+
+use rules::RuleSession;
+use tidegate_gateway::{Exchange, Next, Then};
+use tidegate_kit::rule_set;
+use wire::Wire;
+
+use crate::script::{Said, WIRES, read, request, stream};
+
+#[test]
+fn bytes_are_held_back_for_as_long_as_the_settings_say() {
+    let rule = "+++\ncondition = \"A.*Z\"\n+++\nNever.";
+    for wire in WIRES {
+        let set = rule_set(&[("endless", rule)], |settings| settings.hold_max_ms = 1_500);
+        let mut exchange = Exchange::new(wire, request(wire), RuleSession::new(set));
+        exchange.begin(true);
+        let answer = stream(wire, 1, &[Said::Text("x A rest of it")], 1);
+        // The last frames, from the end of the text on, come later.
+        let end = answer.len() - answer.len() / 5;
+        let Next { send: mut got, then } = exchange.receive(&answer[..end], Duration::from_secs(1));
+        assert!(then == Then::More && !String::from_utf8_lossy(&got).contains("\"A\""), "{wire:?}");
+        assert_eq!(exchange.deadline(), Some(Duration::from_millis(2_500)));
+        assert!(exchange.release(Duration::from_millis(2_400)).is_empty());
+        got.extend(exchange.release(Duration::from_millis(2_500)));
+        assert!(String::from_utf8_lossy(&got).contains("\"A\""), "{wire:?}");
+        let Next { send, then } = exchange.receive(&answer[end..], Duration::from_secs(3));
+        got.extend(send);
+        assert_eq!((read(wire, &got).0.as_str(), then), ("x A rest of it", Then::End));
+    }
+}
+
+#[test]
+fn a_sign_of_life_changes_nothing() {
+    for wire in WIRES {
+        let set = rule_set(&[("rare", "+++\ncondition = \"zyzzyva\"\n+++\nNever.")], |_| ());
+        let mut exchange = Exchange::new(wire, request(wire), RuleSession::new(set));
+        exchange.begin(true);
+        let mut got = exchange.keep_alive().to_vec();
+        for frame in stream(wire, 1, &[Said::Text("Fine.")], 2).split_inclusive(|byte| *byte == b'\n') {
+            let Next { send, .. } = exchange.receive(frame, Duration::ZERO);
+            let between = !send.is_empty();
+            got.extend(send);
+            if between {
+                got.extend_from_slice(exchange.keep_alive());
+            }
+        }
+        assert_eq!(read(wire, &got).0, "Fine.", "{}", String::from_utf8_lossy(&got));
+        assert!(wire != Wire::Anthropic || String::from_utf8_lossy(&got).contains("event: ping"));
+    }
+}
