@@ -3,6 +3,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod page;
+pub(crate) mod summary;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};

@@ -184,7 +184,9 @@ fn questions_are_answered_by_keys() {
     request.call("c6", "shell", &json!({"command": "touch f.txt"})).end();
     model.request().say("Done.").end();
     let text = terminal.shows(IDLE);
-    assert!(text.contains("● write_file") && text.contains("+one") && text.contains("not run: "), "{text}");
+    assert!(text.contains("● write_file") && text.contains("not run: "), "{text}");
+    // The question has shown what is written.
+    assert!(text.contains("▌  created `a.txt` (1 line, 4 bytes)\n") && !text.contains("+one"), "{text}");
 }
 
 #[test]
@@ -209,7 +211,10 @@ fn a_question_of_a_process_that_died_is_asked_again() {
         let text = terminal.shows("\nDone.");
         // The call is shown with its result, after what it was before.
         let (before, after) = text.split_once("/continue").unwrap();
-        assert!(before.contains("● write_file") && after.contains("● write_file") && after.contains("+one"), "{text}");
+        assert!(
+            before.contains("● write_file") && after.contains("● write_file") && after.contains("created `a.txt`"),
+            "{text}"
+        );
         assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n", "{signal}");
     }
 }
@@ -356,8 +361,7 @@ fn every_command_answers() {
     let mut request = model.request();
     assert!(request.text().contains("Good morning."), "{}\n{text}", request.text());
     request.say("In the fork.").end();
-    terminal.shows("In the fork.");
-    terminal.shows(IDLE);
+    terminal.screen_is("the end of the turn", |text| text.contains("In the fork.") && text.contains(IDLE));
     // A fork that is not possible leaves the session as it is, and its error on the screen.
     terminal.press("C-l");
     terminal.screen_is("an empty screen", |text| text.trim().lines().count() == 2);

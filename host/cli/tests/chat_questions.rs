@@ -46,71 +46,141 @@ fn letters_of_what_is_being_written_are_no_answer() {
     terminal.shows("\nDone.");
 }
 
+/// A text of so many lines, each with its number.
+fn lines(count: usize) -> String {
+    (1..=count).map(|line| format!("line {line}\n")).collect()
+}
+
 #[test]
-fn a_question_that_is_longer_than_the_screen_is_read_page_by_page() {
+fn a_new_file_of_300_lines_is_approved_by_one_key() {
     let (place, model, terminal) = open("", &[]);
     terminal.enter("Write it.");
-    let content: String = (1..=90).map(|line| format!("line {line}\n")).collect();
+    let content = lines(300);
     model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
-    let text = terminal.screen_is("the first page", |text| text.contains("lines are shown  Enter: more  n: no"));
-    assert!(text.contains("│ line 20\n") && !text.contains("│ line 60\n"), "{text}");
-    assert!(text.contains("? write_file"), "{text}");
-    // Nothing approves what is not read: the letter is written.
+    let text = terminal.screen_is("the summary", |text| text.contains("y: yes  n: no  e: edit  a: always  v: view"));
+    for part in ["? write_file", "content: 300 lines, 2592 characters", "│ line 20\n", " more rows\n"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     terminal.types("y");
-    terminal.shows("first send or clear");
-    terminal.press("C-u");
-    terminal.screen_is("the first page", |text| text.contains("lines are shown  Enter: more"));
-    let mut pages = vec![text];
-    while !pages[pages.len() - 1].contains("for one second") && !pages[pages.len() - 1].contains("y: yes") {
-        let before = pages[pages.len() - 1].clone();
+    let mut request = model.request();
+    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
+    // A change is shown by its question, and not once more by its result.
+    let edit = json!({"path": "a.txt", "old_text": "line 7\n", "new_text": "line seven\n"});
+    request.call("c2", "edit_file", &edit).end();
+    terminal.shows("▌  │ +line seven");
+    terminal.answers("y");
+    model.request().say("Done.").end();
+    let text = terminal.shows("\nDone.");
+    assert_eq!(text.matches("+line seven").count(), 1, "{text}");
+    assert!(text.contains("▌  created `a.txt` (300 lines, 2592 bytes)\n"), "{text}");
+    assert!(std::fs::read_to_string(place.path("a.txt")).unwrap().contains("line seven\n"));
+}
+
+#[test]
+fn what_a_summary_cannot_show_is_read_first() {
+    let hidden = format!("{}\u{202e}hidden\n", lines(90));
+    let cases = [
+        ("shell", json!({"command": format!(": '{}'; touch a.txt", lines(90))}), "`command` has 91 lines"),
+        ("write_file", json!({"path": "a.txt", "content": hidden}), "it has invisible or misleading characters"),
+        ("write_file", json!({"path": "Makefile", "content": lines(90)}), "its path is guarded"),
+    ];
+    for (tool, arguments, why) in cases {
+        let (place, model, terminal) = open("", &[]);
+        let path = place.path(arguments["path"].as_str().unwrap_or("a.txt"));
+        terminal.enter("Do it.");
+        model.request().call("c1", tool, &arguments).end();
+        let first = "Enter: read all of it first  n: no";
+        terminal.screen_is("why it is to be read", |text| text.contains(why) && text.contains(first));
+        // Nothing approves what is not read: the letter is written.
+        terminal.types("y");
+        terminal.shows("first send or clear");
+        terminal.press("C-u");
+        terminal.screen_is("the summary", |text| text.contains(first));
         terminal.press("Enter");
-        let next = terminal.screen_is("the next page", |text| {
-            text != before
-                && !text.contains("first send")
-                && (text.contains("Enter: more") || text.contains("one second") || text.contains("y: yes"))
-        });
-        pages.push(next);
+        let begin = format!("? {tool}");
+        let mut pages = vec![terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(&begin))];
+        // The end alone is not all of it, and no letter approves it.
+        terminal.press("End");
+        terminal.shows("are not read");
+        terminal.types("y");
+        terminal.press("Home");
+        terminal.screen_is("the beginning", |text| text.contains(&begin) && text.contains("Space: read on"));
+        while !pages[pages.len() - 1].contains("y: yes") {
+            let before = pages[pages.len() - 1].clone();
+            terminal.types(" ");
+            let next = terminal.screen_is("the next page", |text| {
+                text != before && (text.contains("Space: read on") || text.contains("y: yes"))
+            });
+            pages.push(next);
+        }
+        for line in 1..=90 {
+            assert!(pages.iter().any(|page| page.contains(&format!("line {line}\n"))), "line {line}: {pages:#?}");
+        }
+        assert!(pages.concat().contains("\\u{202e}hidden") || why != "it has invisible or misleading characters");
+        // It was read, also when the page is left.
+        terminal.types("q");
+        terminal.screen_is("the summary", |text| text.contains(why) && text.contains("v: view"));
+        assert!(!path.exists());
+        terminal.answers("y");
+        model.request().say("Done.").end();
+        terminal.shows("\nDone.");
+        assert!(path.exists(), "{tool}");
     }
-    for line in 1..=90 {
-        assert!(pages.iter().any(|page| page.contains(&format!("│ line {line}\n"))), "line {line}: {pages:#?}");
-    }
-    // It is shown again where it is no longer on the screen.
-    terminal.press("C-l");
-    terminal.screen_is("the first page", |text| text.contains("? write_file") && text.contains("Enter: more"));
-    for _ in 1..pages.len() {
-        terminal.press("Enter");
-    }
+}
+
+#[test]
+fn what_happens_while_a_question_is_viewed_is_on_the_screen_after_it() {
+    let (_place, model, terminal) = open("", &[]);
+    terminal.enter("Write it.");
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": lines(300)})).end();
     terminal.answers("v");
-    terminal.screen_is("the first page", |text| text.contains("? write_file") && text.contains("Enter: more"));
-    for _ in 1..pages.len() {
-        terminal.press("Enter");
-    }
-    assert!(!place.path("a.txt").exists());
+    terminal.screen_is("the page", |text| text.contains("rows") && text.contains("q: back"));
+    terminal.resize(60, 20);
+    terminal.screen_is("the page in 60 columns", |text| text.contains("q: back") && text.contains("▌  │ line 5\n"));
+    terminal.press_all(&["Down", "Down", "NPage", "PPage", "G"]);
+    terminal.screen_is("the end", |text| text.contains("line 300"));
+    // The turn is cancelled, and the page is gone with its question.
+    terminal.press("C-c");
+    let text = terminal.screen_is("the conversation", |text| text.contains("▌cancelled") && text.contains(IDLE));
+    assert!(!text.contains("q: back") && !text.contains("line 300"), "{text}");
+    terminal.enter("Say it.");
+    model.request().say("Said.").end();
+    terminal.shows("\nSaid.");
+}
+
+#[test]
+fn a_terminal_with_one_screen_shows_the_question_and_then_the_rows_again() {
+    let (place, model) = (Place::new(), Model::start());
+    place.write("tidegate.toml", &model.settings(""));
+    let terminal = Terminal::start(&place, &[], &["TERM=linux"]);
+    terminal.shows(IDLE);
+    terminal.enter("Write it.");
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": lines(300)})).end();
+    terminal.answers("v");
+    terminal.screen_is("the page", |text| text.contains("q: back") && !text.contains("Write it."));
+    terminal.press("Escape");
+    terminal.screen_is("the summary", |text| text.contains("content: 300 lines") && text.contains("v: view"));
     terminal.answers("y");
     model.request().say("Done.").end();
     terminal.shows("\nDone.");
-    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
+    assert!(place.path("a.txt").exists());
 }
 
 #[test]
 fn a_question_that_a_resize_has_moved_is_read_again() {
     let (place, model, terminal) = open("", &[]);
     terminal.enter("Write it.");
-    let content: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    let content = lines(20);
     model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
-    terminal.screen_is("the whole question", |text| text.contains("y: yes") && text.contains("? write_file"));
+    terminal.screen_is("the whole question", |text| text.contains("y: yes") && text.contains("│ line 20\n"));
     // First lower, then narrower: the first lines are not on the screen any more.
-    for (columns, rows) in [(100, 16), (60, 16)] {
+    for (columns, rows, row) in
+        [(100, 16, "more rows\n"), (60, 16, "▌  ┊ of the session\n"), (40, 20, "▌  always: allows\n")]
+    {
         terminal.resize(columns, rows);
-        terminal.screen_is("its beginning", |text| {
-            text.contains("? write_file") && text.contains("lines are shown") && !text.contains("│ line 20\n")
+        terminal.screen_is("a summary", |text| {
+            ["? write_file", "more rows\n", "y: yes", row].iter().all(|part| text.contains(part))
         });
-        while !terminal
-            .screen_is("a page", |text| text.contains("Enter: more") || text.contains("y: yes"))
-            .contains("y: yes")
-        {
-            terminal.press("Enter");
-        }
     }
     assert!(!place.path("a.txt").exists());
     terminal.types("y");
@@ -147,9 +217,7 @@ fn a_narrow_terminal_shows_all_answers() {
     terminal.enter("Write it.");
     model.request().call("c1", "shell", &json!({"command": "touch a.txt"})).end();
     terminal.screen_is("all keys", |text| {
-        ["Run shell?", "y: yes", "n: no", "e: edit", "a: always", "v: view again"]
-            .iter()
-            .all(|part| text.contains(part))
+        ["Run shell?", "y: yes", "n: no", "e: edit", "a: always", "v: view"].iter().all(|part| text.contains(part))
     });
     terminal.types("y");
     model.request().say("Done.").end();

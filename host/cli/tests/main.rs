@@ -5,6 +5,7 @@ mod acp;
 mod agents;
 mod chat;
 mod chat_questions;
+mod chat_screens;
 mod cli;
 mod continued;
 mod ends;

@@ -20,6 +20,8 @@ pub(crate) struct Page<'q> {
     /// Each argument's name and value.
     pub(crate) arguments: Vec<(&'q str, &'q str)>,
     pub(crate) diff: Option<&'q str>,
+    /// Whether `always` has a pattern. A call about a guarded path has none.
+    pub(crate) has_pattern: bool,
 }
 
 impl<'q> From<&'q Question> for Page<'q> {
@@ -34,6 +36,7 @@ impl<'q> From<&'q Question> for Page<'q> {
             notes: notes(preview.notes.iter().cloned(), question.always.as_deref(), question.refused.as_deref()),
             arguments: preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect(),
             diff: preview.diff.as_deref(),
+            has_pattern: question.always.is_some(),
         }
     }
 }
@@ -47,6 +50,16 @@ pub(crate) fn notes(of_call: impl Iterator<Item = String>, always: Option<&str>,
 
 /// The rows of a question at a terminal with so many columns.
 pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
+    let mut rows = head(question, columns);
+    question.arguments.iter().for_each(|(name, text)| argument(name, text, columns, &mut rows));
+    if let Some(diff) = question.diff {
+        value("change", without_end(diff), text_columns(columns), colour, &mut rows);
+    }
+    rows
+}
+
+/// The rows above the arguments.
+pub(super) fn head(question: &Page<'_>, columns: usize) -> Vec<String> {
     let columns = text_columns(columns);
     let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(question.tool)))];
     for line in [question.reason, &question.origin].into_iter().chain(question.notes.iter().map(String::as_str)) {
@@ -58,19 +71,23 @@ pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
                 .map(|(index, part)| format!("{}{part}", if index == 0 { "  " } else { CONTINUED })),
         );
     }
-    for (name, text) in &question.arguments {
-        let name = if name.is_empty() { "arguments".to_owned() } else { exact(name).0 };
-        // A name is one row: its own line ends are escaped.
-        value(&flat(&name), text, columns, |_| None, &mut rows);
-    }
-    if let Some(diff) = question.diff {
-        value("change", diff.strip_suffix('\n').unwrap_or(diff), columns, colour, &mut rows);
-    }
     rows
 }
 
+/// The rows of an argument.
+pub(super) fn argument(name: &str, text: &str, columns: usize, rows: &mut Vec<String>) {
+    let name = if name.is_empty() { "arguments".to_owned() } else { exact(name).0 };
+    // A name is one row: its own line ends are escaped.
+    value(&flat(&name), text, text_columns(columns), |_| None, rows);
+}
+
+/// A diff without its last line end.
+pub(super) fn without_end(diff: &str) -> &str {
+    diff.strip_suffix('\n').unwrap_or(diff)
+}
+
 /// The style of a row of a diff.
-fn colour(line: &str) -> Option<anstyle::Style> {
+pub(super) fn colour(line: &str) -> Option<anstyle::Style> {
     match line.as_bytes().first() {
         Some(b'+') => Some(style::GOOD),
         Some(b'-') => Some(style::BAD),
@@ -102,8 +119,19 @@ fn value(
         false => format!(" {}", err(style::WARNING, &format!("({})", remarks.join("; ")))),
     };
     rows.push(format!("  {}:{remarks}", err(style::STRONG, name)));
-    // A value that ends its last line has an empty row after it, so that the two can be distinguished.
-    for line in shown.split('\n').filter(|_| !shown.is_empty()) {
+    if !shown.is_empty() {
+        text(&shown, columns, style_of, rows);
+    }
+}
+
+/// The lines of a text that is escaped already. One that ends its last line has an empty row after it, so that the two can be distinguished.
+pub(super) fn text(
+    shown: &str,
+    columns: usize,
+    style_of: impl Fn(&str) -> Option<anstyle::Style>,
+    rows: &mut Vec<String>,
+) {
+    for line in shown.split('\n') {
         let look = style_of(line);
         for (index, part) in wrapped(line, columns).into_iter().enumerate() {
             let begin = if index == 0 { ROW } else { CONTINUED };

@@ -16,6 +16,7 @@ use super::status::Status;
 use super::view::View;
 use crate::ask;
 use crate::ask::page::{self, Page};
+use crate::ask::summary;
 use crate::exit::{Exit, Failure};
 use crate::print::Printer;
 use crate::say;
@@ -227,7 +228,7 @@ impl App {
         let asking = match (questions.pending().next(), &self.limit) {
             (Some(question), _) => of_call(question),
             // The event of a limit is printed by itself.
-            (None, Some(limit)) => Asking::new(Subject::Limit(limit.clone()), Vec::new()),
+            (None, Some(limit)) => Asking::new(Subject::Limit(limit.clone())),
             (None, None) => return,
         };
         // Its lines are made for the columns that the terminal has then.
@@ -235,59 +236,71 @@ impl App {
         if self.is_put_off {
             return;
         }
-        (self.columns, self.resized) = (terminal::size().0, None);
+        self.resized = None;
         self.asking = Some(asking);
-        self.print_question(Asking::next_page);
+        self.print_question();
     }
 
-    /// Prints lines of the question.
-    fn print_question(&mut self, lines: fn(&mut Asking, usize) -> &[String]) {
+    /// Prints the question, or its summary where it does not fit.
+    fn print_question(&mut self) {
         // Where standard output is gone, the next event reports it.
         let _gone = self.view.finish();
-        let rows = self.free_rows();
+        let (columns, rows) = (terminal::size().0, self.free_rows());
+        self.columns = columns;
+        let questions = self.chat.snapshot().questions;
         let Some(asking) = &mut self.asking else { return };
+        let question = asked(&asking.subject, questions.questions());
+        let summary = question.map(|question| summary::of(&page(question), columns, rows)).unwrap_or_default();
         // Those on the screen can list the keys of the question before.
         live::forget_rows();
-        lines(asking, rows).iter().for_each(screen::note);
+        summary.rows.iter().for_each(screen::note);
         live::count_rows();
+        asking.print(summary);
     }
 
-    /// Rows of the screen above those at the bottom.
+    /// Shows the whole question.
+    fn view_question(&mut self) {
+        let columns = terminal::size().0;
+        let questions = self.chat.snapshot().questions;
+        let Some(asking) = &mut self.asking else { return };
+        if let Some(question) = asked(&asking.subject, questions.questions()) {
+            asking.view(page::lines(&page(question), columns), columns);
+        }
+    }
+
+    /// Rows of the screen above those at the bottom, however many these are while the question is open.
     fn free_rows(&self) -> usize {
-        let size = terminal::size();
-        size.1.saturating_sub(self.rows(size, Instant::now()).rows.len() + 1)
+        let (size, now) = (terminal::size(), Instant::now());
+        let (rows, question) = (self.rows(size, now).rows.len(), self.question_rows(size.0, now).len());
+        let most = self.most_question_rows(size.0).max(question);
+        size.1.saturating_sub(rows - question + most + 1)
     }
 
     /// What was printed after the question, rows at the bottom and another size of the terminal must not have moved it off the screen.
     fn keep_visible(&mut self) {
-        if live::held_until().is_some() {
+        if live::held_until().is_some() || self.is_viewing() {
             return;
         }
         if self.resized.take_if(|at| at.elapsed() >= live::SETTLED).is_some() && terminal::size().0 < self.columns {
-            return self.print_narrower();
+            // The terminal has broken its lines.
+            return self.print_question();
         }
         let Some(asking) = &self.asking else { return };
-        let needed = live::rows_since().saturating_add(asking.page_len());
-        // A page has at least one line, also where there is no row for it.
-        if self.resized.is_none() && asking.page_len() > 0 && needed > self.free_rows().max(1) {
-            self.print_question(Asking::last_page);
+        let needed = live::rows_since().saturating_add(asking.printed());
+        // At least one row is printed, also where there is no place for it.
+        if self.resized.is_none() && asking.printed() > 0 && needed > self.free_rows().max(1) {
+            self.print_question();
         }
     }
 
-    /// The terminal has broken the lines of the question: it is printed again, from its beginning.
-    fn print_narrower(&mut self) {
-        self.columns = terminal::size().0;
-        let Some(asking) = &mut self.asking else { return };
-        let Subject::Call { id, .. } = &asking.subject else { return };
-        let questions = self.chat.snapshot().questions;
-        let Some(question) = questions.questions().iter().find(|question| question.id == *id) else { return };
-        asking.replace(lines(question));
-        self.print_question(Asking::next_page);
+    /// Whether the whole question is on the screen.
+    pub(super) fn is_viewing(&self) -> bool {
+        self.asking.as_ref().is_some_and(|asking| asking.pager.is_some())
     }
 
     /// The screen was erased: the question is printed again.
     pub(super) fn erased(&mut self) {
-        self.print_question(Asking::again);
+        self.print_question();
     }
 
     /// Answers a question with edited arguments; `None`: they were not edited.
@@ -309,6 +322,11 @@ impl App {
 
     fn respond(&mut self, question: &QuestionId, answer: Answer) {
         self.asking = None;
+        let questions = self.chat.snapshot().questions;
+        let shown = questions.questions().iter().find(|one| one.id == *question && one.child.is_none());
+        if let (Some(shown), Answer::Approve | Answer::Always) = (shown, &answer) {
+            self.view.was_asked(&shown.call);
+        }
         if let Err(error) = self.chat.respond(question, answer) {
             screen::note(format!("{} {error}", err(style::WARNING, "!")));
         }
@@ -322,6 +340,9 @@ impl App {
         if let (Key::Resize, Some(asking)) = (key, &mut self.asking) {
             asking.resized();
             self.resized = Some(at);
+            if self.is_viewing() {
+                self.view_question();
+            }
         }
         if let Some(act) = self.question_key(key, at) {
             return act;
@@ -364,8 +385,8 @@ impl App {
         let reply = asking.key(key, at, self.input.text())?;
         match (reply, asking.subject.clone()) {
             (Reply::Taken, _) => drop(self.input.take()),
-            (Reply::More, _) => self.print_question(Asking::next_page),
-            (Reply::Again, _) => self.print_question(Asking::again),
+            (Reply::View, _) => self.view_question(),
+            (Reply::Moved, _) => {}
             (Reply::Approve, Subject::Call { id, .. }) => self.respond(&id, Answer::Approve),
             (Reply::Always, Subject::Call { id, .. }) => self.respond(&id, Answer::Always),
             (Reply::Edit, Subject::Call { id, .. }) => {
@@ -497,22 +518,28 @@ impl App {
 fn of_call(question: &Question) -> Asking {
     let subject =
         Subject::Call { id: question.id.clone(), tool: flat(&question.tool), offers_always: question.always.is_some() };
-    Asking::new(subject, lines(question))
+    Asking::new(subject)
 }
 
-/// All lines of a question about a call, at the width of the terminal.
-fn lines(question: &Question) -> Vec<String> {
+/// The question that is asked, if it is about a call.
+fn asked<'q>(subject: &Subject, questions: &'q [Question]) -> Option<&'q Question> {
+    let Subject::Call { id, .. } = subject else { return None };
+    questions.iter().find(|question| question.id == *id)
+}
+
+/// What is shown of a question about a call.
+fn page(question: &Question) -> Page<'_> {
     let agent = question.child.as_ref();
     let agent = agent.map(|child| format!("agent {}, session {}, ", child.agent.as_str(), child.id.as_str()));
     let notes = question.preview.notes.iter().map(|note| note.as_str().to_owned());
     let arguments = question.preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str()));
-    let page = Page {
+    Page {
         tool: &question.tool,
         reason: &question.reason,
         origin: format!("{}call {}", agent.unwrap_or_default(), question.call.as_str()),
         notes: page::notes(notes, question.always.as_deref(), question.error.as_deref()),
         arguments: arguments.collect(),
         diff: question.preview.diff.as_deref(),
-    };
-    page::lines(&page, terminal::size().0)
+        has_pattern: question.always.is_some(),
+    }
 }

@@ -1,21 +1,25 @@
 //! What is asked below the conversation, and which keys answer it.
 //!
-//! A key answers only what could be read when it was pressed. The whole question was on the screen then, nothing was being written, and
-//! for [`QUIET`] no key was pressed: the first letter of a word is no answer because a question has appeared in between. What is typed
-//! earlier goes to the input, where it is seen.
+//! A key answers only what could be read when it was pressed. The question or its summary was on the screen then, nothing was being written,
+//! and for [`QUIET`] no key was pressed: the first letter of a word is no answer because a question has appeared in between. What is typed
+//! earlier goes to the input, where it is seen. Where a summary is not enough ([`crate::ask::summary`]), every row of the question was on the
+//! screen before a key approves it.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use tidegate::chat::QuestionId;
 use tidegate::limit::LimitRequest;
 
 use super::bindings::{ANSWERS, plain};
+use super::pager::Pager;
+use crate::ask::summary::Summary;
 use crate::screen::keys::Key;
 
 /// How long nothing is typed until keys answer: longer than between two letters of a word, and long enough to notice that the screen
 /// has changed.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
+
+const WAIT: &str = "press no key for one second to answer";
 
 /// What an answer is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,11 +38,11 @@ pub(super) enum Reply {
     Deny(String),
     /// The limit is to be this.
     Raise(String),
-    /// The next lines of the question are to be printed.
-    More,
-    /// The question is to be printed again.
-    Again,
-    /// The key was for the question and needs nothing.
+    /// The whole question is to be shown.
+    View,
+    /// The key was for the page of the question and needs nothing.
+    Moved,
+    /// The key was for the question and is not for the input.
     Taken,
 }
 
@@ -58,10 +62,13 @@ enum Stage {
 pub(super) struct Asking {
     pub(super) subject: Subject,
     stage: Stage,
-    lines: Vec<String>,
-    /// The lines that were printed last.
-    page: Range<usize>,
-    /// Since when the page is on the screen, and no key was pressed. `None`: it is not drawn yet.
+    /// What was printed of it.
+    summary: Summary,
+    /// All of it, while that is on the screen.
+    pub(super) pager: Option<Pager>,
+    /// Every row of it was on the screen.
+    is_read: bool,
+    /// Since when the question is on the screen, and no key was pressed. `None`: it is not drawn yet.
     quiet_since: Option<Instant>,
     /// Edited arguments that cannot be sent, because they are not JSON.
     pub(super) draft: Option<String>,
@@ -69,44 +76,33 @@ pub(super) struct Asking {
 
 impl Asking {
     /// A question of which nothing is printed yet.
-    pub(super) fn new(subject: Subject, lines: Vec<String>) -> Self {
-        Self { subject, stage: Stage::Key, lines, page: 0..0, quiet_since: None, draft: None }
+    pub(super) fn new(subject: Subject) -> Self {
+        let (summary, pager) = (Summary::default(), None);
+        Self { subject, stage: Stage::Key, summary, pager, is_read: false, quiet_since: None, draft: None }
     }
 
-    /// Returns the next lines to be printed, as many as fit at once.
-    pub(super) fn next_page(&mut self, rows: usize) -> &[String] {
-        self.print(self.page.end, rows)
+    /// Takes what is printed of it now.
+    pub(super) fn print(&mut self, summary: Summary) {
+        (self.summary, self.quiet_since) = (summary, None);
     }
 
-    /// Returns the first lines to be printed again.
-    pub(super) fn again(&mut self, rows: usize) -> &[String] {
-        self.print(0, rows)
+    /// The number of rows that were printed last.
+    pub(super) fn printed(&self) -> usize {
+        self.summary.rows.len()
     }
 
-    /// Returns the lines to be printed again that were printed last, because other lines are where they were.
-    pub(super) fn last_page(&mut self, rows: usize) -> &[String] {
-        self.print(self.page.start, rows)
-    }
-
-    fn print(&mut self, start: usize, rows: usize) -> &[String] {
-        self.page = start..(start + rows.max(1)).min(self.lines.len());
+    /// Shows all rows of it, which were made for so many columns.
+    pub(super) fn view(&mut self, rows: Vec<String>, columns: usize) {
+        match &mut self.pager {
+            Some(pager) => pager.replace(rows, columns),
+            None => self.pager = Some(Pager::new(rows, columns)),
+        }
         self.quiet_since = None;
-        &self.lines[self.page.clone()]
     }
 
-    /// The number of lines that were printed last.
-    pub(super) fn page_len(&self) -> usize {
-        self.page.len()
-    }
-
-    /// The terminal has another size: the page may be off the screen, and is to be read anew.
+    /// The terminal has another size: what was printed may be off the screen, and is to be read anew.
     pub(super) fn resized(&mut self) {
         self.quiet_since = None;
-    }
-
-    /// Begins anew with lines of another width.
-    pub(super) fn replace(&mut self, lines: Vec<String>) {
-        (self.lines, self.page, self.quiet_since) = (lines, 0..0, None);
     }
 
     /// Takes a request for a limit that is made again under the same id. Another amount must be read before a key answers.
@@ -123,6 +119,7 @@ impl Asking {
     /// The screen is drawn, with all that was printed.
     pub(super) fn drawn(&mut self, now: Instant) {
         self.quiet_since.get_or_insert(now);
+        self.is_read |= self.pager.as_mut().is_some_and(Pager::drawn);
     }
 
     /// Whether what is written is for the question and nothing else.
@@ -133,11 +130,12 @@ impl Asking {
     /// When keys begin to answer, if nothing is typed until then; `None`: they do already, or nothing is waited for.
     pub(super) fn wakes(&self, now: Instant) -> Option<Instant> {
         let at = self.quiet_since? + QUIET;
-        (self.stage == Stage::Key && !self.has_more() && at > now).then_some(at)
+        (self.stage == Stage::Key && at > now).then_some(at)
     }
 
-    fn has_more(&self) -> bool {
-        self.page.end < self.lines.len()
+    /// Whether it can be approved: all that has to be read for that was on the screen.
+    fn is_readable(&self) -> bool {
+        self.is_read || !self.summary.is_cut
     }
 
     fn is_quiet(&self, at: Instant) -> bool {
@@ -152,10 +150,13 @@ impl Asking {
         let is_quiet = self.is_quiet(at);
         // What is not drawn yet is not read either.
         self.quiet_since = self.quiet_since.map(|since| since.max(at));
+        if self.pager.is_some() {
+            return self.page_key(key, is_quiet);
+        }
         match (self.stage, key) {
             (Stage::Key, _) if !input.is_empty() => None,
-            // It approves nothing, so that nobody has to wait before they turn a page.
-            (Stage::Key, Key::Enter) if self.has_more() && self.quiet_since.is_some() => Some(Reply::More),
+            // It approves nothing, so that nobody has to wait before they read on.
+            (Stage::Key, Key::Enter) if self.summary.left_out > 0 && self.quiet_since.is_some() => Some(Reply::View),
             (Stage::Key, Key::Char(letter)) if is_quiet => self.letter(*letter),
             (Stage::Reason, Key::Enter) => Some(Reply::Deny(input.trim().to_owned())),
             (Stage::Amount, Key::Enter) => Some(Reply::Raise(input.trim().to_owned())),
@@ -167,17 +168,36 @@ impl Asking {
         }
     }
 
+    /// Takes a key while the whole question is on the screen: none of them is for the input. `None`: it cancels the turn or stops the program.
+    fn page_key(&mut self, key: &Key, is_quiet: bool) -> Option<Reply> {
+        let pager = self.pager.as_mut()?;
+        let reply = match key {
+            Key::Ctrl('c' | 'z') => return None,
+            Key::Esc | Key::Char('q') => None,
+            _ if pager.key(key) => return Some(Reply::Moved),
+            Key::Char(letter) if is_quiet && *letter != 'v' => match self.letter(*letter) {
+                None => return Some(Reply::Moved),
+                reply => reply,
+            },
+            _ => return Some(Reply::Moved),
+        };
+        self.pager = None;
+        // Keys answer what is printed when it could be read again.
+        self.quiet_since = None;
+        Some(reply.unwrap_or(Reply::Moved))
+    }
+
     fn letter(&mut self, letter: char) -> Option<Reply> {
-        let has_more = self.has_more();
+        let is_readable = self.is_readable();
         match (&self.subject, letter) {
             (_, 'n') => {
                 self.stage = Stage::Reason;
                 Some(Reply::Taken)
             }
-            (_, 'y') if !has_more => Some(Reply::Approve),
-            (Subject::Call { .. }, 'v') => Some(Reply::Again),
-            (Subject::Call { .. }, 'e') if !has_more => Some(Reply::Edit),
-            (Subject::Call { offers_always: true, .. }, 'a') if !has_more => Some(Reply::Always),
+            (_, 'y') if is_readable => Some(Reply::Approve),
+            (Subject::Call { .. }, 'v') => Some(Reply::View),
+            (Subject::Call { .. }, 'e') if is_readable => Some(Reply::Edit),
+            (Subject::Call { offers_always: true, .. }, 'a') if is_readable => Some(Reply::Always),
             (Subject::Limit(_), '$' | '0'..='9') => {
                 self.stage = Stage::Amount;
                 // The input takes the digit.
@@ -198,28 +218,43 @@ impl Asking {
 
     /// The question in a few words, and what answers it now, part by part. `more`: questions that wait behind it.
     pub(super) fn line(&self, now: Instant, is_writing: bool, more: usize) -> (String, Vec<String>) {
-        let head = match &self.subject {
-            Subject::Call { tool, .. } => format!("Run {tool}?"),
-            Subject::Limit(limit) => crate::ask::limit_question(limit),
-        };
         let mut answers = match self.stage {
             Stage::Reason => vec!["No. The reason for the model; Enter: send, Esc: back".to_owned()],
             Stage::Amount => vec!["The new limit; Enter: set it, Esc: back".to_owned()],
             Stage::Key if is_writing => {
                 ["first send or clear what you have written", "Ctrl+U: clear it"].map(str::to_owned).into()
             }
-            Stage::Key if self.has_more() => {
-                let shown = format!("{} of {} lines are shown", self.page.end, self.lines.len());
-                vec![shown, "Enter: more".to_owned(), "n: no".to_owned()]
-            }
-            Stage::Key if !self.is_quiet(now) => vec!["press no key for one second to answer".to_owned()],
+            Stage::Key if !self.is_readable() => ["Enter: read all of it first", "n: no"].map(str::to_owned).into(),
+            Stage::Key if !self.is_quiet(now) => vec![WAIT.to_owned()],
             Stage::Key => self.keys(),
         };
         answers.extend((more > 0).then(|| format!("({more} more)")));
-        (head, answers)
+        (self.head(), answers)
     }
 
-    fn keys(&self) -> Vec<String> {
+    /// The same while the whole question is on the screen.
+    pub(super) fn page_line(&self, now: Instant) -> (String, Vec<String>) {
+        let Some(pager) = &self.pager else { return (self.head(), Vec::new()) };
+        let mut parts = vec![pager.place()];
+        match (self.is_readable(), pager.skipped()) {
+            (false, None) => parts.extend(["Space: read on", "n: no"].map(str::to_owned)),
+            (false, Some(row)) => parts.push(format!("row {row} and those after it are not read")),
+            (true, _) if !self.is_quiet(now) => parts.push(WAIT.to_owned()),
+            (true, _) => parts.extend(self.keys().into_iter().filter(|key| !key.starts_with("v:"))),
+        }
+        parts.push("q: back".to_owned());
+        (self.head(), parts)
+    }
+
+    fn head(&self) -> String {
+        match &self.subject {
+            Subject::Call { tool, .. } => format!("Run {tool}?"),
+            Subject::Limit(limit) => crate::ask::limit_question(limit),
+        }
+    }
+
+    /// The keys that answer it.
+    pub(super) fn keys(&self) -> Vec<String> {
         let Subject::Call { offers_always, .. } = &self.subject else {
             return ["y: yes", "n: no", "a number: up to that"].map(str::to_owned).into();
         };
@@ -237,18 +272,21 @@ mod tests {
 
     const HALF: Duration = Duration::from_millis(500);
 
-    fn call(lines: usize, offers_always: bool) -> Asking {
-        let lines = (0..lines).map(|line| line.to_string()).collect();
+    fn call(offers_always: bool) -> Asking {
         let id = serde_json::from_str("\"question-1\"").unwrap();
-        Asking::new(Subject::Call { id, tool: "shell".into(), offers_always }, lines)
+        Asking::new(Subject::Call { id, tool: "shell".into(), offers_always })
+    }
+
+    fn summary(left_out: usize, is_cut: bool) -> Summary {
+        Summary { rows: vec!["row".to_owned(); 3], left_out, is_cut }
     }
 
     fn limit() -> Asking {
-        Asking::new(Subject::Limit(LimitRequest::new(1, Limit::Steps, 10.0, 10.0, 20.0)), Vec::new())
+        Asking::new(Subject::Limit(LimitRequest::new(1, Limit::Steps, 10.0, 10.0, 20.0)))
     }
 
     fn shown(mut asking: Asking, at: Instant) -> Asking {
-        let _printed = asking.next_page(10);
+        asking.print(summary(0, false));
         asking.drawn(at);
         asking
     }
@@ -256,9 +294,9 @@ mod tests {
     #[test]
     fn what_was_typed_before_the_question_could_be_read_is_no_answer() {
         let start = Instant::now();
-        let mut asking = call(3, true);
+        let mut asking = call(true);
         assert_eq!(asking.key(&Key::Char('y'), start, ""), None, "nothing is printed");
-        let _printed = asking.next_page(10);
+        asking.print(summary(0, false));
         assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 9, ""), None, "it is not drawn");
         asking.drawn(start);
         assert_eq!(asking.key(&Key::Char('y'), start + HALF, ""), None, "it has just appeared");
@@ -276,13 +314,13 @@ mod tests {
     #[test]
     fn each_key_has_its_answer() {
         let cases: [(Asking, Key, Option<Reply>); 10] = [
-            (call(3, true), Key::Char('a'), Some(Reply::Always)),
-            (call(3, false), Key::Char('a'), None),
-            (call(3, false), Key::Char('e'), Some(Reply::Edit)),
-            (call(3, false), Key::Char('v'), Some(Reply::Again)),
-            (call(3, false), Key::Char('Y'), None),
-            (call(3, false), Key::Paste("y".into()), None),
-            (call(3, false), Key::Enter, None),
+            (call(true), Key::Char('a'), Some(Reply::Always)),
+            (call(false), Key::Char('a'), None),
+            (call(false), Key::Char('e'), Some(Reply::Edit)),
+            (call(false), Key::Char('v'), Some(Reply::View)),
+            (call(false), Key::Char('Y'), None),
+            (call(false), Key::Paste("y".into()), None),
+            (call(false), Key::Enter, None),
             (limit(), Key::Char('y'), Some(Reply::Approve)),
             (limit(), Key::Char('a'), None),
             (limit(), Key::Char('/'), None),
@@ -298,7 +336,7 @@ mod tests {
     #[test]
     fn a_reason_and_a_number_are_written() {
         let start = Instant::now();
-        for mut asking in [shown(call(1, false), start), shown(limit(), start)] {
+        for mut asking in [shown(call(false), start), shown(limit(), start)] {
             assert_eq!(asking.key(&Key::Char('n'), start + QUIET, ""), Some(Reply::Taken));
             assert_eq!((asking.prompt(), asking.has_input()), ("why not: ", true));
             assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 9, ""), None, "a letter of the reason");
@@ -332,27 +370,93 @@ mod tests {
         assert!(asking.has_input());
     }
 
+    fn view(asking: &mut Asking, now: Instant) {
+        asking.view((0..25).map(|row| row.to_string()).collect(), 80);
+        let _rows = asking.pager.as_mut().unwrap().rows(10);
+        asking.drawn(now);
+    }
+
     #[test]
-    fn a_long_question_is_read_to_its_end_before_it_is_approved() {
+    fn a_summary_that_is_enough_is_approved_by_one_key() {
         let start = Instant::now();
-        let mut asking = shown(call(25, true), start);
-        assert_eq!(asking.page, 0..10);
-        let parts = |asking: &Asking, now, more| asking.line(now, false, more).1.join("|");
-        assert_eq!(parts(&asking, start + QUIET, 2), "10 of 25 lines are shown|Enter: more|n: no|(2 more)");
+        let mut asking = call(true);
+        asking.print(summary(290, false));
+        asking.drawn(start);
+        assert_eq!(asking.line(start, false, 0).1.join("|"), WAIT);
+        assert_eq!(asking.line(start + QUIET, false, 1).1.join("|"), "y: yes|n: no|e: edit|a: always|v: view|(1 more)");
+        assert_eq!(asking.key(&Key::Enter, start, ""), Some(Reply::View));
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET, ""), Some(Reply::Approve));
+    }
+
+    #[test]
+    fn what_a_summary_cannot_show_is_read_to_its_end_before_it_is_approved() {
+        let start = Instant::now();
+        let mut asking = call(true);
+        asking.print(summary(22, true));
+        asking.drawn(start);
+        assert_eq!(asking.line(start + QUIET, false, 2).1.join("|"), "Enter: read all of it first|n: no|(2 more)");
         for letter in ['y', 'e', 'a'] {
             assert_eq!(asking.key(&Key::Char(letter), start + QUIET * 2, ""), None);
             asking.quiet_since = Some(start);
         }
-        assert_eq!(asking.key(&Key::Enter, start + HALF, ""), Some(Reply::More));
-        assert_eq!(asking.next_page(10), &["10", "11", "12", "13", "14", "15", "16", "17", "18", "19"]);
-        assert_eq!(asking.key(&Key::Enter, start + QUIET, ""), None, "the page is not drawn");
-        assert_eq!(asking.last_page(10)[0], "10");
-        asking.drawn(start + QUIET);
-        assert_eq!(asking.next_page(10), &["20", "21", "22", "23", "24"]);
-        asking.drawn(start + QUIET);
-        assert_eq!(parts(&asking, start + QUIET, 0), "press no key for one second to answer");
-        assert_eq!(parts(&asking, start + QUIET * 2, 1), "y: yes|n: no|e: edit|a: always|v: view again|(1 more)");
-        assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 2, ""), Some(Reply::Approve));
-        assert_eq!(asking.again(10)[0], "0");
+        assert_eq!(asking.key(&Key::Enter, start, ""), Some(Reply::View));
+        view(&mut asking, start);
+        let parts = |asking: &Asking, now| asking.page_line(now).1.join("|");
+        assert_eq!(parts(&asking, start + QUIET), "1–10 of 25 rows|Space: read on|n: no|q: back");
+        // The end alone is not all of it.
+        for (key, shown) in [
+            (Key::End, "16–25 of 25 rows|row 11 and those after it are not read|q: back"),
+            (Key::Char('y'), "16–25 of 25 rows|row 11 and those after it are not read|q: back"),
+            (Key::Home, "1–10 of 25 rows|Space: read on|n: no|q: back"),
+            (Key::Char(' '), "10–19 of 25 rows|Space: read on|n: no|q: back"),
+            (Key::Enter, "16–25 of 25 rows|press no key for one second to answer|q: back"),
+        ] {
+            asking.quiet_since = Some(start);
+            assert_eq!(asking.key(&key, start + QUIET, ""), Some(Reply::Moved), "{key:?}");
+            let _rows = asking.pager.as_mut().unwrap().rows(10);
+            asking.drawn(start + QUIET);
+            assert_eq!(parts(&asking, start + QUIET), shown, "{key:?}");
+        }
+        assert_eq!(asking.key(&Key::Char('y'), start + HALF * 3, ""), Some(Reply::Moved), "it has just appeared");
+        assert_eq!(parts(&asking, start + QUIET * 4), "16–25 of 25 rows|y: yes|n: no|e: edit|a: always|q: back");
+        // Back, it is read, and a key answers when it could be read again.
+        assert_eq!(asking.key(&Key::Esc, start + QUIET * 4, ""), Some(Reply::Moved));
+        assert!(asking.pager.is_none());
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 9, ""), None, "it is not drawn");
+        asking.drawn(start + QUIET * 9);
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 10, ""), Some(Reply::Approve));
+    }
+
+    #[test]
+    fn keys_answer_on_the_page_and_none_reaches_the_input() {
+        let start = Instant::now();
+        for (key, reply, stays) in [
+            (Key::Char('y'), Some(Reply::Approve), false),
+            (Key::Char('n'), Some(Reply::Taken), false),
+            (Key::Char('v'), Some(Reply::Moved), true),
+            (Key::Char('x'), Some(Reply::Moved), true),
+            (Key::Paste("y".into()), Some(Reply::Moved), true),
+            (Key::Char('q'), Some(Reply::Moved), false),
+            (Key::Ctrl('c'), None, true),
+        ] {
+            let mut asking = shown(call(true), start);
+            view(&mut asking, start);
+            assert_eq!(asking.key(&key, start + QUIET, ""), reply, "{key:?}");
+            assert_eq!(asking.pager.is_some(), stays, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_for_another_width_is_read_anew() {
+        let start = Instant::now();
+        let mut asking = call(true);
+        asking.print(summary(22, true));
+        view(&mut asking, start);
+        view(&mut asking, start);
+        let pager = asking.pager.as_mut().unwrap();
+        assert!(pager.key(&Key::End));
+        let _rows = pager.rows(10);
+        asking.drawn(start);
+        assert!(!asking.is_readable());
     }
 }

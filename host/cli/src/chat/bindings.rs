@@ -122,7 +122,12 @@ pub(super) const ANSWERS: [AnswerKey; 5] = [
         what: "the call runs, and calls that the shown pattern covers need no answer for the rest of the session; where none is shown, \
                each is asked about",
     },
-    AnswerKey { key: "`v`", label: "view again", what: "the question is shown again, from its beginning" },
+    AnswerKey {
+        key: "`v`",
+        label: "view",
+        what: "the whole question is shown on a screen of its own: `Space` or `Enter` and the keys of `less` scroll, `q` or `Esc` goes back, and \
+               the other keys answer there, too",
+    },
 ];
 
 /// Returns what a key does; `None`: nothing, or it edits the input.

@@ -6,6 +6,7 @@ mod asking;
 mod bindings;
 mod history;
 mod input;
+mod pager;
 mod queue;
 mod rows;
 mod slash;
@@ -206,8 +207,7 @@ impl Place<'_> {
             app.restore(before.chat, is_on_screen)?;
         }
         loop {
-            self.live.draw(&app.rows(terminal::size(), Instant::now()))?;
-            let held = live::held_until();
+            let held = self.draw(&mut app)?;
             if held.is_none() {
                 app.drawn(Instant::now());
             }
@@ -236,6 +236,20 @@ impl Place<'_> {
             }
             app.carry_out();
         }
+    }
+
+    /// Draws the rows at the bottom, or a page in the place of everything. Returns until when nothing is drawn, because the terminal has got
+    /// another size.
+    fn draw(&self, app: &mut App) -> Result<Option<Instant>, Failure> {
+        if let Some((lines, below)) = app.page(terminal::size(), Instant::now()) {
+            self.live.cover(&lines, &below)?;
+            return Ok(None);
+        }
+        if self.live.uncover()? {
+            app.erased();
+        }
+        self.live.draw(&app.rows(terminal::size(), Instant::now()))?;
+        Ok(live::held_until())
     }
 
     /// Takes an event and those that follow it already.

@@ -46,30 +46,40 @@ impl App {
         rows
     }
 
-    fn question_rows(&self, columns: usize, now: Instant) -> Vec<String> {
+    pub(super) fn question_rows(&self, columns: usize, now: Instant) -> Vec<String> {
         let Some(asking) = &self.asking else { return Vec::new() };
-        let more = self.chat.snapshot().questions.pending().count().saturating_sub(1);
-        let (head, answers) = asking.line(now, !self.input.is_empty(), more);
-        let most = columns.saturating_sub(1).max(1);
-        // Parts stay whole where they fit, so that no key is separated from its meaning.
-        let (mut rows, mut used) = (Vec::new(), most);
-        for (index, part) in std::iter::once(&head).chain(&answers).enumerate() {
-            let gap = if index < 2 { " " } else { "  " };
-            let styled = |text: &str| if index == 0 { err(style::STRONG, text) } else { text.to_owned() };
-            let width = terminal::width(part);
-            match rows.last_mut() {
-                Some(row) if used + gap.len() + width <= most => {
-                    *row = format!("{row}{gap}{}", styled(part));
-                    used += gap.len() + width;
-                }
-                _ => {
-                    let parts = wrapped(part, most);
-                    used = parts.last().map_or(0, |last| terminal::width(last));
-                    rows.extend(parts.iter().map(|part| styled(part.trim_end())));
-                }
-            }
-        }
-        rows
+        let (head, answers) = asking.line(now, !self.input.is_empty(), self.more_questions());
+        laid_out(&head, &answers, columns)
+    }
+
+    /// The most rows that the line of the question takes while nothing is written.
+    pub(super) fn most_question_rows(&self, columns: usize) -> usize {
+        let Some(asking) = &self.asking else { return 0 };
+        let (head, mut answers) = (asking.line(Instant::now(), false, 0).0, asking.keys());
+        answers.push(format!("({} more)", self.more_questions()));
+        laid_out(&head, &answers, columns).len()
+    }
+
+    /// The whole question, and the rows below it, while it is on the screen.
+    pub(super) fn page(
+        &mut self,
+        (columns, height): (usize, usize),
+        now: Instant,
+    ) -> Option<(Vec<String>, Vec<String>)> {
+        let asking = self.asking.as_mut()?;
+        asking.pager.as_ref()?;
+        let (head, parts) = asking.page_line(now);
+        let most = height.saturating_sub(laid_out(&head, &parts, columns).len());
+        let lines = asking.pager.as_mut()?.rows(most).to_vec();
+        // Where it is, is another place now.
+        let (head, parts) = asking.page_line(now);
+        let mut below = laid_out(&head, &parts, columns);
+        below.truncate(height.saturating_sub(lines.len()));
+        Some((lines, below))
+    }
+
+    fn more_questions(&self) -> usize {
+        self.chat.snapshot().questions.pending().count().saturating_sub(1)
     }
 
     fn status_row(&self) -> String {
@@ -83,4 +93,27 @@ impl App {
         };
         err(style::DIM, &format!("{} · {doing}", self.status.line(&self.session)))
     }
+}
+
+/// A line of a question in rows. Parts stay whole where they fit, so that no key is separated from its meaning.
+fn laid_out(head: &str, parts: &[String], columns: usize) -> Vec<String> {
+    let most = columns.saturating_sub(1).max(1);
+    let (mut rows, mut used) = (Vec::new(), most);
+    for (index, part) in std::iter::once(head).chain(parts.iter().map(String::as_str)).enumerate() {
+        let gap = if index < 2 { " " } else { "  " };
+        let styled = |text: &str| if index == 0 { err(style::STRONG, text) } else { text.to_owned() };
+        let width = terminal::width(part);
+        match rows.last_mut() {
+            Some(row) if used + gap.len() + width <= most => {
+                *row = format!("{row}{gap}{}", styled(part));
+                used += gap.len() + width;
+            }
+            _ => {
+                let parts = wrapped(part, most);
+                used = parts.last().map_or(0, |last| terminal::width(last));
+                rows.extend(parts.iter().map(|part| styled(part.trim_end())));
+            }
+        }
+    }
+    rows
 }

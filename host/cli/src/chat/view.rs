@@ -2,9 +2,9 @@
 //!
 //! What is printed stays on the screen, so of a message only what is new is printed; what has become void is marked as such.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, ToolEntry, ToolStatus};
+use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, Str, ToolEntry, ToolStatus};
 use tidegate::event::Interrupted;
 
 use crate::print::{result_lines, shorten};
@@ -28,6 +28,8 @@ pub(super) struct View {
     last_call: Option<(MessageId, usize)>,
     /// The last message with calls that did not end, and what is printed of it: a turn that continues can run them.
     cut: Option<(MessageId, Printed)>,
+    /// The calls that were approved as a question has shown them: their change is not printed again.
+    asked: HashSet<Str>,
     /// What a process that ended has left of the last turn, while its conversation is printed.
     interrupted: Option<Interrupted>,
 }
@@ -63,8 +65,14 @@ impl View {
             printed: HashMap::new(),
             last_call: None,
             cut: None,
+            asked: HashSet::new(),
             interrupted: None,
         }
+    }
+
+    /// A question has shown what this call does.
+    pub(super) fn was_asked(&mut self, call: &Str) {
+        self.asked.insert(call.clone());
     }
 
     /// Ends the model's line, before a line of the host.
@@ -235,6 +243,8 @@ impl View {
             self.last_call = Some(at);
         }
         let output = call.output.as_deref().unwrap_or_default();
+        let was_asked = self.asked.remove(&call.call);
+        let diff = call.diff.as_deref().filter(|_| !was_asked);
         let lines = match call.status {
             ToolStatus::Cancelled => vec![err(style::BAD, &format!("  {}", left(call, self.interrupted)))],
             ToolStatus::NotRun => {
@@ -242,7 +252,7 @@ impl View {
                 let why = output.strip_prefix("not run: ").unwrap_or(output);
                 vec![format!("  {} {}", err(style::BAD, "not run:"), shorten(why, 400))]
             }
-            status => result_lines(output, call.diff.as_deref(), status == ToolStatus::Failed),
+            status => result_lines(output, diff, status == ToolStatus::Failed),
         };
         lines.iter().for_each(screen::note);
         Ok(())

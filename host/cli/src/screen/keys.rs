@@ -36,6 +36,8 @@ pub(crate) enum Key {
     WordRight,
     Home,
     End,
+    PageUp,
+    PageDown,
     /// Ctrl and a letter.
     Ctrl(char),
     /// The terminal has another size.

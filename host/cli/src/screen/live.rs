@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::clean::Keep;
+use super::clean::{GUTTER, Keep};
 use super::sink::{self, Stream};
 use super::wrap::wrapped;
 use super::{is_terminal, paint, terminal};
@@ -106,6 +106,30 @@ impl Live {
         sink::raw(region.print("", terminal::size(), Instant::now()).as_bytes())
     }
 
+    /// Shows a page in the place of everything: the host's lines, and rows below them. What is printed meanwhile waits.
+    pub(crate) fn cover(&self, lines: &[String], below: &[String]) -> io::Result<()> {
+        let colour = style::wanted(is_terminal(Stream::Out));
+        let most = terminal::size().0.saturating_sub(1).max(1);
+        let gutter = style::out(style::DIM, &GUTTER.to_string());
+        let lines = lines.iter().map(|line| {
+            format!("{}{}", paint(&gutter, Keep::Line, colour, false), paint(line, Keep::Line, colour, true))
+        });
+        let below = below.iter().map(|row| paint(row, Keep::Line, colour, false));
+        let rows: Vec<String> = lines.chain(below).map(|row| cut(&row, most)).collect();
+        let mut region = lock();
+        let Some(region) = region.as_mut() else { return Ok(()) };
+        let begin = if std::mem::replace(&mut region.is_covered, true) { "" } else { terminal::other_screen().0 };
+        sink::raw(format!("{begin}{HIDE_CURSOR}\x1b[H{ERASE_ROW}{}{ERASE_BELOW}", rows.join(NEXT)).as_bytes())
+    }
+
+    /// Ends the page. Returns whether that has erased what was on the screen, because the terminal has no other one.
+    pub(crate) fn uncover(&self) -> io::Result<bool> {
+        let mut region = lock();
+        let Some(region) = region.as_mut().filter(|region| region.is_covered) else { return Ok(false) };
+        sink::raw(region.uncovered().as_bytes())?;
+        Ok(!terminal::has_other_screen())
+    }
+
     /// Gives the terminal as it was to `work`, which blocks, and takes it back then.
     ///
     /// # Errors
@@ -130,6 +154,7 @@ impl Live {
         let mut region = lock();
         let Some(region) = region.as_mut() else { return Ok(()) };
         (region.drawn, region.held) = (Drawn::default(), None);
+        // A page is drawn whole each time.
         sink::raw(region.print("", terminal::size(), Instant::now()).as_bytes())
     }
 }
@@ -186,6 +211,8 @@ struct Region {
     since: usize,
     /// The byte of `pending` from which they are counted.
     count_from: Option<usize>,
+    /// A page is in the place of everything.
+    is_covered: bool,
 }
 
 /// The rows as they are on the screen.
@@ -204,7 +231,7 @@ impl Region {
     /// end of a screen, which some keep.
     fn print(&mut self, text: &str, (columns, height): (usize, usize), now: Instant) -> String {
         self.pending.push_str(text);
-        if self.is_held((columns, height), now) {
+        if self.is_covered || self.is_held((columns, height), now) {
             return String::new();
         }
         let text = std::mem::take(&mut self.pending);
@@ -290,11 +317,25 @@ impl Region {
         self.drawn = Drawn { widths: rows.iter().map(|row| width(row)).collect(), cursor: (row, column) };
     }
 
+    /// Ends the page. The rows below it are as they were drawn, at a terminal that has another screen for it.
+    fn uncovered(&mut self) -> String {
+        if !std::mem::take(&mut self.is_covered) {
+            return String::new();
+        }
+        if !terminal::has_other_screen() {
+            self.drawn = Drawn::default();
+        }
+        terminal::other_screen().1.to_owned()
+    }
+
     /// Erases the rows, and goes to the first; the model's unfinished line stays.
     fn end(&mut self, size: (usize, usize)) -> String {
         (self.size, self.held) = (size, None);
         let columns = size.0;
-        let mut frame = if self.pending.is_empty() { String::new() } else { self.print("", size, Instant::now()) };
+        let mut frame = self.uncovered();
+        if !self.pending.is_empty() {
+            frame.push_str(&self.print("", size, Instant::now()));
+        }
         frame.push_str(&self.up(columns));
         let rows = self.drawn.widths.len();
         frame.push_str(&format!("{ERASE_ROW}\r\n").repeat(rows.saturating_sub(1)));

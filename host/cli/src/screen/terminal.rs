@@ -28,6 +28,21 @@ pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// Kinds of terminals that have one screen.
+const ONE_SCREEN: [&str; 5] = ["linux", "ansi", "vt", "cons25", "cygwin"];
+
+/// Whether the terminal can show a page in the place of everything, and then what was there before.
+pub(crate) fn has_other_screen() -> bool {
+    let term = std::env::var("TERM").unwrap_or_default();
+    !ONE_SCREEN.iter().any(|kind| term.starts_with(kind))
+}
+
+/// What begins such a page, and ends it. Where the terminal has one screen, both erase it.
+pub(super) fn other_screen() -> (&'static str, &'static str) {
+    const ERASE: &str = "\x1b[2J\x1b[H";
+    if has_other_screen() { ("\x1b[?1049h", "\x1b[?1049l") } else { (ERASE, ERASE) }
+}
+
 /// The columns that a text without line ends takes at most: terminals differ in whether they draw a sequence of emoji as one.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()

@@ -228,6 +228,8 @@ fn sequence(parameters: &[u8], end: u8) -> Option<Key> {
             1 | 7 => Some(Key::Home),
             3 => Some(Key::Delete),
             4 | 8 => Some(Key::End),
+            5 => Some(Key::PageUp),
+            6 => Some(Key::PageDown),
             27 => of_code(number(2), modifiers),
             _ => None,
         },
@@ -354,6 +356,8 @@ mod tests {
             ("\x1b[1~", Key::Home),
             ("\x1b[8~", Key::End),
             ("\x1b[3~", Key::Delete),
+            ("\x1b[5~", Key::PageUp),
+            ("\x1b[6~", Key::PageDown),
             ("\x1b[200~a\r\nb\rc\x1b[Ad\x1b[201~", Key::Paste("a\nb\nc\x1b[Ad".into())),
         ] {
             assert_eq!(keys(bytes.as_bytes()), [expected], "{bytes:?}");
