@@ -21,7 +21,7 @@ pub(crate) use self::rules::{
 use self::session::EXPLAIN_HELP;
 pub(crate) use self::session::{ExplainArgs, ExportFormat, SessionCommand};
 use self::turns::{ACP_HELP, CHAT_HELP, RUN_HELP};
-pub(crate) use self::turns::{Acp, Chat, Metrics, Output, ProviderArgs, Run};
+pub(crate) use self::turns::{Acp, CHOOSE, Chat, Metrics, Output, ProviderArgs, Run};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]
@@ -32,8 +32,8 @@ pub(crate) struct Args {
     /// Without a command: continue the latest session of this workspace in a chat
     #[arg(long = "continue", conflicts_with = "resume")]
     go_on: bool,
-    /// Without a command: continue the recorded session with this id in a chat
-    #[arg(long, value_name = "ID")]
+    /// Without a command: continue the recorded session with this id in a chat; without an id, choose one from a list
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = CHOOSE)]
     resume: Option<String>,
     /// None: a chat.
     #[command(subcommand)]

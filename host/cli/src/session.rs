@@ -1,5 +1,6 @@
 //! `tidegate session`: recorded sessions.
 
+pub(crate) mod choices;
 mod decide;
 mod export;
 mod rules;
@@ -115,6 +116,17 @@ fn waits_for(one: &TranscriptSummary) -> Option<&'static str> {
     }
 }
 
+/// What is special about a session.
+fn notes(one: &TranscriptSummary) -> Vec<String> {
+    let notes = [
+        one.owner.as_ref().map(|owner| format!("open in {owner}")),
+        waits_for(one).map(str::to_owned),
+        one.header.spawned_by.as_ref().map(|by| format!("agent {} of {}", by.agent, by.thread_id)),
+        one.header.parent.as_ref().map(|parent| format!("fork of {} at turn {}", parent.thread_id, parent.turn)),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
 /// `all`: how many sessions there are, also of other workspaces. `unreadable`: one that may be of this cannot be read.
 fn text(sessions: &[&TranscriptSummary], all: usize, unreadable: bool) -> std::io::Result<()> {
     let mut out = screen::out();
@@ -131,13 +143,7 @@ fn text(sessions: &[&TranscriptSummary], all: usize, unreadable: bool) -> std::i
     let row = |one: &&TranscriptSummary| {
         let last = one.last.as_ref().map_or(one.header.created_ms, |last| last.at_ms);
         let title: String = one.title.as_deref().unwrap_or("-").chars().take(TITLE).collect();
-        let notes = [
-            one.owner.as_ref().map(|owner| format!("open in {owner}")),
-            waits_for(one).map(str::to_owned),
-            one.header.spawned_by.as_ref().map(|by| format!("agent {} of {}", by.agent, by.thread_id)),
-            one.header.parent.as_ref().map(|parent| format!("fork of {} at turn {}", parent.thread_id, parent.turn)),
-        ];
-        let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let notes = notes(one).join(", ");
         vec![
             Cell(one.id.as_str().to_owned(), style::STRONG),
             Cell::from(format!("{} ago", span(now.saturating_sub(last)))),

@@ -373,7 +373,9 @@ fn every_command_answers() {
     terminal.shows("▌model: other from now on");
     terminal.shows("other · ");
     terminal.enter("/model");
-    terminal.shows("▌others: scripted");
+    terminal.shows("\n▸ scripted");
+    terminal.press("Escape");
+    terminal.screen_is("an empty input", |text| !text.contains("▸") && text.contains("other · "));
     terminal.enter("Still there?");
     let mut request = model.request();
     assert_eq!(request.body["model"], "other");

@@ -86,3 +86,24 @@ fn questions() {
         }
     }
 }
+
+#[test]
+fn lists() {
+    let cases = [
+        ("commands", "/", "/resume"),
+        ("command", "/re", "/resume"),
+        ("argument", "/queue ", "clear"),
+        ("models", "/model ", "large-model"),
+        ("files", "see @main", "src/parse/main.rs"),
+    ];
+    for size in SIZES {
+        let (_place, _model, terminal) = open(size);
+        for (name, typed, shown) in cases {
+            terminal.types(typed);
+            let text = terminal.screen_is(name, |text| text.contains(shown) && text.contains("Esc: close"));
+            is_as_kept(&terminal, &format!("list-{name}"), size, &text);
+            terminal.press("C-u");
+            terminal.screen_is("no list", |text| !text.contains("Esc: close"));
+        }
+    }
+}

@@ -4,6 +4,7 @@
 mod acp;
 mod agents;
 mod chat;
+mod chat_lists;
 mod chat_questions;
 mod chat_screens;
 mod cli;

@@ -16,9 +16,13 @@ Keys:
   Ctrl+C     cancel the turn, and take back the messages that wait
   Ctrl+D     end the chat
   Ctrl+Z     stop the program until the shell's `fg`
+  Tab        complete a command, its argument, or a file after `@`
   y n e a    answer a question about a tool: yes, no, edit, always
 
 `/help` lists the commands. $VISUAL or $EDITOR edits the arguments of a tool.";
+
+/// The id of the session that is to be chosen from a list: no session has it.
+pub(crate) const CHOOSE: &str = "";
 
 /// The arguments of a chat.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -28,8 +32,8 @@ pub(crate) struct Chat {
     /// Continue the latest session of this workspace
     #[arg(long = "continue", conflicts_with_all = ["resume", "no_transcript"])]
     pub(crate) go_on: bool,
-    /// Continue the recorded session with this id, or with an id that starts with it
-    #[arg(long, value_name = "ID", conflicts_with = "no_transcript")]
+    /// Continue the recorded session with this id, or with an id that starts with it; without an id, choose one from a list
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = CHOOSE, conflicts_with = "no_transcript")]
     pub(crate) resume: Option<String>,
     /// Do not record the session: it cannot be continued
     #[arg(long)]

@@ -9,8 +9,10 @@ use tidegate::{Event, EventKind, Session};
 
 use super::asking::{Asking, Reply, Subject};
 use super::bindings::{self, Action};
+use super::complete::Completion;
 use super::history::History;
 use super::input::Input;
+use super::offers::Offers;
 use super::slash::Slash;
 use super::status::Status;
 use super::view::View;
@@ -65,10 +67,17 @@ pub(super) struct App {
     limit: Option<LimitRequest>,
     /// The key before was Ctrl+C, which had nothing to do.
     is_leaving: bool,
+    pub(super) offers: Offers,
+    /// The list that is open.
+    pub(super) completion: Option<Completion>,
+    /// Where the word begins whose list was closed.
+    pub(super) dismissed: Option<usize>,
+    /// The images that the input names, and their sizes in bytes.
+    pub(super) images: Vec<(String, u64)>,
 }
 
 impl App {
-    pub(super) fn new(session: Session, is_recorded: bool) -> Self {
+    pub(super) fn new(session: Session, is_recorded: bool, offers: Offers) -> Self {
         let history = History::of_user();
         let id = session.id().as_str().to_owned();
         // A session takes an id once: another front end has another name, also one of a process that had this number before.
@@ -88,6 +97,10 @@ impl App {
             is_left: false,
             limit: session.pending_limit(),
             is_leaving: false,
+            offers,
+            completion: None,
+            dismissed: None,
+            images: Vec::new(),
             session,
         }
     }
@@ -334,6 +347,14 @@ impl App {
 
     /// Takes a key that was pressed at a time.
     pub(super) fn key(&mut self, key: &Key, at: Instant) -> Act {
+        let act = self.take_key(key, at);
+        if self.input.is_empty() {
+            self.replaced();
+        }
+        act
+    }
+
+    fn take_key(&mut self, key: &Key, at: Instant) -> Act {
         let was_leaving = std::mem::take(&mut self.is_leaving);
         // What was left is cleared: what is written next is something else.
         self.is_left &= !self.input.is_empty();
@@ -347,7 +368,13 @@ impl App {
         if let Some(act) = self.question_key(key, at) {
             return act;
         }
+        if let Some(act) = self.list_key(key) {
+            return act;
+        }
+        let dropped = self.pasted(key);
+        let key = dropped.as_ref().unwrap_or(key);
         if self.input.key(key) {
+            self.wrote(key);
             return Act::Stay;
         }
         let action = bindings::action(key);
@@ -432,13 +459,15 @@ impl App {
         }
     }
 
-    fn enter(&mut self) -> Act {
+    pub(super) fn enter(&mut self) -> Act {
         if self.input.text().trim().is_empty() {
             return Act::Stay;
         }
         if !self.input.text().starts_with('/') {
-            let text = self.remembered();
-            self.chat.submit(&text);
+            if self.attach_images() {
+                let text = self.remembered();
+                self.chat.submit(&text);
+            }
             return Act::Stay;
         }
         match Slash::parse(self.input.text()) {
@@ -458,6 +487,7 @@ impl App {
     /// Takes the input, and keeps it for later chats.
     fn remembered(&mut self) -> String {
         let text = self.input.submit();
+        self.replaced();
         if let Err(error) = self.history.add(&text) {
             screen::note(format!("{} the input is not kept for later chats: {error}", err(style::WARNING, "!")));
             self.history = History::nowhere();
@@ -466,9 +496,17 @@ impl App {
     }
 
     fn queue(&mut self) -> Act {
-        if !self.input.text().trim().is_empty() {
+        if !self.is_running() {
+            return self.enter();
+        }
+        if self.has_images() {
+            screen::note(format!(
+                "{} a message that is queued takes no image; `Enter` sends it now",
+                err(style::WARNING, "!")
+            ));
+        } else if !self.input.text().trim().is_empty() {
             let text = self.remembered();
-            let _id = if self.is_running() { self.chat.queue(&text) } else { self.chat.submit(&text) };
+            let _id = self.chat.queue(&text);
         }
         Act::Stay
     }
@@ -476,10 +514,11 @@ impl App {
     /// What is written goes to the model now; where nothing is, the turn is cancelled, and what waits stays.
     fn interrupt(&mut self, is_running: bool) -> Act {
         match (is_running, self.input.text().trim().is_empty()) {
-            (true, false) => {
+            (true, false) if self.attach_images() => {
                 let text = self.remembered();
                 self.chat.interrupt(&text);
             }
+            (true, false) => {}
             (true, true) => self.session.cancel_by(BY),
             (false, _) => {}
         }

@@ -39,7 +39,7 @@ pub(super) struct AnswerKey {
 }
 
 /// All keys, in the order of the page.
-pub(super) const BINDINGS: [Binding; 10] = [
+pub(super) const BINDINGS: [Binding; 11] = [
     Binding {
         keys: "`Enter`",
         idle: "sends the input",
@@ -89,6 +89,7 @@ pub(super) const BINDINGS: [Binding; 10] = [
         running: "the same",
         action: None,
     },
+    Binding { keys: "`Tab`", idle: "completes the word before the cursor", running: "the same", action: None },
     Binding {
         keys: "`Ctrl+L`",
         idle: "clears the screen",

@@ -80,6 +80,18 @@ impl Input {
         (self.text, self.recalled) = (text, None);
     }
 
+    /// The text before the cursor, where a word ends at the cursor.
+    pub(super) fn before_cursor(&self) -> Option<&str> {
+        let (before, after) = self.text.split_at(self.at);
+        after.chars().next().is_none_or(char::is_whitespace).then_some(before)
+    }
+
+    /// Replaces the text between a byte and the cursor.
+    pub(super) fn complete(&mut self, start: usize, with: &str) {
+        self.delete(start.min(self.at), self.at);
+        self.insert(with);
+    }
+
     /// Edits the text; `false`: the key does not edit.
     pub(super) fn key(&mut self, key: &Key) -> bool {
         match key {

@@ -4,9 +4,15 @@
 mod app;
 mod asking;
 mod bindings;
+mod complete;
+mod files;
 mod history;
+mod images;
 mod input;
+mod list;
+mod offers;
 mod pager;
+mod pick;
 mod queue;
 mod rows;
 mod slash;
@@ -24,8 +30,9 @@ use tokio::signal::unix::Signal;
 
 use self::app::{Act, App};
 use self::bindings::{ANSWERS, BINDINGS, plain};
+use self::offers::{Offers, session_item};
 use self::slash::{COMMANDS, Slash};
-use crate::args::{Chat, Common, ExplainArgs};
+use crate::args::{CHOOSE, Chat, Common, ExplainArgs};
 use crate::ask::edit;
 use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
@@ -80,7 +87,13 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
         .remember_shown_prompts()
         .follow(move || found.again().and_then(|now| settings(&again.0, &again.1, now).map_err(Failure::into_line)));
     let host = measured.count(builder).open().await?;
-    let chosen = run::continued(&host, args.go_on, args.resume.as_deref(), common)?;
+    let (chosen, begun) = match args.resume.as_deref() {
+        Some(CHOOSE) => match picked(&host, common, &ending).await? {
+            (Some(id), keys, live) => (Some(id), Some((keys, live))),
+            (None, ..) => return measured.finish(Ok(Exit::Cancelled)),
+        },
+        resume => (run::continued(&host, args.go_on, resume, common)?, None),
+    };
     let mut options = options(common);
     if let Some(id) = chosen {
         options = options.id(id);
@@ -89,8 +102,11 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     print::warnings(&session.loaded());
     ending.begin_work();
     let continued = terminal::continued().map_err(Failure::setup)?;
-    let live = Live::begin().map_err(|error| not_raw(&error))?;
-    let mut place = Place { common, host, keys: Keys::read(), live, ending, continued };
+    let (keys, live) = match begun {
+        Some(begun) => begun,
+        None => begin()?,
+    };
+    let mut place = Place { common, host, keys, live, ending, continued };
     let ended = place.sessions(session).await;
     // Before the last lines: they are not above anything any more.
     let Place { host, live, .. } = place;
@@ -110,6 +126,28 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     }
     run::remove_expired(&host, &common.workspace).await;
     measured.finish(Ok(exit))
+}
+
+/// Takes the terminal.
+fn begin() -> Result<(Keys, Live), Failure> {
+    let live = Live::begin().map_err(|error| not_raw(&error))?;
+    Ok((Keys::read(), live))
+}
+
+/// Has one of the sessions of the workspace chosen.
+async fn picked(host: &Host, common: &Common, ending: &Ending) -> Result<(Option<SessionId>, Keys, Live), Failure> {
+    let store = host.transcripts().ok_or_else(not_recorded)?;
+    let choices = session::choices::of(store, &common.workspace, None)?;
+    if choices.is_empty() {
+        return Err(Failure::setup("no session of this workspace is recorded; without `--resume`, a new one begins"));
+    }
+    let items: Vec<_> = choices.iter().map(session_item).collect();
+    let (mut keys, live) = begin()?;
+    let id = match pick::one_of(&items, &mut keys, &live, ending).await? {
+        Some(id) => Some(store.find(&id)?),
+        None => None,
+    };
+    Ok((id, keys, live))
 }
 
 /// Cancels what runs in a session, because the program ends. A question stays open: the next process asks it.
@@ -202,7 +240,8 @@ impl Place<'_> {
         let is_recorded = self.host.transcripts().is_some();
         let mut children = session.child_events().map_err(Failure::late)?;
         let mut events = session.subscribe_from(0).map_err(Failure::late)?;
-        let mut app = App::new(session, is_recorded);
+        let offers = Offers::new(self.host.clone(), self.common.workspace.clone());
+        let mut app = App::new(session, is_recorded, offers);
         if let Some(before) = events.snapshot.take() {
             app.restore(before.chat, is_on_screen)?;
         }
@@ -218,6 +257,7 @@ impl Place<'_> {
                     self.events(&mut app, event, &mut events.events)?;
                 }
                 event = children.next() => app.child(&event),
+                found = app.offers.next() => app.offered(found),
                 (key, at) = self.keys.next() => {
                     if let Some(next) = self.key(&mut app, key, at).await? {
                         return Ok(next);
@@ -313,9 +353,9 @@ impl Place<'_> {
             Slash::Model(None) => {
                 let (provider, model) = app.session.model();
                 screen::note(format!("{} ({})", flat(model), flat(provider)));
-                let others: Vec<_> = self.host.models().into_iter().filter(|other| other != model).collect();
-                if !others.is_empty() {
-                    screen::note(format!("others: {}", flat(&others.join(", "))));
+                let models = app.offers.models(&app.session);
+                if models.iter().any(|other| other.value != model) {
+                    app.choose("model", models);
                 }
             }
             Slash::Model(Some(name)) => {
@@ -337,7 +377,11 @@ impl Place<'_> {
                 session::explain(self.common, &ExplainArgs { turn, session, prompt: None, json: false })?;
             }
             Slash::Resume(None) => {
-                session::list(self.host.transcripts().ok_or_else(not_recorded)?, Some(&self.common.workspace), false)?;
+                let store = self.host.transcripts().ok_or_else(not_recorded)?;
+                match session::choices::of(store, &self.common.workspace, Some(&id))? {
+                    others if others.is_empty() => _ = session::list(store, Some(&self.common.workspace), false)?,
+                    others => app.choose("resume", others.iter().map(session_item).collect()),
+                }
             }
             Slash::Resume(Some(wanted)) => {
                 idle(app)?;

@@ -95,6 +95,7 @@ impl App {
     fn give_back(&mut self, texts: &[String]) {
         if !texts.is_empty() {
             self.input.prepend(&texts.join("\n"));
+            self.replaced();
         }
     }
 

@@ -28,6 +28,7 @@ impl App {
         rows.truncate(left.saturating_sub(1));
         rows.extend(question);
         rows.extend((left > 0).then_some(status));
+        rows.extend(self.list_rows(columns, self.list_height(height, rows.len() + input.len())));
         let above = rows.len();
         rows.extend(input);
         Rows { rows, cursor: (above + cursor.0, cursor.1) }

@@ -48,17 +48,22 @@ pub(super) enum Queue {
 pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("help", "", "Print the keys and commands"),
     ("continue", "", "Continue a turn that was cancelled, suspended or cut off"),
-    ("model", "[NAME]", "Print the model and those that are offered, or continue with another one"),
+    ("model", "[NAME]", "Continue with another model, or choose one from a list"),
     ("plugins", "[on ID | off ID]", "List the plugins, or switch one for this session"),
     ("rules", "", "List the rules that are in force in the session"),
     ("why", "[TURN]", "Print which extension or rule changed what in a turn"),
     ("queue", "[send | drop N | edit N | clear]", "List the messages that wait, send the first now, or change them"),
-    ("resume", "[ID]", "List the sessions of this workspace, or continue one"),
+    ("resume", "[ID]", "Continue another session of this workspace, or choose one from a list"),
     ("fork", "[TURN]", "Continue in a new session from the end of a turn"),
     ("export", "[FILE]", "Write the session as .md, .html or .jsonl"),
     ("cost", "", "Print tokens, cost and the share of the context"),
     ("quit", "", "End the chat"),
 ];
+
+/// Whether a command takes arguments.
+pub(super) fn has_arguments(name: &str) -> bool {
+    COMMANDS.iter().any(|(known, arguments, _)| *known == name && !arguments.is_empty())
+}
 
 impl Slash {
     /// Reads a line that begins with a slash.

@@ -165,6 +165,10 @@ impl View {
             let begin = if index == 0 { "› " } else { "  " };
             screen::note(err(style::STRONG, &format!("{begin}{line}")));
         }
+        for image in message.images.iter() {
+            let bytes = image.data.trim_end_matches('=').len() * 3 / 4;
+            screen::note(err(style::DIM, &format!("  image: {}, {bytes} bytes", image.media_type)));
+        }
         Ok(())
     }
 
