@@ -6,6 +6,7 @@ mod agents;
 mod chat;
 mod chat_lists;
 mod chat_questions;
+mod chat_resized;
 mod chat_screens;
 mod cli;
 mod continued;

@@ -13,6 +13,7 @@ mod list;
 mod offers;
 mod pager;
 mod pick;
+mod questions;
 mod queue;
 mod rows;
 mod slash;
