@@ -107,3 +107,23 @@ fn lists() {
         }
     }
 }
+
+/// Marks and gutters say what colours say.
+#[test]
+fn without_colours_nothing_is_missing() {
+    let (place, model) = (Place::new(), Model::start());
+    let settings = model.settings("").replace("[rules]", "models = [\"small-model\"]\n[rules]");
+    place.write("tidegate.toml", &settings);
+    let terminal = Terminal::start(&place, &[], &["NO_COLOR=1"]);
+    terminal.shows(IDLE);
+    terminal.enter("/model");
+    terminal.screen_is("the mark", |text| text.contains("▸ scripted") && text.contains("  small-model"));
+    assert!(!terminal.colours().contains('\x1b'), "{:?}", terminal.colours());
+    terminal.press("Escape");
+    terminal.screen_is("no list", |text| !text.contains('▸'));
+    terminal.enter("Go on.");
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": lines(300)})).end();
+    terminal.answers("v");
+    terminal.screen_is("the page", |text| text.contains("q: back") && text.contains("▌? write_file"));
+    assert!(!terminal.colours().contains('\x1b'), "{:?}", terminal.colours());
+}
