@@ -30,6 +30,11 @@ const MAX_PROMPT: u64 = 4 << 20;
 /// Runs the turns. `exported`: the metrics that are exported in addition to those of the arguments.
 pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     let ending = Ending::watch();
+    if args.shown && args.output != Output::StreamJson {
+        return Err(Failure::setup(
+            "--shown selects from the events of `--output stream-json`; the other formats have only what was shown",
+        ));
+    }
     let prompts: Vec<Option<String>> = match prompts(&args.prompts)? {
         // It continues without a prompt.
         none if none.is_empty() => vec![None],
@@ -66,8 +71,14 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
     ending.begin_work();
-    let how =
-        How { output: args.output, summarize: args.summary, recorded: host.transcripts().is_some(), calls, ending };
+    let how = How {
+        output: args.output,
+        shown: args.shown,
+        summarize: args.summary,
+        recorded: host.transcripts().is_some(),
+        calls,
+        ending,
+    };
     let ended = turns(&session, prompts, how).await;
     // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
     remove_expired(&host, &common.workspace).await;
@@ -120,6 +131,8 @@ pub(crate) fn continued(
 /// How turns are run and shown.
 struct How {
     output: Output,
+    /// Of events: only what was shown.
+    shown: bool,
     /// A summary follows.
     summarize: bool,
     /// The session is recorded.
@@ -131,14 +144,14 @@ struct How {
 
 /// Runs the turns of a session and prints them; the session is closed then.
 async fn turns(session: &Session, prompts: Vec<Option<String>>, how: How) -> Result<Exit, Failure> {
-    let How { output, summarize, recorded, calls, ending } = how;
+    let How { output, shown, summarize, recorded, calls, ending } = how;
     let thread = session.id().as_str().to_owned();
     let events = session.subscribe();
     let (finished, turns) = mpsc::unbounded_channel();
     // What a session continues with, where no prompt says it, can be a message that the user has written before.
     let echo = prompts.len() > 1 || prompts.contains(&None);
     let printing =
-        tokio::spawn(Show { output, thread, recorded, echo, calls, ending: ending.clone(), turns }.all(events));
+        tokio::spawn(Show { output, shown, thread, recorded, echo, calls, ending: ending.clone(), turns }.all(events));
     let asking = tokio::spawn(ask::limits(session.clone(), session.subscribe()));
     let mut reports = Vec::new();
     for prompt in prompts {
@@ -203,6 +216,8 @@ async fn turn(session: &Session, prompt: Option<String>, ending: &Ending) -> Tur
 /// How events are shown.
 struct Show {
     output: Output,
+    /// Of events: only what was shown.
+    shown: bool,
     /// The thread's id in records.
     thread: String,
     /// The session is recorded.
@@ -285,6 +300,11 @@ impl Show {
     fn one(&self, event: &Event, printer: &mut Printer) -> std::io::Result<()> {
         match self.output {
             Output::Text => printer.event(event)?,
+            Output::StreamJson if self.shown => {
+                if let Some(shown) = record::Shown::of(event, &self.thread) {
+                    screen::json(&shown.json())?;
+                }
+            }
             Output::StreamJson => screen::json(&record::json(event, &self.thread))?,
             // It has no place in the objects, and must be seen before it is used.
             Output::Json

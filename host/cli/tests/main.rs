@@ -27,6 +27,7 @@ mod rule_reports;
 mod rules;
 mod secrets;
 mod sessions;
+mod shown;
 mod shown_prompts;
 mod snapshots;
 mod sources;

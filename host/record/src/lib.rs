@@ -15,6 +15,7 @@ mod line;
 mod message;
 mod payload;
 mod sentence;
+mod shown;
 mod values;
 
 pub use self::body::Body;
@@ -23,6 +24,7 @@ pub use self::line::{Line, Record, RecordError, json, status};
 pub use self::message::{Author, MessageRecord, PartRecord, role};
 pub use self::payload::*;
 pub use self::sentence::Sentence;
+pub use self::shown::{Shown, ShownBody};
 
 /// The version of the records. A reader accepts all versions up to its own; what a later version adds to a record is ignored.
 pub const VERSION: u32 = 1;

@@ -26,11 +26,13 @@ macro_rules! payloads {
 mod answer;
 mod extension;
 mod rule;
+mod shown;
 mod tool;
 
 pub use self::answer::*;
 pub use self::extension::*;
 pub use self::rule::*;
+pub use self::shown::*;
 pub use self::tool::*;
 
 /// Whether a value is left out of its record.

@@ -29,6 +29,7 @@
 
 pub use crate::front_end::recent::{Backlog, NoBacklog, Reconnection, Snapshot};
 pub use crate::session::interrupted::Interrupted;
+pub use crate::session::shown::ShownSubscription;
 pub use config::EventDecl;
 pub use flow::ports::EmitError;
 pub use flow::{

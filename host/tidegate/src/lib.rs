@@ -23,7 +23,8 @@
 //! ```
 //!
 //! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, unless the [`EventKind::CognitionOut`] that
-//! ends the answer has `partial`: then text after its `kept_bytes` can be void, which [`Chat`] works out.
+//! ends the answer has `partial`: then text after its `kept_bytes` can be void, which [`Chat`] works out. Other events have text that was
+//! stopped: [`Session::subscribe_shown`] leaves it out.
 //!
 //! | to | use |
 //! |---|---|
@@ -34,7 +35,7 @@
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | answer questions about tool calls ([`question`]), of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |
-//! | watch a session from several places | [`Session::subscribe`] |
+//! | watch a session from several places | [`Session::subscribe_shown`]; with what was not shown, [`Session::subscribe`] |
 //! | show a chat | [`Chat`]; its primitives are in [`chat`] |
 //! | show it in another process, also after a connection was lost | [`Session::subscribe_from`], [`carry_out`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |

@@ -434,6 +434,28 @@ fn every_kind_has_its_record_with_what_it_must_have() {
     assert_eq!(seen.len(), REQUIRED.len());
 }
 
+/// The shown stream has each kind under the name of its record, but those of which nothing is shown; what it has of one, the record has, too.
+#[test]
+fn what_is_shown_of_a_kind_is_in_its_record() {
+    let nothing =
+        ["cognition_in", "cognition_reasoning", "custom_event", "custom_message", "extension_log", "extension_state"];
+    let mut seen = BTreeSet::new();
+    for kind in samples() {
+        let event = Event::new(0, 0, RunPosition::default(), kind);
+        let (record, name) = (record::json(&event, "t"), event.kind.name());
+        let Some(shown) = record::Shown::of(&event, "t") else { continue };
+        let shown = shown.json();
+        assert_eq!(shown["type"], name);
+        for (key, value) in shown["payload"].as_object().unwrap() {
+            let is_summed_up = (name, key.as_str()) == ("history_replaced", "messages") || key == "is_error";
+            assert!(is_summed_up || record["payload"][key] == *value, "{name}: {key}");
+        }
+        seen.insert(name);
+    }
+    let rest = EventKind::NAMES.iter().copied().filter(|name| !seen.contains(name)).collect::<BTreeSet<_>>();
+    assert_eq!(rest, nothing.into());
+}
+
 #[test]
 fn records_say_what_their_event_says() {
     let record = |kind| record::json(&Event::new(0, 0, RunPosition::default(), kind), "t")["payload"].clone();

@@ -27,6 +27,7 @@ mod rewind;
 mod rules;
 mod secrets;
 mod segments;
+mod shown;
 mod state;
 mod steering;
 mod tool_callbacks;

@@ -82,6 +82,9 @@ pub(crate) struct Run {
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+    /// Of --output stream-json: only what was shown, for front ends; the text that a rule or a plugin stopped is left out
+    #[arg(long, requires = "output")]
+    pub(crate) shown: bool,
     /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
     #[arg(long, value_name = "TOOL=MODE")]
     pub(crate) permission: Vec<String>,
@@ -100,7 +103,7 @@ pub(crate) enum Output {
     Text,
     /// One JSON object per turn, each on a line
     Json,
-    /// Every event as a line of JSON
+    /// Every event as a line of JSON, also text that rules stopped; a front end gives --shown, too
     StreamJson,
 }
 

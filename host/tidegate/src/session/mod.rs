@@ -18,6 +18,7 @@ pub(crate) mod questions;
 mod runner;
 mod sending;
 pub(crate) mod toolbox;
+pub(crate) mod shown;
 pub(crate) mod transcripts;
 pub(crate) mod turn_handle;
 
