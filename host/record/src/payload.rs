@@ -85,7 +85,7 @@ payloads! {
 
     /// The payload of `thread_resumed`.
     ThreadResumed {
-        /// `input`, `approval` or `continue`.
+        /// `input`, `approval` or `continue`; `model`: it was not interrupted, and another model answers from now on.
         resumed_by: String,
         /// Why the thread was suspended, where it was.
         previous_suspend_reason: Option<String>,

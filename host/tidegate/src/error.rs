@@ -197,6 +197,9 @@ pub enum HostError {
     /// The answers of a recording were to be recorded.
     #[error("a recording cannot be recorded")]
     RecordsRecording,
+    /// Something can only be changed between two turns.
+    #[error(transparent)]
+    TurnRunning(#[from] crate::message::TurnRunning),
     /// Called outside of a Tokio runtime, which turns run on.
     #[error("there is no Tokio runtime here")]
     NoRuntime,
@@ -295,6 +298,7 @@ impl HostError {
             | Self::Engine(_)
             | Self::NoEngine
             | Self::Tools(_)
+            | Self::TurnRunning(_)
             | Self::CutOff(_) => return None,
         })
     }
@@ -340,7 +344,7 @@ impl HostError {
             Self::NoDescriptors { .. } => Some(DiagnosticCode::HostDescriptors),
             Self::NoThreads(_) => Some(DiagnosticCode::HostThreads),
             Self::NoMemory { .. } => Some(DiagnosticCode::HostMemory),
-            Self::NoRuntime | Self::CutOff(_) => None,
+            Self::TurnRunning(_) | Self::NoRuntime | Self::CutOff(_) => None,
         }
     }
 

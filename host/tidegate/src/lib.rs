@@ -31,6 +31,7 @@
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
 //! | send input while a turn runs | [`Session::send`], [`Session::cancel`] |
+//! | let another model answer | [`Session::set_model`] |
 //! | change what waits, and see what became of it | [`Session::inbox`] |
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |

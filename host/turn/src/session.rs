@@ -4,6 +4,7 @@ mod context;
 mod extensions;
 mod handles;
 mod limits;
+mod model;
 mod rules;
 mod thread;
 
@@ -492,10 +493,12 @@ impl Session {
     fn begin_thread(&mut self, by: &str, input: &Given) {
         let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
         let (suspended, by) = (self.thread.suspended.take(), by.to_owned());
+        let has_new_model = std::mem::take(&mut self.thread.has_new_model);
         self.handles.inputs.report_again();
         match self.thread.begin(self.parts.clock.now_ms()) {
             thread::Begin::Running => {
-                if suspended.is_some() {
+                if suspended.is_some() || has_new_model {
+                    let by = if suspended.is_some() { by } else { "model".to_owned() };
                     self.handles.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model });
                 }
                 return;

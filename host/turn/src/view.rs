@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::events::Hub;
 use crate::history::History;
 use crate::session::SessionParts;
-use flow::ports::{EmitError, EventTypes, SessionInfo, SessionView, Tools};
+use flow::ports::{EmitError, EventTypes, Model, SessionInfo, SessionView, Tools};
 
 /// The view of one session.
 pub(crate) struct View {
-    info: SessionInfo,
+    info: Mutex<SessionInfo>,
     tools: Mutex<Arc<dyn Tools>>,
     history: History,
     hub: Arc<Hub>,
@@ -29,12 +29,24 @@ impl View {
             workspace: parts.settings.workspace.clone(),
             agent: parts.settings.agent.clone(),
         };
-        Self { info, tools: Mutex::new(Arc::clone(&parts.tools)), history, hub, event_types: OnceLock::new() }
+        Self {
+            info: Mutex::new(info),
+            tools: Mutex::new(Arc::clone(&parts.tools)),
+            history,
+            hub,
+            event_types: OnceLock::new(),
+        }
     }
 
     /// Extensions emit events of these types.
     pub(crate) fn set_event_types(&self, types: Arc<dyn EventTypes>) {
         let _first = self.event_types.set(types);
+    }
+
+    /// This model answers from now on.
+    pub(crate) fn set_model(&self, model: &dyn Model) {
+        let mut info = self.info.lock().unwrap_or_else(PoisonError::into_inner);
+        (info.provider, info.model) = (model.provider().to_owned(), model.name().to_owned());
     }
 
     /// The session has these tools from now on.
@@ -45,7 +57,8 @@ impl View {
 
 impl SessionView for View {
     fn info(&self) -> SessionInfo {
-        SessionInfo { place: self.hub.place(), ..self.info.clone() }
+        let info = self.info.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        SessionInfo { place: self.hub.place(), ..info }
     }
 
     fn history_len(&self) -> usize {

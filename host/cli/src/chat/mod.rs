@@ -353,7 +353,7 @@ impl Place<'_> {
             Slash::Queue(queue) => app.queue_command(&queue),
             Slash::Model(None) => {
                 let (provider, model) = app.session.model();
-                screen::note(format!("{} ({})", flat(model), flat(provider)));
+                screen::note(format!("{} ({})", flat(&model), flat(&provider)));
                 let models = app.offers.models(&app.session);
                 if models.iter().any(|other| other.value != model) {
                     app.choose("model", models);

@@ -35,7 +35,7 @@ impl Status {
 
     /// Model, tokens, cost and share of the context, as far as they are known.
     pub(super) fn line(&self, session: &Session) -> String {
-        let mut parts = vec![flat(session.model().1)];
+        let mut parts = vec![flat(&session.model().1)];
         if self.usage != Usage::default() {
             parts.push(format!("{} in, {} out", tokens(self.usage.input), tokens(self.usage.output)));
         }

@@ -88,9 +88,10 @@ events! {
         /// which `input_received` has whole. Empty where it was started with nothing.
         inputs: Map<String, Value>,
     } = "thread_started",
-    /// `thread_resumed`: the thread continues in another process, or with another handle, than the one that had it before.
+    /// `thread_resumed`: the thread continues in another process, with another handle or with another model than before.
     ThreadResumed {
-        /// What it continues with: `input`; without one, `approval` where a higher limit was approved, and `continue` otherwise.
+        /// What it continues with: `input`; without one, `approval` where a higher limit was approved, and `continue` otherwise. `model`: it was
+        /// not interrupted, and another model answers from now on.
         by: String,
         /// Why it was suspended, if it was.
         suspended: Option<SuspendReason>,

@@ -12,6 +12,9 @@ use crate::{
 impl ThreadResumed {
     /// What a person reads about it.
     pub fn sentence(&self) -> Sentence<'_> {
+        if self.resumed_by == "model" {
+            return Sentence::new(format!("The model is {} ({}) from here on", self.model, self.provider));
+        }
         Sentence::new(format!("Resumed by {}, with {} ({})", self.resumed_by, self.model, self.provider))
     }
 }

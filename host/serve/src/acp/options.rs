@@ -118,10 +118,9 @@ pub(super) fn all(host: &Host, session: &Session, settings: &Settings, boolean: 
         .description("What becomes of tool calls that need a confirmation".to_owned())
         .category(v1::SessionConfigOptionCategory::Mode);
     let names = models(host, session).into_iter().map(|name| v1::SessionConfigSelectOption::new(name.clone(), name));
-    let model =
-        v1::SessionConfigOption::select(MODEL, "Model", session.model().1.to_owned(), names.collect::<Vec<_>>())
-            .description("The model that answers; it can be changed while no turn runs".to_owned())
-            .category(v1::SessionConfigOptionCategory::Model);
+    let model = v1::SessionConfigOption::select(MODEL, "Model", session.model().1, names.collect::<Vec<_>>())
+        .description("The model that answers; it can be changed while no turn runs".to_owned())
+        .category(v1::SessionConfigOptionCategory::Model);
     let disabled = settings.disabled();
     let switches =
         host.plugins().list().into_iter().filter(|plugin| plugin.enabled && !plugin.required).map(|plugin| {
@@ -143,8 +142,8 @@ pub(super) fn all(host: &Host, session: &Session, settings: &Settings, boolean: 
 /// The models that the user can choose: those that the operator names, and that of the session.
 pub(super) fn models(host: &Host, session: &Session) -> Vec<String> {
     let (own, mut all) = (session.model().1, host.models());
-    if !all.iter().any(|name| name == own) {
-        all.insert(0, own.to_owned());
+    if !all.contains(&own) {
+        all.insert(0, own);
     }
     all
 }

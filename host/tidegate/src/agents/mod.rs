@@ -52,8 +52,8 @@ pub(crate) struct Children {
     host: Host,
     /// What the session was opened with.
     options: SessionOptions,
-    model: Arc<dyn Model>,
-    /// The model is the host's, so that others of its provider can be asked.
+    model: Mutex<Arc<dyn Model>>,
+    /// The model that the session was opened with is the host's, so that others of its provider can be asked.
     is_of_provider: bool,
     confirm: Arc<dyn Confirm>,
     /// The session, once it is open.
@@ -105,7 +105,7 @@ impl Children {
             // A conversation, an id and limits belong to one session.
             options: SessionOptions { history: Vec::new(), id: None, limits: None, ..options.clone() },
             host,
-            model,
+            model: Mutex::new(model),
             confirm,
             parent: OnceLock::new(),
             open: Mutex::default(),
@@ -187,8 +187,8 @@ impl Children {
     /// Its model cannot be asked; the sentence is for the model that starts the agent, and for people.
     fn options(&self, agent: &Arc<Agent>, id: &SessionId, spawned_by: SpawnedBy) -> Result<SessionOptions, String> {
         let model = match &agent.model {
-            Some(name) if *name != self.model.name() => self.model(name)?,
-            _ => Arc::clone(&self.model),
+            Some(name) if *name != self.current_model().name() => self.model(name)?,
+            _ => self.current_model(),
         };
         let role = self.options.role.as_deref();
         let above = role.map(|role| role.above.iter().chain([&role.agent]).cloned().collect()).unwrap_or_default();
@@ -206,12 +206,21 @@ impl Children {
         })
     }
 
+    /// This model answers in the session from now on.
+    pub(crate) fn set_model(&self, model: Arc<dyn Model>) {
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
+    }
+
+    fn current_model(&self) -> Arc<dyn Model> {
+        Arc::clone(&self.model.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
         let model = self.host.other_model(name).filter(|_| self.is_of_provider);
         let model = model.ok_or_else(|| {
             format!(
                 "it needs the model `{name}`, and the program that embeds the host has given `{}` alone",
-                self.model.name()
+                self.current_model().name()
             )
         })?;
         model.map_err(|error| format!("its model `{name}` cannot be used: {}", error.with_hint()))

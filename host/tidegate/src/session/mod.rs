@@ -12,13 +12,14 @@ pub(crate) mod custom_events;
 mod inbox;
 mod input;
 pub(crate) mod interrupted;
+mod model;
 mod opening;
 pub(crate) mod options;
 pub(crate) mod questions;
 mod runner;
 mod sending;
-pub(crate) mod toolbox;
 pub(crate) mod shown;
+pub(crate) mod toolbox;
 pub(crate) mod transcripts;
 pub(crate) mod turn_handle;
 
@@ -42,7 +43,6 @@ use self::runner::{Job, Runner};
 use crate::HostError;
 use crate::agents::ChildSessions;
 use crate::front_end::recent::{NoBacklog, Recent, Reconnection};
-use crate::host::assemble;
 use crate::host::loaded::Loaded;
 use crate::plugins::of_session::SessionPlugins;
 use crate::session::approvals::{Desk, LimitDecisionError};
@@ -67,7 +67,8 @@ struct Shared {
     id: SessionId,
     /// The name of its agent.
     agent: String,
-    model: Arc<dyn Model>,
+    /// The model that answers from the next turn on.
+    model: Mutex<Arc<dyn Model>>,
     plugins: Arc<SessionPlugins>,
     /// What it shares with the session of `turn`, which owns it, whoever has that session now.
     handles: Handles,
@@ -107,9 +108,9 @@ struct State {
     interrupted: Option<Interrupted>,
 }
 
-/// The conversation cannot be replaced while a turn uses it.
+/// Neither the conversation nor the model can be replaced while a turn uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a turn is running; cancel it or wait for its report, then replace the history")]
+#[error("a turn is running, or the session is closed; cancel the turn or wait for its report, and try again")]
 pub struct TurnRunning;
 
 impl Session {
@@ -121,11 +122,6 @@ impl Session {
     /// Returns the session's id.
     pub fn id(&self) -> &SessionId {
         &self.0.id
-    }
-
-    /// The provider's and the model's name.
-    pub fn model(&self) -> (&str, &str) {
-        (self.0.model.provider(), self.0.model.name())
     }
 
     /// Its plugins, and the rules of its workspace, as of its last turn. They change when a turn starts.
@@ -184,12 +180,6 @@ impl Session {
     /// Its limits, and what is spent of them.
     pub fn budget(&self) -> &Budget {
         &self.0.handles.budget
-    }
-
-    /// The tokens that its model takes, prompt and answer together, where the operator or the table of models says it.
-    pub fn context_tokens(&self) -> Option<u64> {
-        let loaded = self.loaded();
-        assemble::context_tokens(&loaded.shared.operator, self.0.model.name())
     }
 
     /// Whether a turn runs.
@@ -353,6 +343,10 @@ impl std::fmt::Debug for Session {
 }
 
 impl Shared {
+    fn current_model(&self) -> Arc<dyn Model> {
+        Arc::clone(&lock(&self.model))
+    }
+
     /// Drops the instances of plugins when the session has been idle for a while.
     fn release_later(self: &Arc<Self>) -> AbortHandle {
         let (session, idle) = (Arc::downgrade(self), self.clock.sleep(IDLE));

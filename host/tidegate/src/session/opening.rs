@@ -105,7 +105,7 @@ impl Session {
         Ok(Self(Arc::new(Shared {
             id,
             agent: options.agent,
-            model,
+            model: Mutex::new(model),
             plugins,
             handles,
             recent,
@@ -132,11 +132,21 @@ fn limits(options: &SessionOptions, loaded: &Loaded, model: &str) -> Result<(Bud
         Some(role) => role.budget.clone(),
         None => Budget::new(options.limits.clone().unwrap_or_else(|| limits.limits.clone()), None),
     };
+    let price = price(&budget, loaded, model)?;
+    Ok((budget, price))
+}
+
+/// The price of a model where it is known.
+///
+/// # Errors
+/// Money is limited and the price is not known.
+pub(super) fn price(budget: &Budget, loaded: &Loaded, model: &str) -> Result<Option<Price>, HostError> {
+    let limits = &loaded.limits;
     let price = if budget.limits_spend() { limits.price_for(model)? } else { limits.price(model) };
     if budget.limits_spend() && price.is_none() {
         return Err(HostError::UnknownPrice { model: model.to_owned() });
     }
-    Ok((budget, price))
+    Ok(price)
 }
 
 /// Refuses an id under which plugins have state and no conversation is recorded here: a new one would use what they keep for another.

@@ -5,6 +5,7 @@ mod custom_events;
 mod expiry;
 mod handles;
 mod inputs;
+mod model;
 mod parts;
 pub(crate) mod support;
 mod transcripts;

@@ -44,7 +44,7 @@ pub(super) struct Asked {
     /// The cache problems of these rules were reported to it.
     trouble: bool,
     /// Its model refused to continue from the start of an answer.
-    no_prefill: bool,
+    pub(super) no_prefill: bool,
 }
 
 impl Session {

@@ -53,6 +53,8 @@ pub(crate) struct Thread {
     pub(super) rules: Option<KeptRules>,
     /// Another process had it before, which is not reported yet.
     is_resumed: bool,
+    /// Another model answers from the next turn on, which is not reported yet.
+    pub(super) has_new_model: bool,
     /// Who cancels the turn that runs, where that is known.
     pub(super) canceller: Canceller,
     /// Who has cancelled the last turn, and why, if it was cancelled.
@@ -136,6 +138,7 @@ impl Thread {
             gauge: Gauge::default(),
             accepted: from.context_tokens,
             is_cut_reported: false,
+            has_new_model: false,
             compaction_failed: None,
             summary_failed: None,
             system: from.system,
