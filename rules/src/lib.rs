@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod builder;
 mod builtin;
 mod calls;
 mod command_lines;

@@ -171,10 +171,11 @@ impl RuleSet {
 
 pub(crate) fn layer_rank(layer: &RuleLayer) -> u8 {
     match layer {
-        RuleLayer::Project => 0,
-        RuleLayer::User => 1,
-        RuleLayer::Plugin(_) => 2,
-        RuleLayer::Builtin => 3,
+        RuleLayer::Code => 0,
+        RuleLayer::Project => 1,
+        RuleLayer::User => 2,
+        RuleLayer::Plugin(_) => 3,
+        RuleLayer::Builtin => 4,
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{ContextMode, InterruptMode, RepeatMode};
 
 /// A rule as typed. Unknown keys are refused; [`Rule::from_spec`](crate::Rule::from_spec) makes it usable.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSpec {
@@ -91,7 +91,7 @@ pub enum RuleAction {
 }
 
 /// A string or a list of strings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Strings(pub Vec<String>);
 
 impl Strings {

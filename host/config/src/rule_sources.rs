@@ -215,6 +215,14 @@ impl Sources {
         Self { fixed, found, unmet, wanted, settings, workspace: workspace.display().to_string(), tools, agents }
     }
 
+    /// The same with rules of the program that embeds the host, and what is to be said about them. Of two with one name the first counts.
+    #[must_use]
+    pub fn with_code(mut self, rules: impl IntoIterator<Item = Rule>, found: Vec<Diagnostic>) -> Self {
+        self.fixed.extend(rules);
+        self.found.extend(found);
+        self
+    }
+
     /// What the operator demands of rule files.
     pub fn demands(&self) -> Demands {
         let rules = self.wanted.required.iter().map(|(name, _)| name.clone()).collect();

@@ -45,6 +45,7 @@ fn label(label: &Label) -> Value {
 pub(super) fn source(source: &RuleOrigin) -> Value {
     use tidegate::rule::RuleLayer;
     let (layer, plugin) = match &source.layer {
+        RuleLayer::Code => ("code", None),
         RuleLayer::Project => ("project", None),
         RuleLayer::User => ("user", None),
         RuleLayer::Plugin(id) => ("plugin", Some(id.as_str())),

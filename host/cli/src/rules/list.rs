@@ -117,6 +117,7 @@ fn row(entry: &RuleEntry) -> Vec<Cell> {
     let name = Cell(rule.name.clone(), style::STRONG);
     let state = Cell(entry.status.as_str().to_owned(), look);
     let from = match &rule.source.layer {
+        tidegate::rule::RuleLayer::Code => "code".to_owned(),
         tidegate::rule::RuleLayer::Project => "project".to_owned(),
         tidegate::rule::RuleLayer::User => "user".to_owned(),
         tidegate::rule::RuleLayer::Plugin(id) => id.to_string(),

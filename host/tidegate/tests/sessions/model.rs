@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate::diagnostic::DiagnosticCode;
 use tidegate::message::TurnRunning;
 use tidegate::model::{Model, ModelError, ModelStream};
 use tidegate::prompt::Prompt;
@@ -32,8 +33,10 @@ impl Model for Named {
 async fn another_model_continues_the_conversation_and_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let transcripts = folder.path().join("transcripts");
-    let host =
-        builder(&format!("[transcript]\nfolder = {:?}\n", transcripts.display().to_string())).open().await.unwrap();
+    let host = builder(&format!("[transcript]\nenabled = true\nfolder = {:?}\n", transcripts.display().to_string()))
+        .open()
+        .await
+        .unwrap();
     let first = Scripted::new([Answer::Text("one")]);
     let options = SessionOptions::new(folder.path()).model(Arc::clone(&first) as Arc<dyn Model>);
     let session = host.session(options).await.unwrap();
@@ -89,7 +92,8 @@ async fn a_model_without_a_price_is_refused_where_money_is_limited() {
     let options = SessionOptions::new(folder.path()).model(Arc::clone(&model) as Arc<dyn Model>);
     let session = host.session(options).await.unwrap();
     let refused = session.set_model(Arc::new(Named("unknown", Arc::clone(&model))));
-    assert!(matches!(&refused, Err(HostError::UnknownPrice { model }) if model == "unknown"), "{refused:?}");
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Some(DiagnosticCode::LimitsUnknownPrice), "{refused}");
     assert_eq!(session.model().1, "scripted");
     assert_eq!(session.prompt("a").report().await.text, "one");
 }
