@@ -27,18 +27,21 @@ pub(crate) struct Breaker {
 
 /// What is called with each change of a breaker's state, under the lock of the breaker, so that changes are reported in their
 /// order. It must not use the breaker.
-pub(crate) type Report = Box<dyn Fn(Change) + Send + Sync>;
+pub type Report = Box<dyn Fn(Change) + Send + Sync>;
 
 /// A change of a breaker's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub(crate) scope: BreakerScope,
-    pub(crate) state: BreakerState,
+pub struct Change {
+    /// The breaker of one session, or of all.
+    pub scope: BreakerScope,
+    /// The state from now on.
+    pub state: BreakerState,
     /// The callback or tool whose call changed it.
-    pub(crate) called: Called,
-    pub(crate) reason: String,
+    pub called: Called,
+    /// What changed it.
+    pub reason: String,
     /// Until a call is tried again; 0 unless the breaker is open.
-    pub(crate) retry_after_ms: u64,
+    pub retry_after_ms: u64,
 }
 
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ pub(crate) struct Breakers {
 
 /// The breakers of a plugin for all sessions of a host.
 #[derive(Debug)]
-pub(crate) struct HostBreakers {
+pub struct HostBreakers {
     breakers: Breakers,
     /// When a session last counted as one in which the plugin fails, by its id, so that one that is opened again counts once.
     callbacks: Counted,
@@ -30,7 +30,7 @@ pub(crate) struct HostBreakers {
 type Counted = Mutex<BTreeMap<SessionId, u64>>;
 
 /// The breakers of a plugin in one session, with those that it shares with the other sessions.
-pub(crate) struct SessionBreakers {
+pub struct SessionBreakers {
     own: Breakers,
     shared: Arc<HostBreakers>,
     session: SessionId,
@@ -38,7 +38,7 @@ pub(crate) struct SessionBreakers {
 }
 
 /// A call that both breakers let through.
-pub(crate) struct Admission<'a> {
+pub struct Admission<'a> {
     own: Admitted<'a>,
     shared: Admitted<'a>,
     session: &'a SessionId,
@@ -61,24 +61,45 @@ impl Breakers {
 
 impl HostBreakers {
     /// Two breakers that are closed, and no session counts.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { breakers: Breakers::new(BreakerScope::Host), callbacks: Counted::default(), tools: Counted::default() }
     }
 
     /// The state of the breaker of the callbacks.
-    pub(crate) fn of_callbacks(&self) -> BreakerState {
+    pub fn of_callbacks(&self) -> BreakerState {
         self.breakers.callbacks.reported()
+    }
+}
+
+impl Default for HostBreakers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for SessionBreakers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionBreakers").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Admission<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admission").field("session", self.session).finish_non_exhaustive()
     }
 }
 
 impl SessionBreakers {
     /// Closed breakers of the session, which report to it, next to the `shared` ones.
-    pub(crate) fn new(shared: Arc<HostBreakers>, session: SessionId, report: Report) -> Self {
+    pub fn new(shared: Arc<HostBreakers>, session: SessionId, report: Report) -> Self {
         Self { own: Breakers::new(BreakerScope::Session), shared, session, report }
     }
 
-    /// As [`Breaker::admit`], for both breakers: a call that one of them skips is the trial of neither.
-    pub(crate) fn admit<'a>(&'a self, called: &'a Called, now: impl Fn() -> u64) -> Result<Admission<'a>, String> {
+    /// Lets a call through, or returns the reason why it is skipped: a call that one of the two breakers skips is the trial of neither.
+    ///
+    /// # Errors
+    /// The call is skipped, for this reason.
+    pub fn admit<'a>(&'a self, called: &'a Called, now: impl Fn() -> u64) -> Result<Admission<'a>, String> {
         let (own, shared) = (self.own.of(called), self.shared.breakers.of(called));
         own.check(&now)?;
         let shared = shared.admit(called, &now, &self.report)?;
@@ -93,7 +114,7 @@ impl SessionBreakers {
 
 impl Admission<'_> {
     /// The call failed at `now`.
-    pub(crate) fn failed(self, now: u64) {
+    pub fn failed(self, now: u64) {
         let opened = self.own.failed(now);
         let counts = opened && is_first(self.counted, self.session, now);
         if counts || self.shared.is_trial() {
@@ -102,12 +123,12 @@ impl Admission<'_> {
     }
 
     /// The call failed at `now` because of the host, or of what this session has stored: other sessions may have no such problem.
-    pub(crate) fn failed_here(self, now: u64) {
+    pub fn failed_here(self, now: u64) {
         self.own.failed(now);
     }
 
     /// The call succeeded.
-    pub(crate) fn succeeded(self) {
+    pub fn succeeded(self) {
         self.own.succeeded();
         self.shared.succeeded();
     }

@@ -46,6 +46,8 @@ mod tools;
 mod v0_1;
 mod wasm;
 
+pub use breaker::{Change as BreakerChange, Report as BreakerReport};
+pub use breakers::{Admission, HostBreakers, SessionBreakers};
 pub use engine::{EngineCounts, EngineError, EngineOptions, EngineReport};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::{SESSION_STATE_BYTES, SandboxHost};

@@ -197,6 +197,14 @@ pub enum HostError {
     /// The answers of a recording were to be recorded.
     #[error("a recording cannot be recorded")]
     RecordsRecording,
+    /// A native extension cannot be used.
+    #[error("the native extension `{id}` cannot be used: {why}")]
+    NativeExtension {
+        /// The id that it was given.
+        id: PluginId,
+        /// Why it cannot be used, and what to do where that does not follow.
+        why: String,
+    },
     /// Something can only be changed between two turns.
     #[error(transparent)]
     TurnRunning(#[from] crate::message::TurnRunning),
@@ -299,6 +307,7 @@ impl HostError {
             | Self::NoEngine
             | Self::Tools(_)
             | Self::TurnRunning(_)
+            | Self::NativeExtension { .. }
             | Self::CutOff(_) => return None,
         })
     }
@@ -344,7 +353,7 @@ impl HostError {
             Self::NoDescriptors { .. } => Some(DiagnosticCode::HostDescriptors),
             Self::NoThreads(_) => Some(DiagnosticCode::HostThreads),
             Self::NoMemory { .. } => Some(DiagnosticCode::HostMemory),
-            Self::TurnRunning(_) | Self::NoRuntime | Self::CutOff(_) => None,
+            Self::TurnRunning(_) | Self::NativeExtension { .. } | Self::NoRuntime | Self::CutOff(_) => None,
         }
     }
 

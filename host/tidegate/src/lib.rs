@@ -31,6 +31,8 @@
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
 //! | send input while a turn runs | [`Session::send`], [`Session::cancel`] |
+//! | change what goes in and out with code of its own | [`native`], [`HostBuilder::extension`], [`SessionOptions::extension`] |
+//! | stop the model by rules without files | [`HostBuilder::rule`], [`SessionOptions::rule`] |
 //! | let another model answer | [`Session::set_model`] |
 //! | change what waits, and see what became of it | [`Session::inbox`] |
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
@@ -44,7 +46,7 @@
 //! | export traces and metrics to OpenTelemetry | `metrics::Telemetry`, with the feature `otel` |
 //!
 //! What every embedder meets is here, at the root. The rest is in modules by subject: [`event`], [`input`], [`question`], [`tool`],
-//! [`model`], [`rule`], [`plugin`], [`limit`], [`state`], [`transcript`] and those listed below.
+//! [`model`], [`rule`], [`plugin`], [`native`], [`limit`], [`state`], [`transcript`] and those listed below.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -68,6 +70,7 @@ pub mod limit;
 pub mod message;
 pub mod metrics;
 pub mod model;
+pub mod native;
 pub mod plugin;
 pub mod prompt;
 pub mod question;
@@ -96,6 +99,11 @@ struct OtelPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../FRONT_ENDS.md")]
 struct FrontEndsPage;
+
+/// The example of the page for embedders is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../EMBEDDING.md")]
+struct EmbeddingPage;
 
 /// Primitives for front ends: what a chat shows of a session, made of its events by pure state machines.
 pub use ::chat;

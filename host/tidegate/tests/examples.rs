@@ -11,6 +11,8 @@ use std::time::Instant;
 mod chat;
 #[path = "../examples/editor.rs"]
 mod editor;
+#[path = "../examples/embed.rs"]
+mod embed;
 #[path = "../examples/front_end.rs"]
 mod front_end;
 #[path = "../examples/many.rs"]
@@ -86,4 +88,13 @@ async fn the_front_end_answers_a_question_and_draws_the_conversation() {
     let (asked, drawn) = text.split_once('\n').unwrap();
     assert_eq!(asked, r#"? write_file {"path": "hello.txt", "content": "Hello!\n"}"#);
     assert_eq!(drawn, "you: Write hello.txt\nagent: \n  write_file Done\nagent: The file is there.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedder_has_an_extension_a_rule_and_two_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = Written::default();
+    embed::run(folder.path(), out.clone()).await.unwrap();
+    let shown = "[no-promise]Order #### is late. (completed)\n[now prepared]\nIt arrives on day #. (completed)\n";
+    assert_eq!(out.text(), shown);
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Operator, PluginEntry, Policy, in_one_line};
-use flow::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
+use flow::ports::{EventSink, Extensions, SessionInfo, SessionView, TtsrEvent};
 use flow::{
     Action, AskedCall, CallFailure, CallId, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence,
     FailureCause, GivenResult, Message, ModelOutput, NoAnswer, Permission, PluginId, ResultStage, RuleMatch,
@@ -223,7 +223,8 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
         })
         .collect();
     // A store of its own: a check changes no state that is kept.
-    let host = loaded.extensions.with_store(Stored::memory(Arc::new(SystemClock)).sessions);
+    let plugins = loaded.extensions.with_store(Stored::memory(Arc::new(SystemClock)).sessions);
+    let host = loaded.with_native(Arc::new(plugins));
     let extensions = match host.open(&new_session_id(), Arc::new(Nothing), Arc::new(Nothing)).await {
         Ok(extensions) => extensions,
         Err(error) => {
@@ -231,7 +232,7 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             return checks;
         }
     };
-    for (index, one) in loaded.extensions.registrations().iter().enumerate() {
+    for (index, one) in loaded.registrations().iter().enumerate() {
         for registered in &one.callbacks {
             let what = format!("callback {} {}", one.plugin, registered.kind().as_str());
             checks.push(check_callback(&*extensions, index, &registered.callback, what).await);

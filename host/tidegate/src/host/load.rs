@@ -12,17 +12,20 @@ use config::rule_sources::{self, Sources};
 use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
 use flow::ports::Tools;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
+use rules::RuleSpec;
 use sandbox::EngineOptions;
+use telemetry::Metrics;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 
 use crate::agents;
-use crate::host::assemble;
 use crate::host::loaded::Loaded;
 use crate::host::loaded::{Basis, Shared};
 use crate::host::stored::Stored;
+use crate::host::{assemble, code_rules};
 use crate::live_rules::LiveRules;
 use crate::live_rules::rulebook;
 use crate::plugins::host_plugin::{HostPlugin, LoadedPlugin};
+use crate::plugins::native::Native;
 use crate::plugins::shown_prompts::ShownPrompts;
 use crate::plugins::tools::{LateExtensions, PluginTools, ToolTable};
 use crate::session::toolbox::{Decisions, Toolbox, take_absent};
@@ -76,7 +79,11 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         Some(stored) => stored,
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
     };
+    let rules = faults.part("rules of the program", code_rules::compile(&builder.rules, "host"))?.unwrap_or_default();
+    watch_native(builder.metrics.as_ref(), &builder.native);
     let basis = Basis {
+        rules,
+        native: builder.native,
         permissions: builder.permissions,
         policy: builder.policy,
         user_rules: builder.user_rules,
@@ -89,6 +96,28 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     Shared::new(Arc::new(basis), builder.operator, host_plugins)
 }
 
+/// The metrics ask for the breakers of native extensions, too.
+fn watch_native(metrics: Option<&Metrics>, native: &[Native]) {
+    for one in native {
+        let breakers = Arc::downgrade(one.breakers());
+        let state = move || breakers.upgrade().map(|breakers| breakers.of_callbacks());
+        metrics.iter().for_each(|metrics| metrics.watch_breaker(one.id(), state.clone()));
+    }
+}
+
+/// # Errors
+/// A native extension has the id of a plugin or of another one, or cannot be used as it is registered.
+fn refuse_native(plugins: &[PluginId], native: &[Native]) -> Result<(), HostError> {
+    for (at, one) in native.iter().enumerate() {
+        let is_taken = plugins.contains(one.id()) || native[..at].iter().any(|other| other.id() == one.id());
+        let taken = || "its id is that of a plugin, or of another native extension".to_owned();
+        if let Some(why) = is_taken.then(taken).or_else(|| one.fault()) {
+            return Err(HostError::NativeExtension { id: one.id().clone(), why });
+        }
+    }
+    Ok(())
+}
+
 /// What a workspace is loaded for: sessions that agree in it share what is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Wanted {
@@ -99,6 +128,10 @@ pub(crate) struct Wanted {
     pub(crate) builtin_tools: bool,
     /// Plugins that the session does without, sorted.
     pub(crate) without: Vec<PluginId>,
+    /// Rules of the session's own, without files.
+    pub(crate) rules: Vec<RuleSpec>,
+    /// Native extensions of the session's own.
+    pub(crate) native: Vec<Native>,
 }
 
 impl Wanted {
@@ -110,6 +143,8 @@ impl Wanted {
             own_tools: own.into_iter().map(|tool| tool.name).collect(),
             builtin_tools: options.builtin_tools,
             without: options.without.iter().cloned().collect(),
+            rules: options.rules.clone(),
+            native: options.native.clone(),
         }
     }
 }
@@ -130,6 +165,8 @@ pub(crate) fn workspace(
     let host_plugins = chosen(&shared.host_plugins, wanted)?;
     let plugins = configured(&host_plugins);
     let extensions = shared.select(&plugins);
+    let native: Vec<Native> = basis.native.iter().chain(&wanted.native).cloned().collect();
+    refuse_native(&shared.ids(), &native)?;
     let (table, refused) = ToolTable::collect(extensions.plugins(), &wanted.own_tools);
     for error in refused {
         faults.take("tools", error)?;
@@ -160,7 +197,12 @@ pub(crate) fn workspace(
     let names: Vec<String> = offered.iter().map(|tool| tool.name.clone()).collect();
     warnings.extend(agents.found.iter().cloned());
     warnings.extend(agents.list.iter().flat_map(|agent| agent.unknown_tools(&names)));
-    let sources = Sources::new(operator, &plugins, &workspace, offered, &agents.list);
+    let (own_rules, about_own) =
+        faults.part("rules of the session", code_rules::compile(&wanted.rules, "session"))?.unwrap_or_default();
+    let (host_rules, about_host) = &basis.rules;
+    let code = own_rules.into_iter().chain(host_rules.iter().cloned());
+    let sources = Sources::new(operator, &plugins, &workspace, offered, &agents.list)
+        .with_code(code, [about_own, about_host.clone()].concat());
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
     let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?;
     let (retries, left_out) = retries.unwrap_or_default();
@@ -175,6 +217,7 @@ pub(crate) fn workspace(
     Ok(Loaded {
         shared: Arc::clone(shared),
         extensions: Arc::new(extensions),
+        native,
         provided: table,
         built: live.built(),
         live,

@@ -11,7 +11,7 @@ use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, 
 use flow::ports::{Clock, ExtensionHost, Tools};
 use flow::{
     BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
-    SystemBlock,
+    Registration, SystemBlock,
 };
 use rules::RuleSet;
 use sandbox::SandboxHost;
@@ -19,12 +19,14 @@ use telemetry::Metrics;
 use tools::BuiltinTools;
 
 use crate::agents::{AgentTool, Children};
+use crate::host::code_rules::CodeRules;
 use crate::host::load::{self, Faults, Wanted};
 use crate::host::stored::Stored;
 use crate::live_rules::rulebook::WithRulebook;
 use crate::live_rules::{LiveRules, SessionRules};
 use crate::plugins::guidance::Guided;
 use crate::plugins::host_plugin::{HostPlugin, LoadedPlugin};
+use crate::plugins::native::{Native, NativeHost};
 use crate::plugins::shown_prompts::ShownPrompts;
 use crate::plugins::tools::{Binding, LateExtensions, PluginTools, ToolTable};
 use crate::session::toolbox::{Decisions, Toolbox};
@@ -33,6 +35,10 @@ use config::in_one_line;
 
 /// What stays the same as long as a host exists.
 pub(crate) struct Basis {
+    /// Rules of the program, and what is to be said about them.
+    pub(crate) rules: CodeRules,
+    /// Native extensions of all sessions.
+    pub(crate) native: Vec<Native>,
     /// Permissions that win over those of the operator's file.
     pub(crate) permissions: Vec<PermissionRule>,
     /// What nothing goes beyond.
@@ -149,6 +155,8 @@ impl Shared {
 pub struct Loaded {
     pub(crate) shared: Arc<Shared>,
     pub(crate) extensions: Arc<SandboxHost>,
+    /// Native extensions of the host and of the session.
+    pub(crate) native: Vec<Native>,
     pub(crate) live: Arc<LiveRules>,
     /// The rules when they were loaded.
     pub(crate) built: Arc<BuiltRules>,
@@ -188,7 +196,7 @@ pub struct PluginInfo {
     pub version: String,
     /// What it is, in one line.
     pub description: String,
-    /// The folder of its manifest.
+    /// The folder of its manifest; empty for a native extension.
     pub folder: PathBuf,
     /// Whether sessions may use it.
     pub enabled: bool,
@@ -215,14 +223,26 @@ impl std::fmt::Debug for Loaded {
 }
 
 impl Loaded {
-    /// The plugins, in order of registration.
+    /// The plugins, in order of registration, and after them the native extensions.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.host_plugins.iter().map(PluginInfo::of).collect()
+        let native = self.native.iter().map(|one| PluginInfo::of_native(one, self.shared.operator.limits));
+        self.host_plugins.iter().map(PluginInfo::of).chain(native).collect()
+    }
+
+    /// The host of its plugins and of its native extensions, with `plugins` in the place of its own.
+    pub(crate) fn with_native(&self, plugins: Arc<SandboxHost>) -> Arc<dyn ExtensionHost> {
+        let limits = (Arc::clone(&self.shared.basis.clock), self.shared.operator.limits.output_bytes);
+        NativeHost::merge(plugins, &self.native, limits)
+    }
+
+    /// What plugins and native extensions registered, in order of registration.
+    pub(crate) fn registrations(&self) -> Arc<[Registration]> {
+        self.with_native(Arc::clone(&self.extensions)).registrations()
     }
 
     /// Who is called for a callback, in order: highest priority first, ties in order of registration.
     pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
-        let registrations = self.extensions.registrations();
+        let registrations = self.registrations();
         let of_kind = guard::in_order(&registrations).into_iter().filter(|(_, one)| one.kind() == callback);
         of_kind.map(|(plugin, one)| (registrations[plugin].plugin.clone(), one.priority)).collect()
     }
@@ -293,7 +313,7 @@ impl Loaded {
         children: &Arc<Children>,
     ) -> (Arc<dyn ExtensionHost>, Arc<dyn Tools>) {
         let late = Arc::<LateExtensions>::default();
-        let host = Arc::clone(&self.extensions) as Arc<dyn ExtensionHost>;
+        let host = self.with_native(Arc::clone(&self.extensions));
         let tools = self.tools(options, rules, &late, children);
         (Arc::new(Binding { host, late }), tools)
     }
@@ -301,7 +321,7 @@ impl Loaded {
     /// Whether an extension has to see results of tools before anybody sees anything of them: commands run without the embedder's
     /// terminals then, which show their output as it comes.
     fn checks_results(&self) -> bool {
-        let registrations = self.extensions.registrations();
+        let registrations = self.registrations();
         let mut callbacks = registrations.iter().flat_map(|one| &one.callbacks);
         callbacks.any(|one| one.kind() == CallbackKind::ToolResult && one.guards())
     }
@@ -360,6 +380,24 @@ impl Loaded {
 }
 
 impl PluginInfo {
+    fn of_native(native: &Native, limits: PluginLimits) -> Self {
+        let Registration { plugin, version, callbacks, required, .. } = native.registration().clone();
+        Self {
+            id: plugin,
+            version,
+            description: "an extension of the program, in native code".to_owned(),
+            folder: PathBuf::new(),
+            enabled: true,
+            callbacks,
+            tools: Vec::new(),
+            required,
+            powers: Vec::new(),
+            rules: 0,
+            prompts: 0,
+            limits: PluginLimits { callback: native.time(), text: native.time(), ..limits },
+        }
+    }
+
     pub(crate) fn of(host_plugin: &HostPlugin) -> Self {
         let LoadedPlugin { plugin, component, .. } = &*host_plugin.loaded;
         let manifest = &plugin.manifest;

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod assemble;
+mod code_rules;
 pub(crate) mod engine;
 pub(crate) mod expiry;
 pub(crate) mod fork;
@@ -18,6 +19,7 @@ use config::rule_sources;
 use config::{Operator, PermissionRule, PluginEntry, Policy};
 use flow::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 use providers::{HttpConfig, ProviderConfig, Secret};
+use rules::RuleSpec;
 use sandbox::EngineOptions;
 use store::TranscriptStore;
 use system::SystemClock;
@@ -30,6 +32,7 @@ use crate::host::policy::POLICY_FILE;
 use crate::host::stored::Stored;
 use crate::plugins::desired::ReadOperator;
 use crate::plugins::live::LivePlugins;
+use crate::plugins::native::Native;
 use crate::plugins::of_session::SessionPlugins;
 use crate::plugins::shown_prompts;
 use crate::session::confirm::Nobody;
@@ -62,6 +65,8 @@ pub struct HostBuilder {
     pub(crate) stored: Option<Stored>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shown_prompts: Option<PathBuf>,
+    pub(crate) rules: Vec<RuleSpec>,
+    pub(crate) native: Vec<Native>,
     record: Option<PathBuf>,
     key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
@@ -132,6 +137,21 @@ impl HostBuilder {
     #[must_use]
     pub fn metrics(mut self, metrics: &Metrics) -> Self {
         self.metrics = Some(metrics.clone());
+        self
+    }
+
+    /// Adds a stream rule for all sessions, without a file: see [`SessionOptions::rule`]. A rule with an error refuses the host. A file that the
+    /// model can write does not take its place, and the operator can switch it off as any other, unless it is required.
+    #[must_use]
+    pub fn rule(mut self, rule: RuleSpec) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Adds a [native extension](crate::native) that works in all sessions. One that cannot be used, or has the id of a plugin, refuses sessions.
+    #[must_use]
+    pub fn extension(mut self, extension: Native) -> Self {
+        self.native.push(extension);
         self
     }
 
@@ -289,6 +309,8 @@ impl Host {
             stored: None,
             metrics: None,
             shown_prompts: None,
+            rules: Vec::new(),
+            native: Vec::new(),
             record: None,
             key: None,
             cache_dir: assemble::cache_dir(),

@@ -4,6 +4,7 @@ pub(crate) mod desired;
 pub(crate) mod guidance;
 pub(crate) mod host_plugin;
 pub(crate) mod live;
+pub(crate) mod native;
 pub(crate) mod of_session;
 pub(crate) mod shown_prompts;
 pub(crate) mod stale;

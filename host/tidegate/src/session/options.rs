@@ -9,11 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use config::agents::MAIN;
 use flow::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Terminals, Tools};
 use flow::{Limits, Message, PluginId, SessionId, ThreadMode};
+use rules::RuleSpec;
 use serde_json::{Map, Value};
 use turn::FlushMode;
 
 use crate::agents::Role;
 use crate::front_end::recent::Backlog;
+use crate::plugins::native::Native;
 
 /// What one session has of its own. Whatever is not set comes from the host.
 ///
@@ -37,6 +39,8 @@ pub struct SessionOptions {
     pub(crate) confirm: Option<Arc<dyn Confirm>>,
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) records: Option<Arc<dyn RuleRecords>>,
+    pub(crate) rules: Vec<RuleSpec>,
+    pub(crate) native: Vec<Native>,
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
     pub(crate) backlog: Option<Backlog>,
@@ -76,6 +80,8 @@ impl SessionOptions {
             confirm: None,
             history: Vec::new(),
             records: None,
+            rules: Vec::new(),
+            native: Vec::new(),
             accepted_only: false,
             limits: None,
             backlog: None,
@@ -214,6 +220,29 @@ impl SessionOptions {
     #[must_use]
     pub fn history(mut self, messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         self.history = messages.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a stream rule of the session's own, without a file. It is in force before those of files, and of the host, that have its name, and it
+    /// is listed and reported as they are, under the layer [`RuleLayer::Code`](crate::rule::RuleLayer::Code). Agents that the model starts go by
+    /// it, too. A rule with an error refuses the session.
+    ///
+    /// ```
+    /// # use tidegate::SessionOptions;
+    /// use tidegate::rule::RuleSpec;
+    /// let no_todo = RuleSpec::new("no-todo", "Finish the work.").condition(r"\bTODO\b").scope("tool(*.rs)");
+    /// let options = SessionOptions::new("/projects/shop").rule(no_todo);
+    /// ```
+    #[must_use]
+    pub fn rule(mut self, rule: RuleSpec) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Adds a [native extension](crate::native) of the session's own, after those of the host. Agents that the model starts have it, too.
+    #[must_use]
+    pub fn extension(mut self, extension: Native) -> Self {
+        self.native.push(extension);
         self
     }
 

@@ -6,6 +6,7 @@ mod expiry;
 mod handles;
 mod inputs;
 mod model;
+mod native;
 mod parts;
 pub(crate) mod support;
 mod transcripts;
