@@ -19,6 +19,12 @@ pub struct LoadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadProblem {
+    /// The program has no engine.
+    #[error(
+        "cannot be loaded: this program was built without WebAssembly; build it with the feature `wasm` of the crate `tidegate`, or leave the \
+         plugin out"
+    )]
+    NoEngine,
     /// Its component cannot be read.
     #[error("cannot be loaded: {path}: {error}", path = .path.display())]
     Read {

@@ -1,18 +1,17 @@
 //! The loaded plugins as the turn sees them.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use flow::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView, StateError, StateStore};
 use flow::{PluginId, Registration, SessionId};
 use system::SystemClock;
 
+use crate::Plugin;
 use crate::error::DuplicatePlugin;
-use crate::events::Emitted;
-use crate::guest::Session;
-use crate::load::Plugin;
-use crate::session::SessionExtensions;
-use crate::state::SessionTotal;
+#[cfg(feature = "wasm")]
+use crate::sessions;
+#[cfg(not(feature = "wasm"))]
+use crate::without as sessions;
 
 /// The default maximum of bytes that the plugins of one session keep with the `state` power.
 pub const SESSION_STATE_BYTES: u64 = 64 << 20;
@@ -100,20 +99,13 @@ impl ExtensionHost for SandboxHost {
     ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>> {
         Box::pin(async move {
             let state = self.store.open(session).await?;
-            let total = Arc::new(SessionTotal::new(self.session_bytes));
-            let (id, clock) = (session.clone(), Arc::clone(&self.clock));
-            let session = Arc::new(Session { id, view, events, clock, state, total, emitted: Emitted::default() });
-            let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
-            Ok(Arc::new(SessionExtensions::new(session, plugins)) as Arc<dyn Extensions>)
+            let limits = (self.session_bytes, Arc::clone(&self.clock));
+            Ok(sessions::open(&self.plugins, session, (view, events), state, limits))
         })
     }
 
     fn adopt(&self, before: &Arc<dyn Extensions>, unregistered: &[PluginId]) -> Result<Arc<dyn Extensions>, String> {
-        let before: Arc<dyn Any + Send + Sync> = Arc::<dyn Extensions>::clone(before);
-        let before = before.downcast::<SessionExtensions>();
-        let before = before.map_err(|_| "the session's extensions do not belong to this sandbox".to_owned())?;
-        let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
-        Ok(Arc::new(before.successor(plugins, unregistered)))
+        sessions::adopt(&self.plugins, before, unregistered)
     }
 }
 

@@ -15,26 +15,11 @@ use std::time::Duration;
 use flow::ports::Clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::options::InstanceCounts;
 use crate::slot::{Live, Slot};
 
 /// While calls wait, one of them looks this often for instances that became idle.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// How many instances an engine has, and how often that was too few.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InstanceCounts {
-    /// Instances that exist now, idle ones included.
-    pub in_use: u64,
-    /// The most that may exist at once.
-    pub limit: u64,
-    /// Calls that are waiting for one now.
-    pub waiting: u64,
-    /// Calls so far that had to wait, because a call was running in each instance.
-    pub waits: u64,
-    /// Idle instances so far that were dropped for a call of another session or plugin.
-    pub reclaimed: u64,
-}
 
 /// The instances of an engine.
 #[derive(Debug)]

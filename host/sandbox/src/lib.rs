@@ -15,47 +15,76 @@
 //! | `tools`, `schema` | tools that plugins provide: their check, their calls, the schemas of their arguments |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
 //! | `power`, `setting`, `state`, `events` | what plugins may have |
+//! | `without` | a build without the feature `wasm`: no plugin with a component is loaded |
 //! | `v0_1` | contract 0.1.0: its types, and their conversion in one place |
 #![deny(unsafe_code)]
+// What only the engine calls is in modules that both builds have.
+#![cfg_attr(not(feature = "wasm"), allow(dead_code, reason = "the engine uses it"))]
 
+#[cfg(feature = "wasm")]
 mod absent;
 mod breaker;
 mod breakers;
+#[cfg(feature = "wasm")]
 mod cache;
+#[cfg(feature = "wasm")]
 mod check;
+#[cfg(feature = "wasm")]
 mod discreet;
+#[cfg(feature = "wasm")]
 mod engine;
 mod error;
+#[cfg(feature = "wasm")]
 mod events;
+#[cfg(feature = "wasm")]
 mod failure;
+#[cfg(feature = "wasm")]
 mod guest;
 mod host;
+#[cfg(feature = "wasm")]
 mod instances;
 mod interface;
 mod limits;
+#[cfg(feature = "wasm")]
 mod load;
+#[cfg(feature = "wasm")]
 mod meter;
+#[cfg(feature = "wasm")]
 mod migration;
+mod options;
 mod schema;
+#[cfg(feature = "wasm")]
 mod session;
+#[cfg(feature = "wasm")]
+mod sessions;
 mod setting;
+#[cfg(feature = "wasm")]
 mod slot;
+mod source;
+#[cfg(feature = "wasm")]
 mod state;
+#[cfg(feature = "wasm")]
 mod ticker;
+#[cfg(feature = "wasm")]
 mod tools;
+#[cfg(feature = "wasm")]
 mod v0_1;
+#[cfg(feature = "wasm")]
 mod wasm;
+#[cfg(not(feature = "wasm"))]
+mod without;
 
 pub use breaker::{Change as BreakerChange, Report as BreakerReport};
 pub use breakers::{Admission, HostBreakers, SessionBreakers};
-pub use engine::{EngineCounts, EngineError, EngineOptions, EngineReport};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::{SESSION_STATE_BYTES, SandboxHost};
-pub use instances::InstanceCounts;
 pub use interface::Interface;
 pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
-pub use load::{Plugin, PluginSource, Sandbox};
-pub use schema::ToolSchema;
+#[cfg(feature = "wasm")]
+pub use load::{Plugin, Sandbox};
+pub use options::{EngineCounts, EngineError, EngineOptions, EngineReport, InstanceCounts};
+pub use schema::{Tool, ToolSchema};
 pub use setting::{Setting, Settings};
-pub use tools::Tool;
-pub use wasm::ComponentSource;
+pub use source::{ComponentSource, PluginSource};
+#[cfg(not(feature = "wasm"))]
+pub use without::{Plugin, Sandbox};

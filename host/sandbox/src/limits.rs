@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use flow::CallbackKind;
+#[cfg(feature = "wasm")]
 use wasmtime::ResourceLimiter;
 
 /// The most bytes a component may have before anything parses it: 32 MiB. A component that `componentize-py` makes contains a Python
@@ -136,6 +137,7 @@ impl GuestLimits {
 
 /// Counts what an instance has, and refuses what is too much.
 #[derive(Debug)]
+#[cfg(feature = "wasm")]
 pub(crate) struct Limiter {
     max: usize,
     used: usize,
@@ -146,6 +148,7 @@ pub(crate) struct Limiter {
     exhausted: Option<String>,
 }
 
+#[cfg(feature = "wasm")]
 impl Limiter {
     pub(crate) fn new(max: usize) -> Self {
         Self { max, used: 0, pending: 0, refused: None, exhausted: None }
@@ -162,6 +165,7 @@ impl Limiter {
     }
 }
 
+#[cfg(feature = "wasm")]
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let wanted = desired.saturating_sub(current);
@@ -215,7 +219,7 @@ pub(crate) fn shorten(text: String, max: usize) -> String {
     format!("{}{MARK}", cut(&text, max.saturating_sub(MARK.len())))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "wasm"))]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may")]
 

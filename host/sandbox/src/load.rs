@@ -3,92 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flow::{BreakerState, CallbackKind, DecidedBy, KeptText, OnFailure, PluginId, Power, Registered, Registration};
+use flow::{BreakerState, CallbackKind, DecidedBy, KeptText, OnFailure, PluginId, Registered, Registration};
 use wasmtime::component::{Component, Linker};
 
 use crate::breakers::HostBreakers;
-use crate::engine::{EngineCounts, EngineError, EngineOptions, EngineReport, Machine};
+use crate::engine::Machine;
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
-use crate::instances::InstanceCounts;
 use crate::interface::Interface;
 use crate::limits::GuestLimits;
-use crate::setting::Settings;
-use crate::tools::{self, Tool};
+use crate::options::{EngineCounts, EngineError, EngineOptions, EngineReport, InstanceCounts};
+use crate::schema::Tool;
+use crate::source::PluginSource;
+use crate::tools;
 use crate::v0_1::{self, Exports, RegisterFault};
-use crate::wasm::{ComponentSource, Wasm};
+use crate::wasm::Wasm;
 use crate::{cache, check};
 
 /// The engine that plugins run in. One per process; a clone is the same engine.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     machine: Arc<Machine>,
-}
-
-/// A plugin before it is loaded: its manifest and the operator's settings.
-#[derive(Clone, Debug)]
-pub struct PluginSource {
-    /// The plugin's id, unique in the host.
-    pub id: PluginId,
-    /// Its version, human-readable.
-    pub version: String,
-    /// The component's file or bytes.
-    pub component: ComponentSource,
-    /// The SHA-256 that the component must have, as lower-case hexadecimal digits; nothing of another one runs.
-    pub sha256: Option<String>,
-    /// Powers that the manifest asks for.
-    pub asked: BTreeSet<Power>,
-    /// Powers that the operator grants.
-    pub granted: BTreeSet<Power>,
-    /// Callbacks that the manifest declares; `None` where it has no list of them.
-    pub declared: Option<BTreeSet<CallbackKind>>,
-    /// Its settings, defaults filled in.
-    pub settings: Settings,
-    /// What it may use up.
-    pub limits: GuestLimits,
-    /// The format of what it keeps in `state`, from 1. State of an older format is migrated by the component's export `migration`.
-    pub state_version: u32,
-    /// Its failure refuses the turn.
-    pub required: bool,
-    /// Priorities that the operator gives instead of those it registers (0 to 100).
-    pub priorities: BTreeMap<CallbackKind, u8>,
-    /// Whether callbacks for which it registers nothing else fail closed (true) or are skipped (false), according to
-    /// its manifest.
-    pub fails_closed: Option<bool>,
-    /// Whether all callbacks that can fail closed do (true), or none does (false), according to the operator.
-    pub operator_fails_closed: Option<bool>,
-    /// What is kept of what callbacks change for which it registers nothing else, according to its manifest.
-    pub keep: Option<KeptText>,
-    /// What is kept of what its callbacks change, according to the operator.
-    pub operator_keep: Option<KeptText>,
-    /// Its own words are in what is reported of it, also where it guards.
-    pub full_diagnostics: bool,
-}
-
-impl PluginSource {
-    /// A plugin that asks for nothing and is granted nothing, with default limits.
-    pub fn new(id: PluginId, component: ComponentSource) -> Self {
-        Self {
-            id,
-            version: String::new(),
-            component,
-            sha256: None,
-            asked: BTreeSet::new(),
-            granted: BTreeSet::new(),
-            declared: None,
-            settings: Settings::new(),
-            limits: GuestLimits::default(),
-            state_version: 1,
-            required: false,
-            priorities: BTreeMap::new(),
-            fails_closed: None,
-            operator_fails_closed: None,
-            keep: None,
-            operator_keep: None,
-            full_diagnostics: false,
-        }
-    }
 }
 
 /// A plugin that passed all checks. A clone is the same plugin.

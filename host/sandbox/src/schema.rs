@@ -2,10 +2,10 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
-use flow::Ambiguous;
+use flow::{Ambiguous, ProvidedTool};
 use serde_json::{Map, Value};
 
 use crate::limits::{
@@ -50,6 +50,15 @@ const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const NAMED: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperties", "properties"];
 /// Keywords whose value is compared with a value of the arguments, item by item.
 const COMPARED: [&str; 4] = ["const", "dependentRequired", "enum", "required"];
+
+/// A tool with the schema that its calls are checked against.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// What the plugin provides.
+    pub provided: ProvidedTool,
+    /// The schema of the arguments.
+    pub schema: Arc<ToolSchema>,
+}
 
 /// A schema, ready to check arguments.
 pub struct ToolSchema {

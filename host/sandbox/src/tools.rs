@@ -10,7 +10,7 @@ use crate::cache::{Cache, Mark};
 use crate::error::LoadProblem;
 use crate::guest::Session;
 use crate::limits::{self, TOOL_DESCRIPTION_BYTES, TOOL_NAME, TOOL_SCHEMA_BYTES};
-use crate::schema::{Cost, ToolSchema};
+use crate::schema::{Cost, Tool, ToolSchema};
 use crate::session::SessionExtensions;
 use crate::slot::{Slot, lock};
 use crate::state::Commit;
@@ -23,15 +23,6 @@ pub(crate) struct Listed {
     pub(crate) description: String,
     pub(crate) parameters: String,
     pub(crate) read_only: bool,
-}
-
-/// A tool with the schema that its calls are checked against.
-#[derive(Clone, Debug)]
-pub struct Tool {
-    /// What the plugin provides.
-    pub provided: ProvidedTool,
-    /// The schema of the arguments.
-    pub schema: Arc<ToolSchema>,
 }
 
 /// Checks what a guest lists. Schemas that were found valid before, according to `cache`, are compiled when they are used.

@@ -3,28 +3,19 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::check;
 use crate::error::LoadProblem;
 use crate::limits::COMPONENT_MAX_BYTES;
+use crate::source::ComponentSource;
 
 /// Bytes that are read at a time.
 const PART: usize = 64 << 10;
 /// How much of a file shows what it is.
 const HEAD: usize = 16;
-
-/// Where a component is.
-#[derive(Clone, Debug)]
-pub enum ComponentSource {
-    /// The bytes of a component, not read from a file.
-    Bytes(Arc<[u8]>),
-    /// In a file.
-    File(PathBuf),
-}
 
 /// A component whose size and header are right. It is known by its digest; its bytes are needed only where nobody has compiled it.
 pub(crate) struct Wasm<'a> {

@@ -50,12 +50,14 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `wasm` | plugins with a component, and with it the engine of WebAssembly; on by default |
 //! | `redis` | state of plugins in a Redis server, which several hosts share |
 //! | `metrics-server` | an HTTP endpoint for [`metrics`] |
 //! | `otel` | the export of traces and metrics to OpenTelemetry |
 //! | `clap` | some values as arguments of a command line |
 //!
-//! None is on by default; the program `tidegate` has `redis` and `metrics-server`.
+//! The others are off by default; the program `tidegate` has `redis` and `metrics-server`. Without `wasm`, plugins of rules and prompts, native
+//! extensions and rules work as with it; a plugin with a component refuses the host, with an error that names the feature.
 //!
 //! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
 //! with its cause, never a panic. Sessions need a Tokio runtime.

@@ -8,6 +8,7 @@ mod cases;
 mod contract;
 mod crates;
 mod facade;
+mod features;
 mod front_page;
 mod imports;
 mod links;

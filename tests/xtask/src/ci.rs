@@ -32,6 +32,9 @@ fn clippy(plugins: &[std::path::PathBuf]) -> Result<()> {
     let with = ["--workspace", "--all-targets", "--features", "tidegate-cli/otel"];
     let arguments = [&["clippy"], &with[..], &["--locked", "--", "--deny", "warnings"]].concat();
     run::step("clippy with the feature otel", &mut run::cargo(&arguments))?;
+    let lean =
+        ["clippy", "--package", "tidegate", "--lib", "--no-default-features", "--locked", "--", "--deny", "warnings"];
+    run::step("clippy of the library without features", &mut run::cargo(&lean))?;
     plugins.iter().try_for_each(|plugin| {
         let arguments = ["clippy", "--all-targets", "--locked", "--", "--deny", "warnings"];
         run::step(&format!("clippy of the plugin {}", name(plugin)), &mut test::in_plugin(plugin, &arguments))
