@@ -67,7 +67,13 @@ fn upstreams(args: &Guard) -> Result<UpstreamUrls, Failure> {
 }
 
 /// The variables that clients read their model's address from.
+///
+/// A proxy for other addresses must not get what is for the gateway.
 fn variables(base: &str) -> Vec<(&'static str, String)> {
+    let direct = |name: &str| {
+        let others = env::var(name).ok().filter(|others| !others.is_empty());
+        others.into_iter().chain(["127.0.0.1".to_owned()]).collect::<Vec<_>>().join(",")
+    };
     let openai = format!("{base}/v1");
     let opencode = serde_json::json!({"provider": {
         "openai": {"options": {"baseURL": openai}}, "anthropic": {"options": {"baseURL": openai}},
@@ -77,6 +83,8 @@ fn variables(base: &str) -> Vec<(&'static str, String)> {
         ("OPENAI_BASE_URL", openai.clone()),
         ("OPENAI_API_BASE", openai),
         ("OPENCODE_CONFIG_CONTENT", opencode.to_string()),
+        ("NO_PROXY", direct("NO_PROXY")),
+        ("no_proxy", direct("no_proxy")),
     ]
 }
 
@@ -141,6 +149,11 @@ fn code(status: ExitStatus) -> u8 {
 fn report(report: &Report) {
     let rules = report.rules();
     say::note(format_args!("guard: {} checked", count(report.answers(), "answer", "answers")));
+    if report.answers() == 0 {
+        say::note(
+            "warning: no answer came through the gateway: the command may have its model's address from elsewhere",
+        );
+    }
     for (rule, did) in rules {
         let words = [(did.stopped, "stopped and asked again"), (did.ended, "ended"), (did.passed, "only noted")];
         let words: Vec<String> =

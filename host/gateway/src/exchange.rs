@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flow::{Action, CallId, Delta, RuleMatch, StreamKind};
+use flow::{Action, CallId, Delta, FailureKind, RuleMatch, StreamKind};
 use guard::attempt::{Attempt, Context, Effect, Ending, Prefix, Stopped};
 use rules::RuleSession;
 use wire::{AnswerDecoder, SseDecoder, TooLarge, Wire};
@@ -16,6 +16,9 @@ use crate::request::Request;
 /// The most bytes of an answer that comes as one body.
 pub const WHOLE_BYTES: usize = 32 << 20;
 
+/// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
+pub const MAX_ATTEMPTS: u32 = 8;
+
 /// What a reminder adds where the client has the start of the answer.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
 
@@ -26,6 +29,8 @@ pub struct Exchange {
     request: Request,
     rules: RuleSession,
     message: Box<dyn Message>,
+    /// The text of the message that the client has from earlier attempts: a match may begin in it.
+    said: String,
     /// The number of the attempt under way, from 1.
     number: u32,
     now: Now,
@@ -99,9 +104,19 @@ impl Exchange {
     pub fn new(wire: Wire, body: Vec<u8>, rules: RuleSession) -> Self {
         let model = serde_json::from_slice::<serde_json::Value>(&body).ok();
         let model = model.as_ref().and_then(|body| body["model"].as_str()).unwrap_or_default();
-        let (message, now) = (dialect::message(wire, model), Now::new(&rules));
+        let (message, now) = (dialect::message(wire, model), Now::new(&rules, ""));
         let request = Request::new(wire, body);
-        Self { wire, request, rules, message, number: 1, now, fired: Vec::new(), reminded: Vec::new() }
+        Self {
+            wire,
+            request,
+            rules,
+            message,
+            said: String::new(),
+            number: 1,
+            now,
+            fired: Vec::new(),
+            reminded: Vec::new(),
+        }
     }
 
     /// Whether any rule watches: without one a server passes on what it receives.
@@ -161,23 +176,22 @@ impl Exchange {
             Input::None => Next { then: Then::Break, ..Next::default() },
             Input::Whole(body) => self.whole(body, now),
             Input::Stream { sse, mut decoder } => {
-                let mut rest = Vec::new();
+                let mut rest = Frame::default();
                 let last = sse.finish_frames(|frame| -> Result<(), TooLarge> {
-                    rest = frame.raw.to_owned();
+                    rest = Frame::new(frame.raw, frame.event.as_ref());
                     Ok(())
                 });
                 let is_whole = last.is_ok() && decoder.finish().is_ok();
-                let deltas = std::iter::from_fn(|| decoder.next_delta()).collect();
-                self.now.queue.push(
-                    Frame { raw: rest, ..Frame::default() },
-                    String::new(),
-                    String::new(),
-                    &*self.message,
-                );
+                let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
+                if let Some(cause) = rest.data.as_ref().and_then(|data| self.message.unreadable(data)) {
+                    return self.close(cause);
+                }
+                // What was cut off in the middle was not read.
+                if is_whole && (rest.data.is_some() || rest.name.is_empty()) {
+                    self.push(rest, &deltas);
+                }
                 match self.deltas(deltas, now) {
-                    Next { send, then: Then::More } => {
-                        Next { send, then: if is_whole { Then::End } else { Then::Break } }
-                    }
+                    Next { send, then: Then::More } => Next { send, then: Then::Break },
                     next => next,
                 }
             }
@@ -237,13 +251,14 @@ impl Exchange {
         let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
         // The client knows what to do about a failure, and asks once more; of what goes on it has the start.
         let is_told = self.message.is_failure(&frame) && self.number == 1;
-        if decoded.is_ok() || is_told {
-            let (text, thinking) = self.now.words(&deltas);
-            let begins_call = self.message.begins_call(&frame);
-            self.now.queue.push(frame, text, thinking, &*self.message);
-            if begins_call {
-                self.now.queue.call_begins();
-            }
+        // Of an answer without anything that a client shows or runs there is nothing to check.
+        let has_nothing =
+            matches!(&decoded, Err(error) if error.facts.kind == Some(FailureKind::Unsupported)) && !is_told;
+        if decoded.is_ok() || is_told || has_nothing {
+            self.push(frame, &deltas);
+        }
+        if has_nothing && self.now.kinds.is_empty() {
+            return self.passed();
         }
         let Next { mut send, then } = self.deltas(deltas, now);
         match decoded {
@@ -259,6 +274,16 @@ impl Exchange {
                 Next { send, then: if self.now.queue.is_empty() { Then::End } else { Then::Break } }
             }
             _ => Next { send, then },
+        }
+    }
+
+    /// A frame waits for what the rules say about it.
+    fn push(&mut self, frame: Frame, deltas: &[Delta]) {
+        let (text, thinking) = self.now.words(deltas);
+        let begins_call = self.message.begins_call(&frame);
+        self.now.queue.push(frame, text, thinking, &*self.message);
+        if begins_call {
+            self.now.queue.call_begins();
         }
     }
 
@@ -319,6 +344,11 @@ impl Exchange {
 
     /// The model is reminded, and answers once more.
     fn again(&mut self, injected: &[RuleMatch], mut reminder: String, mut send: Vec<u8>) -> Next {
+        if self.number >= MAX_ATTEMPTS {
+            let rule = injected.first().map_or("", |found| &found.rule);
+            let words = format!("[Tidegate: the rule `{rule}` stopped this answer {MAX_ATTEMPTS} times.]");
+            return self.close_with(&words, send);
+        }
         let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
         self.rules.injected(&names);
         self.reminded.extend(names);
@@ -332,7 +362,8 @@ impl Exchange {
         }
         self.message.go_on(self.now.attempt.answer.usage(), &mut send);
         self.number += 1;
-        self.now = Now::new(&self.rules);
+        self.said.push_str(&kept);
+        self.now = Now::new(&self.rules, &self.said);
         Next { send, then: Then::Ask }
     }
 
@@ -387,9 +418,10 @@ impl Exchange {
 }
 
 impl Now {
-    fn new(rules: &RuleSession) -> Self {
-        // An attempt without a prefix has nothing to show at its start.
-        let attempt = Attempt::new(rules, Prefix::default(), &mut Vec::new());
+    /// An attempt that continues a message with the text `said`, which has been shown: nothing is to be shown at its start.
+    fn new(rules: &RuleSession, said: &str) -> Self {
+        let prefix = Prefix { text: said.to_owned(), released: said.len() };
+        let attempt = Attempt::new(rules, prefix, &mut Vec::new());
         Self { attempt, input: Input::None, is_whole: false, queue: Queue::default(), kinds: Vec::new() }
     }
 

@@ -20,5 +20,5 @@ mod queue;
 mod request;
 
 pub use conversations::{Conversations, MAX_CONVERSATIONS, Place};
-pub use exchange::{Exchange, Fired, Next, Then, WHOLE_BYTES};
+pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then, WHOLE_BYTES};
 pub use wire::Wire;

@@ -21,6 +21,8 @@ pub(crate) struct Queue {
     call: Option<u64>,
     /// From this frame on, all wait for the end of its block of reasoning.
     reasoning: Option<u64>,
+    /// The answer has passed: nothing waits any more.
+    is_done: bool,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,8 @@ struct Waiting {
     splits: bool,
     /// What is sent of it is not what arrived.
     changed: bool,
+    /// It waits for a frame behind it that is no opening, so that nothing is begun that stays empty.
+    opens: bool,
 }
 
 impl Queue {
@@ -41,7 +45,8 @@ impl Queue {
         let splits = own.is_some();
         // What is sent is what the rules have seen.
         let changed = own.is_some_and(|own| own != text);
-        self.waiting.push_back(Waiting { frame, text, thinking, splits, changed });
+        let opens = message.opens(&frame) && text.is_empty();
+        self.waiting.push_back(Waiting { frame, text, thinking, splits, changed, opens });
     }
 
     /// The frame that was pushed last has the first tool call.
@@ -67,12 +72,12 @@ impl Queue {
         self.taken += void as u64;
         self.text.clear();
         self.thinking.clear();
-        self.complete();
+        (self.call, self.reasoning) = (None, None);
     }
 
     /// The answer has passed.
     pub(crate) fn complete(&mut self) {
-        (self.call, self.reasoning) = (None, None);
+        (self.call, self.reasoning, self.is_done) = (None, None, true);
     }
 
     pub(crate) fn release_text(&mut self, text: &str) {
@@ -95,7 +100,9 @@ impl Queue {
 
     /// Sends what can be sent.
     pub(crate) fn send(&mut self, message: &mut dyn Message, out: &mut Vec<u8>) {
-        while let Some(first) = self.waiting.front_mut() {
+        while self.opens_onto_something()
+            && let Some(first) = self.waiting.front_mut()
+        {
             let waits = |from: Option<u64>| from.is_some_and(|from| self.taken >= from);
             if waits(self.call) || waits(self.reasoning) || !self.thinking.starts_with(&first.thinking) {
                 return;
@@ -122,6 +129,22 @@ impl Queue {
             self.sent.push_str(&first.text);
             message.send(first.frame, out);
         }
+    }
+
+    /// Whether the first frame is no opening, or what it opens can be sent as well.
+    fn opens_onto_something(&self) -> bool {
+        let mut openings = 0;
+        for waiting in &self.waiting {
+            if waiting.opens {
+                openings += 1;
+                continue;
+            }
+            let number = self.taken + openings;
+            let waits = [self.call, self.reasoning].into_iter().flatten().any(|from| number >= from);
+            let is_any = self.text.starts_with(&waiting.text) || (waiting.splits && !self.text.is_empty());
+            return openings == 0 || (!waits && is_any);
+        }
+        self.is_done
     }
 
     fn last(&self) -> u64 {

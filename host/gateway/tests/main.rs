@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod custom_calls;
+mod evasions;
 mod fidelity;
 mod rules_fire;
 mod script;

@@ -17,10 +17,10 @@ pub(crate) struct Guard {
     /// Listen on this port of the machine itself [default: a free one]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
-    /// Where requests of the Messages API go [default: ANTHROPIC_BASE_URL, else https://api.anthropic.com]
+    /// Where requests of the Messages API go [default: ANTHROPIC_BASE_URL, else Anthropic]
     #[arg(long, value_name = "URL")]
     pub(crate) anthropic_url: Option<String>,
-    /// Where requests of Chat Completions and the Responses API go [default: OPENAI_BASE_URL, else https://api.openai.com/v1]
+    /// Where requests of Chat Completions and the Responses API go [default: OPENAI_BASE_URL, else OpenAI]
     #[arg(long, value_name = "URL")]
     pub(crate) openai_url: Option<String>,
     /// The agent and its arguments

@@ -3,7 +3,7 @@
 use flow::{StreamKind, Usage};
 use serde_json::{Value, json};
 
-use super::{Message, add, arguments, call, text};
+use super::{Message, add, arguments, call, text, texts};
 use crate::frame::Frame;
 
 /// A message of the Messages API.
@@ -44,6 +44,11 @@ impl Message for Anthropic {
         frame.kind() == "content_block_start" && data.is_some_and(|data| data["content_block"]["type"] == "tool_use")
     }
 
+    fn opens(&self, frame: &Frame) -> bool {
+        let data = frame.data.as_ref();
+        frame.kind() == "content_block_start" && data.is_some_and(|data| data["content_block"]["type"] == "text")
+    }
+
     fn is_failure(&self, frame: &Frame) -> bool {
         frame.kind() == "error"
     }
@@ -55,17 +60,17 @@ impl Message for Anthropic {
             "message_start" => self.has_begun = true,
             "message_delta" if self.earlier.is_some() => {
                 if let Some(data) = &mut frame.data {
-                    add(&mut data["usage"], "output_tokens", self.lost.output);
-                    add(&mut data["usage"], "input_tokens", self.lost.input);
+                    add(data, "output_tokens", self.lost.output);
+                    add(data, "input_tokens", self.lost.input);
                     frame.write();
                 }
             }
             _ => {}
         }
         if let Some(index) = frame.data.as_ref().and_then(|data| data["index"].as_u64()) {
-            let index = self.earlier.unwrap_or(0) + index;
+            let index = self.earlier.unwrap_or(0).saturating_add(index);
             match kind.as_str() {
-                "content_block_start" => (self.open, self.next) = (Some(index), index + 1),
+                "content_block_start" => (self.open, self.next) = (Some(index), index.saturating_add(1)),
                 "content_block_stop" => self.open = None,
                 _ => {}
             }
@@ -120,7 +125,10 @@ impl Message for Anthropic {
             "tool_use" => Some((call(&block["id"], &block["name"]), arguments(&block["input"]))),
             _ => None,
         };
-        body["content"].as_array().into_iter().flatten().filter_map(block).collect()
+        match &body["content"] {
+            Value::Array(content) => content.iter().filter_map(block).collect(),
+            other => vec![(StreamKind::Text, texts(other))],
+        }
     }
 
     fn whole(&self, words: &str) -> Value {

@@ -32,10 +32,13 @@ pub(crate) trait Message: Debug + Send + Sync {
         None
     }
 
-    /// Why a frame cannot be checked, in words that follow "because"; `None`: it can be.
-    fn unreadable(&self, _: &Value) -> Option<&'static str> {
+    /// Why a frame, or a whole answer, cannot be checked, in words that follow "because"; `None`: it can be.
+    fn unreadable(&mut self, _: &Value) -> Option<&'static str> {
         None
     }
+
+    /// Whether a frame begins something that is empty without the text of the next ones: it waits for that.
+    fn opens(&self, frame: &Frame) -> bool;
 
     /// Sends a frame of the attempt under way, as a part of the message.
     fn send(&mut self, frame: Frame, out: &mut Vec<u8>);
@@ -73,10 +76,23 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Adds to a count of tokens, where the provider states it.
-fn add(usage: &mut Value, key: &str, more: Option<u64>) {
-    if let (Some(count), Some(more)) = (usage[key].as_u64(), more) {
-        usage[key] = Value::from(count.saturating_add(more));
+/// Adds to a count of tokens in `usage` of an object, where the provider states it.
+fn add(object: &mut Value, key: &str, more: Option<u64>) {
+    let count = object.get_mut("usage").and_then(|usage| usage.get_mut(key));
+    if let (Some(count), Some(more)) = (count, more)
+        && let Some(stated) = count.as_u64()
+    {
+        *count = Value::from(stated.saturating_add(more));
+    }
+}
+
+/// All texts of a value: itself, or those of its parts.
+fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(texts).collect(),
+        Value::Object(part) => ["text", "refusal"].iter().filter_map(|key| part.get(*key)).map(texts).collect(),
+        _ => String::new(),
     }
 }
 

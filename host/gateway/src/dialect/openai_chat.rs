@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use std::collections::BTreeSet;
 
-use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text};
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, texts};
 use crate::frame::Frame;
 
 /// A message of Chat Completions.
@@ -43,19 +43,20 @@ impl OpenAiChat {
                 chunk[key] = value.clone();
             }
         }
-        add(&mut chunk["usage"], "prompt_tokens", self.lost.input);
-        add(&mut chunk["usage"], "completion_tokens", self.lost.output);
+        add(chunk, "prompt_tokens", self.lost.input);
+        add(chunk, "completion_tokens", self.lost.output);
         let total = self.lost.input.unwrap_or(0).saturating_add(self.lost.output.unwrap_or(0));
-        add(&mut chunk["usage"], "total_tokens", Some(total));
+        add(chunk, "total_tokens", Some(total));
         if chunk["usage"].is_null() {
             chunk.as_object_mut().map(|chunk| chunk.remove("usage"));
         }
-        let Some(choice) = chunk["choices"].get_mut(0) else { return true };
-        let Some(delta) = choice["delta"].as_object_mut() else { return true };
+        let Some(choice) = chunk.get_mut("choices").and_then(|choices| choices.get_mut(0)) else { return true };
+        let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
+        let Some(delta) = choice.get_mut("delta").and_then(Value::as_object_mut) else { return true };
         // Clients join what they receive, the role too.
         let had_role = delta.remove("role").is_some();
         let is_empty = delta.values().all(|value| value.is_null() || value == "");
-        !(had_role && is_empty && choice["finish_reason"].is_null() && chunk["usage"].is_null())
+        !(had_role && is_empty && !ends && chunk["usage"].is_null())
     }
 }
 
@@ -77,17 +78,21 @@ impl Message for OpenAiChat {
         }
     }
 
-    fn unreadable(&self, data: &Value) -> Option<&'static str> {
-        let choices = data["choices"].as_array().into_iter().flatten();
-        for choice in choices {
-            if choice["index"].as_u64().is_some_and(|index| index > 0) {
+    fn unreadable(&mut self, data: &Value) -> Option<&'static str> {
+        data["choices"].as_array().into_iter().flatten().find_map(|choice| {
+            let is_first = match &choice["index"] {
+                Value::String(index) => index == "0",
+                index => index.as_u64().unwrap_or(0) == 0,
+            };
+            if !is_first {
                 return Some("it has several choices, of which one can be checked");
             }
-            if ["delta", "message"].iter().any(|key| !choice[*key]["audio"].is_null()) {
-                return Some("it is spoken, and what is spoken cannot be checked");
-            }
-        }
-        None
+            [&choice["delta"], &choice["message"]].into_iter().find_map(unreadable_part)
+        })
+    }
+
+    fn opens(&self, _: &Frame) -> bool {
+        false
     }
 
     fn begins_call(&self, frame: &Frame) -> bool {
@@ -102,19 +107,22 @@ impl Message for OpenAiChat {
 
     fn for_rules(&mut self, frame: &Frame) -> Option<Vec<u8>> {
         let mut data = frame.data.clone()?;
-        let choice = data["choices"].get_mut(0)?;
+        let choice = data.get_mut("choices")?.get_mut(0)?.as_object_mut()?;
+        let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
+        let calls = choice.get_mut("delta").and_then(|delta| delta.get_mut("tool_calls")).and_then(Value::as_array_mut);
         let mut is_changed = false;
-        for one in choice["delta"]["tool_calls"].as_array_mut().into_iter().flatten() {
-            let Some(custom) = one.get("custom").cloned() else { continue };
+        for one in calls.into_iter().flatten() {
+            let Some(custom) = custom(one).cloned() else { continue };
             let is_new = self.custom.insert(one["index"].as_u64().unwrap_or(0));
             let given =
                 format!("{}{}", if is_new { INPUT } else { "" }, escaped(custom["input"].as_str().unwrap_or("")));
             one["function"] = json!({"name": custom["name"], "arguments": given});
             is_changed = true;
         }
-        if !choice["finish_reason"].is_null() && !self.custom.is_empty() {
+        if ends && !self.custom.is_empty() {
             let end = |index| json!({"index": index, "function": {"arguments": "\"}"}});
-            choice["delta"]["tool_calls"] = std::mem::take(&mut self.custom).into_iter().map(end).collect();
+            let ends: Value = std::mem::take(&mut self.custom).into_iter().map(end).collect();
+            choice.insert("delta".to_owned(), json!({"tool_calls": ends}));
             is_changed = true;
         }
         is_changed.then(|| Frame::of("", data).raw)
@@ -161,14 +169,17 @@ impl Message for OpenAiChat {
 
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
         let message = &body["choices"][0]["message"];
-        let thinking = ["reasoning_content", "reasoning"].iter().map(|key| text(&message[*key]));
+        let thinking = ["reasoning_content", "reasoning"].iter().map(|key| texts(&message[*key]));
         let thinking = thinking.map(|text| (StreamKind::Thinking, text));
-        let said = ["content", "refusal"].iter().map(|key| (StreamKind::Text, text(&message[*key])));
-        let calls = message["tool_calls"].as_array().into_iter().flatten().map(|one| match one.get("custom") {
+        let said = [&message["content"], &message["refusal"], &body["choices"][0]["text"]];
+        let said = said.into_iter().map(|said| (StreamKind::Text, texts(said)));
+        let old = &message["function_call"];
+        let old = old.is_object().then(|| (call(&Value::Null, &old["name"]), arguments(&old["arguments"])));
+        let calls = message["tool_calls"].as_array().into_iter().flatten().map(|one| match custom(one) {
             Some(custom) => (call(&one["id"], &custom["name"]), as_arguments(&custom["input"])),
             None => (call(&one["id"], &one["function"]["name"]), arguments(&one["function"]["arguments"])),
         });
-        thinking.chain(said).chain(calls).filter(|(_, text)| !text.is_empty()).collect()
+        thinking.chain(said).chain(calls).chain(old).filter(|(_, text)| !text.is_empty()).collect()
     }
 
     fn whole(&self, words: &str) -> Value {
@@ -177,4 +188,22 @@ impl Message for OpenAiChat {
         body["object"] = Value::from("chat.completion");
         body
     }
+}
+
+/// A call whose input is not JSON; servers may write the other kind out as null.
+fn custom(call: &Value) -> Option<&Value> {
+    call.get("custom").filter(|custom| custom.is_object())
+}
+
+/// What of a delta or a message rules cannot read.
+fn unreadable_part(part: &Value) -> Option<&'static str> {
+    if !part["audio"].is_null() {
+        return Some("it is spoken, and what is spoken cannot be checked");
+    }
+    let is_odd = |call: &Value| {
+        let given = &call["function"]["arguments"];
+        !(given.is_null() || given.is_string()) || (custom(call).is_some() && call["function"].is_object())
+    };
+    let is_odd = part["tool_calls"].as_array().is_some_and(|calls| calls.iter().any(is_odd));
+    is_odd.then_some("a call in it is not written as the format says, and cannot be checked")
 }

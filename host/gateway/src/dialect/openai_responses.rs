@@ -1,9 +1,12 @@
 //! The Responses API of OpenAI: numbered events about output items, and an end that repeats all of them.
 
+mod streamed;
+
 use flow::{StreamKind, Usage};
 use serde_json::{Value, json};
 
-use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text};
+use self::streamed::Streamed;
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text, texts};
 use crate::frame::Frame;
 
 /// A message of the Responses API.
@@ -14,6 +17,9 @@ pub(crate) struct OpenAiResponses {
     first: Option<Value>,
     /// The number of the next event.
     number: u64,
+    /// Events have numbers of our own, because some of them are not those that came.
+    renumbers: bool,
+    streamed: Streamed,
     /// The index of the next item.
     next: u64,
     /// Items of earlier attempts; `None` in the first.
@@ -34,8 +40,15 @@ struct Item {
 }
 
 /// Items that a client runs.
-const CALLS: [&str; 6] =
-    ["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
+const CALLS: [&str; 7] = [
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "computer_call",
+    "tool_search_call",
+];
 
 impl OpenAiResponses {
     pub(super) fn new(model: String) -> Self {
@@ -43,6 +56,7 @@ impl OpenAiResponses {
     }
 
     fn push(&mut self, kind: &str, mut fields: Value, out: &mut Vec<u8>) {
+        self.renumbers = true;
         let mut data = json!({"type": kind, "sequence_number": self.number});
         self.number += 1;
         if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
@@ -58,13 +72,13 @@ impl OpenAiResponses {
         match (kind, open) {
             ("response.output_item.added", _) => {
                 self.open.push(Item { index, item: data["item"].clone(), part: None });
-                self.next = self.next.max(index + 1);
+                self.next = self.next.max(index.saturating_add(1));
             }
             ("response.output_item.done", _) => {
                 if let Some(at) = open {
                     self.open.remove(at);
                 }
-                self.next = self.next.max(index + 1);
+                self.next = self.next.max(index.saturating_add(1));
                 self.ended.push(data["item"].clone());
             }
             ("response.output_text.delta", Some(at)) => {
@@ -115,13 +129,13 @@ impl OpenAiResponses {
 
     /// The end of the response has the items of all attempts.
     fn finish(&self, response: &mut Value) {
-        if let (Some(first), Some(_)) = (&self.first, self.earlier) {
-            response["id"] = first["id"].clone();
+        if self.first.is_some() && self.earlier.is_some() && response.is_object() {
+            // The id is that of the last answer: a client that goes on by `previous_response_id` goes on from what was accepted.
             response["output"] = Value::from(self.ended.clone());
-            add(&mut response["usage"], "input_tokens", self.lost.input);
-            add(&mut response["usage"], "output_tokens", self.lost.output);
+            add(response, "input_tokens", self.lost.input);
+            add(response, "output_tokens", self.lost.output);
             let total = self.lost.input.unwrap_or(0).saturating_add(self.lost.output.unwrap_or(0));
-            add(&mut response["usage"], "total_tokens", Some(total));
+            add(response, "total_tokens", Some(total));
         }
     }
 }
@@ -142,10 +156,25 @@ impl Message for OpenAiResponses {
         }
     }
 
+    fn unreadable(&mut self, data: &Value) -> Option<&'static str> {
+        self.streamed.contradicts(data).then_some("its end says something else than it has streamed")
+    }
+
+    fn opens(&self, frame: &Frame) -> bool {
+        let is_message = |data: &Value| data["item"]["type"] == "message";
+        match frame.kind() {
+            "response.output_item.added" => frame.data.as_ref().is_some_and(is_message),
+            kind => kind == "response.content_part.added",
+        }
+    }
+
     fn begins_call(&self, frame: &Frame) -> bool {
         let Some(data) = &frame.data else { return false };
-        let is_new = ["response.output_item.added", "response.output_item.done"].contains(&frame.kind());
-        is_new && CALLS.iter().any(|kind| data["item"]["type"] == *kind)
+        let is_call = |item: &Value| CALLS.iter().any(|kind| item["type"] == *kind);
+        match frame.kind() {
+            "response.output_item.added" | "response.output_item.done" => is_call(&data["item"]),
+            _ => data["response"]["output"].as_array().is_some_and(|output| output.iter().any(is_call)),
+        }
     }
 
     fn is_failure(&self, frame: &Frame) -> bool {
@@ -173,6 +202,15 @@ impl Message for OpenAiResponses {
                 data["item"] = as_function(&data["item"], "");
                 Some([bytes(kind, data), bytes("response.function_call_arguments.delta", begun)].concat())
             }
+            "response.completed" | "response.incomplete" => {
+                let output = data.get_mut("response")?.get_mut("output")?.as_array_mut()?;
+                for item in output.iter_mut() {
+                    if let Some(given) = given(item) {
+                        *item = as_function(item, &given);
+                    }
+                }
+                Some(bytes(kind, data))
+            }
             "response.output_item.added" | "response.output_item.done" => {
                 let given = given(&data["item"])?;
                 data["item"] = as_function(&data["item"], &given);
@@ -189,16 +227,23 @@ impl Message for OpenAiResponses {
         match kind.as_str() {
             "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => return,
             "response.created" => self.first = Some(data["response"].clone()),
-            "response.completed" | "response.incomplete" => self.finish(&mut data["response"]),
+            "response.completed" | "response.incomplete" => {
+                if let Some(response) = data.get_mut("response") {
+                    self.finish(response);
+                }
+            }
             _ => {}
         }
         if let (Some(index), Some(earlier)) = (data["output_index"].as_u64(), self.earlier) {
-            data["output_index"] = Value::from(earlier + index);
+            data["output_index"] = Value::from(earlier.saturating_add(index));
         }
-        if data["sequence_number"].is_u64() {
+        // Numbers of our own, from the first frame on that is one.
+        self.renumbers |= frame.is_changed || self.earlier.is_some();
+        let number = data["sequence_number"].as_u64();
+        if number.is_some() && self.renumbers {
             data["sequence_number"] = Value::from(self.number);
         }
-        self.number += 1;
+        self.number = if self.renumbers { self.number } else { number.unwrap_or(self.number) }.saturating_add(1);
         let now = data.clone();
         if now != before {
             frame.write();
@@ -212,6 +257,7 @@ impl Message for OpenAiResponses {
             self.end(item, out);
         }
         self.lost.add(usage);
+        self.streamed = Streamed::default();
         self.earlier = self.first.is_some().then_some(self.next);
     }
 
@@ -253,13 +299,10 @@ impl Message for OpenAiResponses {
 
 /// The blocks of one item.
 fn blocks_of(item: &Value) -> Vec<(StreamKind, String)> {
-    let texts = |key: &str, kind: StreamKind| -> Vec<(StreamKind, String)> {
-        let parts = item[key].as_array().into_iter().flatten();
-        parts.flat_map(|part| ["text", "refusal"].map(|key| (kind.clone(), text(&part[key])))).collect()
-    };
+    let is_message = item["type"] == "message" || (item["type"].is_null() && !item["content"].is_null());
     match item["type"].as_str() {
-        Some("message") => texts("content", StreamKind::Text),
-        Some("reasoning") => [texts("summary", StreamKind::Thinking), texts("content", StreamKind::Thinking)].concat(),
+        _ if is_message => vec![(StreamKind::Text, texts(&item["content"]))],
+        Some("reasoning") => vec![(StreamKind::Thinking, texts(&item["summary"]) + &texts(&item["content"]))],
         Some("function_call") => vec![(call(&item["call_id"], &item["name"]), arguments(&item["arguments"]))],
         Some(kind) if CALLS.contains(&kind) => {
             let name = if item["name"].is_null() { &item["type"] } else { &item["name"] };
@@ -274,7 +317,7 @@ fn given(item: &Value) -> Option<String> {
     let kind = item["type"].as_str().filter(|kind| *kind != "function_call" && CALLS.contains(kind))?;
     Some(match kind {
         "custom_tool_call" => as_arguments(&item["input"]),
-        _ => ["action", "operation"].iter().map(|key| arguments(&item[*key])).collect(),
+        _ => ["action", "actions", "operation", "arguments"].iter().map(|key| arguments(&item[*key])).collect(),
     })
 }
 

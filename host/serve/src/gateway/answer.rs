@@ -1,7 +1,9 @@
 //! Answers on their way to the client: passed on, or guarded.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,24 +31,33 @@ const WAITING: usize = 8;
 /// Where nothing was sent for so long, something is, so that nobody on the way takes the connection for a dead one.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// A body that is sent from elsewhere.
+/// A body that is sent from elsewhere. Empty bytes are its end: whoever sends it and is gone without them has broken off.
 pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    let frames = Received(receiver);
+    let frames = Received { receiver, has_ended: false };
     (sender, BoxBody::new(StreamBody::new(frames)))
 }
 
 #[derive(Debug)]
-struct Received(mpsc::Receiver<io::Result<Bytes>>);
+struct Received {
+    receiver: mpsc::Receiver<io::Result<Bytes>>,
+    has_ended: bool,
+}
 
 impl futures_core::Stream for Received {
     type Item = io::Result<Frame<Bytes>>;
 
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx).map(|next| next.map(|bytes| bytes.map(Frame::data)))
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.has_ended {
+            return Poll::Ready(None);
+        }
+        let next = ready!(self.receiver.poll_recv(cx));
+        self.has_ended = !matches!(&next, Some(Ok(bytes)) if !bytes.is_empty());
+        Poll::Ready(match next {
+            Some(Ok(bytes)) if bytes.is_empty() => None,
+            Some(bytes) => Some(bytes.map(Frame::data)),
+            None => Some(Err(io::Error::other("the answer broke off"))),
+        })
     }
 }
 
@@ -58,8 +69,9 @@ pub(super) async fn pass(mut response: Response, client: mpsc::Sender<io::Result
             next = response.chunk() => next,
         };
         let sent = match next {
+            Ok(Some(bytes)) if bytes.is_empty() => continue,
             Ok(Some(bytes)) => client.send(Ok(bytes)).await,
-            Ok(None) => return,
+            Ok(None) => return drop(client.send(Ok(Bytes::new())).await),
             Err(error) => client.send(Err(io::Error::other(net::cause(&error)))).await,
         };
         if sent.is_err() {
@@ -121,7 +133,10 @@ impl Guarded {
             }
             match next.then {
                 Then::More => {}
-                Then::End => break,
+                Then::End => {
+                    drop(self.client.send(Ok(Bytes::new())).await);
+                    break;
+                }
                 Then::Break => {
                     drop(self.client.send(Err(io::Error::other("the model's answer broke off"))).await);
                     break;
@@ -148,7 +163,9 @@ impl Guarded {
             Err(cause) => cause,
         };
         let next = self.exchange.give_up(&refused);
-        self.send(next.send).await;
+        if self.send(next.send).await {
+            drop(self.client.send(Ok(Bytes::new())).await);
+        }
         None
     }
 

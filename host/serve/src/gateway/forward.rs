@@ -42,18 +42,17 @@ impl Upstreams {
     /// The wire format of an endpoint that answers are guarded on.
     ///
     /// # Errors
-    /// The path is another way to write one, which a server may read as it.
+    /// The path is another way to write one, or has steps back that could lead to one.
     pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
-        let named = |path: &str| {
-            let endpoint = path.strip_prefix("/v1/")?;
-            [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses]
-                .into_iter()
-                .find(|wire| wire.endpoint() == endpoint)
-        };
-        match (named(path), named(&plain(path))) {
-            (None, Some(_)) => Err(Disguised),
-            (wire, _) => Ok(wire),
-        }
+        let read = plain(path)?;
+        // The version is in the path, or in the address of the server.
+        let relative = read.trim_start_matches('/');
+        let first = relative.split('/').next().unwrap_or_default();
+        let is_version = first.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let endpoint = if is_version { relative[first.len()..].trim_start_matches('/') } else { relative };
+        let wires = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
+        let wire = wires.into_iter().find(|wire| wire.endpoint() == endpoint);
+        if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
     }
 
     /// The URL that a request goes to.
@@ -77,7 +76,7 @@ impl Upstreams {
 
     /// The server for a path, and the path on it.
     fn upstream<'p>(&self, path: &'p str, headers: &HeaderMap) -> (&Upstream, &'p str) {
-        let is_messages = path.starts_with("/v1/messages") || path == "/";
+        let is_messages = path.starts_with("/v1/messages") || path.starts_with("/messages") || path == "/";
         if is_messages || headers.keys().any(|name| name == "x-api-key" || name.as_str().starts_with("anthropic-")) {
             return (&self.anthropic, path);
         }
@@ -89,8 +88,11 @@ impl Upstreams {
 #[derive(Debug)]
 pub(super) struct Disguised;
 
-/// A path as a server may read it: without escapes, empty parts and steps back, in lower case.
-fn plain(path: &str) -> String {
+/// A path as a server may read it: without escapes and empty parts, in lower case.
+///
+/// # Errors
+/// It has steps, which lead elsewhere.
+fn plain(path: &str) -> Result<String, Disguised> {
     let mut bytes = Vec::new();
     let mut rest = path.as_bytes();
     while let Some((first, more)) = rest.split_first() {
@@ -107,15 +109,12 @@ fn plain(path: &str) -> String {
         }
     }
     let path = String::from_utf8_lossy(&bytes).replace('\\', "/").to_lowercase();
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split(['/', '?', '#', ';']).map(str::trim) {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
+    let parts = path.split('/').map(|part| part.split(['?', '#', ';']).next().unwrap_or_default().trim());
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    if parts.iter().any(|part| [".", ".."].contains(part)) {
+        return Err(Disguised);
     }
-    parts.iter().flat_map(|part| ["/", part]).collect()
+    Ok(parts.iter().flat_map(|part| ["/", part]).collect())
 }
 
 /// A request as it goes to a server, without its body.
@@ -149,6 +148,9 @@ mod tests {
         for (path, wire) in [
             ("/v1/messages", Some(Some(Wire::Anthropic))),
             ("/v1/responses", Some(Some(Wire::OpenAiResponses))),
+            ("/chat/completions", Some(Some(Wire::OpenAiChat))),
+            ("/v1/threads/1/messages", Some(None)),
+            ("/v1/files/A.txt", Some(None)),
             ("/v1/messages/count_tokens", Some(None)),
             ("/v1/responses/resp_1/cancel", Some(None)),
             ("/v1/models", Some(None)),
@@ -157,6 +159,10 @@ mod tests {
             ("//v1/messages", None),
             ("/v1/./messages", None),
             ("/v1/x/../messages", None),
+            ("/x/../chat/completions", None),
+            ("/../../v1/other", None),
+            ("/v1/%2e%2e/other", None),
+            ("/v1/chat/completions%3Fx", None),
             ("/v1/%6dessages", None),
             ("/v1%2Fmessages", None),
             ("/V1/Messages", None),

@@ -46,5 +46,5 @@ pub(super) fn kind(headers: &HeaderMap) -> Kind {
 
 /// Whether a body is compressed although that was not asked for.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity")
+    headers.get(header::CONTENT_ENCODING).is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway::Wire;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
@@ -68,11 +68,12 @@ async fn respond(request: Request<Incoming>, shared: Arc<Shared>) -> Response<Bo
     if is_same(&url, shared.address) {
         return error(StatusCode::LOOP_DETECTED, "the address of the model is this gateway itself");
     }
-    let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
-        return error(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("the request has more than {MAX_BODY} bytes, or broke off"),
-        );
+    let body = match Limited::new(body, MAX_BODY).collect().await {
+        Ok(body) => body,
+        Err(error) if error.is::<LengthLimitError>() => {
+            return self::error(StatusCode::PAYLOAD_TOO_LARGE, &format!("the request has more than {MAX_BODY} bytes"));
+        }
+        Err(error) => return self::error(StatusCode::BAD_REQUEST, &format!("the request broke off: {error}")),
     };
     let body = body.to_bytes().to_vec();
     let Ok(wire) = Upstreams::wire(&path) else {
@@ -139,7 +140,10 @@ fn refuse(method: &Method, headers: &HeaderMap, shared: &Shared) -> Option<Respo
 fn is_own_host(headers: &HeaderMap, shared: &Shared) -> bool {
     let port = shared.address.port();
     let own = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
-    headers.get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(|host| own.iter().any(|one| one == host))
+    headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .is_some_and(|host| own.iter().any(|one| one.eq_ignore_ascii_case(host)))
 }
 
 /// A refusal that clients show instead of asking again.

@@ -1,0 +1,104 @@
+//! What an answer has streamed, against what its ends repeat. Rules read the stream and clients act on the end: both have to say the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{blocks_of, given};
+use crate::dialect::texts;
+
+/// What was streamed of the items of an attempt, by their index.
+#[derive(Debug, Default)]
+pub(super) struct Streamed(BTreeMap<u64, Item>);
+
+#[derive(Debug, Default)]
+struct Item {
+    /// By the index of the part; arguments are one part.
+    parts: BTreeMap<u64, String>,
+    name: Option<String>,
+    /// The item as its end has it: its name, and its text or arguments.
+    end: Option<(String, String)>,
+}
+
+impl Streamed {
+    /// Notes an event. Returns whether it contradicts what came before it.
+    pub(super) fn contradicts(&mut self, event: &Value) -> bool {
+        let index = event["output_index"].as_u64().unwrap_or(0);
+        let part = event["content_index"].as_u64().unwrap_or(0);
+        match event["type"].as_str().unwrap_or_default() {
+            // A second one: what came before it is void.
+            "response.created" => {
+                self.0.clear();
+                false
+            }
+            "response.output_text.delta"
+            | "response.refusal.delta"
+            | "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta" => {
+                let text = self.0.entry(index).or_default().parts.entry(part).or_default();
+                text.push_str(event["delta"].as_str().unwrap_or_default());
+                false
+            }
+            "response.output_text.done" => self.differs(index, part, &event["text"]),
+            "response.refusal.done" => self.differs(index, part, &event["refusal"]),
+            "response.function_call_arguments.done" => self.differs(index, part, &event["arguments"]),
+            "response.custom_tool_call_input.done" => self.differs(index, part, &event["input"]),
+            "response.content_part.added" => !texts(&event["part"]).is_empty(),
+            "response.content_part.done" => self.differs(index, part, &Value::from(texts(&event["part"]))),
+            "response.output_item.added" => {
+                self.0.entry(index).or_default().name = event["item"]["name"].as_str().map(str::to_owned);
+                false
+            }
+            "response.output_item.done" => self.ends(index, &event["item"]),
+            "response.completed" | "response.incomplete" => self.finishes(&event["response"]["output"]),
+            _ => false,
+        }
+    }
+
+    /// What was not streamed at all is read from the end itself.
+    fn differs(&self, index: u64, part: u64, whole: &Value) -> bool {
+        let text = self.0.get(&index).and_then(|item| item.parts.get(&part)).filter(|text| !text.is_empty());
+        text.is_some_and(|text| whole.as_str().is_some_and(|whole| whole != text))
+    }
+
+    fn ends(&mut self, index: u64, item: &Value) -> bool {
+        let (name, said) = (name(item), said(item));
+        let known = self.0.entry(index).or_default();
+        let text: String = known.parts.values().map(String::as_str).collect();
+        let is_other = (!text.is_empty() && !said.is_empty() && text != said)
+            || known.name.as_ref().is_some_and(|known| !name.is_empty() && *known != name);
+        known.end = Some((name, said));
+        is_other
+    }
+
+    /// The end of the answer repeats its items: each of them that says something has to be one that has ended, where items have ended.
+    fn finishes(&self, output: &Value) -> bool {
+        let ended: Vec<&(String, String)> = self.0.values().filter_map(|item| item.end.as_ref()).collect();
+        let mut items = output.as_array().into_iter().flatten().filter(|item| item["type"] != "reasoning");
+        let is_known = |item: &Value| {
+            let (name, said) = (name(item), said(item));
+            said.is_empty() || ended.iter().any(|(known, text)| *known == name && *text == said)
+        };
+        if ended.is_empty() {
+            // Nothing has ended by itself: the end may add to what was streamed, and takes nothing back.
+            let streamed = |item: &Item| item.parts.values().map(String::as_str).collect::<String>();
+            let streamed: Vec<String> = self.0.values().map(streamed).filter(|text| !text.is_empty()).collect();
+            let goes_on = |item: &Value| streamed.iter().any(|text| said(item).starts_with(text.as_str()));
+            return !streamed.is_empty() && items.any(|item| !said(item).is_empty() && !goes_on(item));
+        }
+        items.any(|item| !is_known(item))
+    }
+}
+
+fn name(item: &Value) -> String {
+    item["name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The text of an item, or what a call is given.
+fn said(item: &Value) -> String {
+    match item["type"].as_str() {
+        Some("custom_tool_call") => texts(&item["input"]),
+        Some(_) if given(item).is_some() => given(item).unwrap_or_default(),
+        _ => blocks_of(item).into_iter().map(|(_, text)| text).collect(),
+    }
+}
