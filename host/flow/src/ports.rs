@@ -454,6 +454,11 @@ pub trait PreparedCall: Send {
         None
     }
 
+    /// Whether the call, as its last preview shows it, changes nothing. Then it runs without a question. By default `false`.
+    fn changes_nothing(&self) -> bool {
+        false
+    }
+
     /// Runs the call. Never fails as a future: a failing tool reports the failure in its output. Dropping the future
     /// stops the tool and everything it started.
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput>;

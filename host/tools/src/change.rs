@@ -71,12 +71,17 @@ impl Change {
         text::whole_diff(&self.file.shown(), before, &self.after)
     }
 
+    /// Whether the file has the new content already.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(&self.before, Before::Text(before) if *before == self.after)
+    }
+
     /// What arguments and diff do not show.
     pub(crate) fn notes(&self) -> Vec<String> {
         let name = &self.file.shown();
         let mut notes = vec![match &self.before {
             Before::Missing => format!("creates the file `{name}`"),
-            Before::Text(before) if *before == self.after => format!("`{name}` has this content already"),
+            Before::Text(_) if self.is_done() => format!("`{name}` has this content already"),
             Before::Text(_) => format!("changes the file `{name}`"),
             Before::Other(bytes, _) => {
                 format!(
@@ -114,7 +119,7 @@ impl Change {
                 "`{name}` changed after this call was shown to the user; nothing was written. Read it and call again"
             )));
         }
-        if self.before.text() == Some(&self.after) && self.before != Before::Missing {
+        if self.is_done() {
             return Ok(said(format!("`{name}` has this content already; nothing was written")));
         }
         let failed = |error| Failure(format!("`{name}` cannot be written: {error}"));

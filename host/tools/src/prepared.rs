@@ -88,6 +88,13 @@ impl PreparedCall for Prepared<'_> {
         self.shared.policy.always(&self.shared.workspace, *tool, &decoded.subject())
     }
 
+    fn changes_nothing(&self) -> bool {
+        let (Some(Ok(change)), Ok((_, decoded))) = (&self.shown, &self.decoded) else { return false };
+        // Whoever is not allowed to read a file must not learn without a question what is in it.
+        let read = self.shared.policy.decide(&self.shared.workspace, Builtin::ReadFile, &decoded.subject());
+        change.is_done() && read == Permission::Allow
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             match self.run_it(progress).await {

@@ -1,10 +1,12 @@
 //! Reading, writing, editing and listing files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use flow::PermissionMode;
 use proptest::prelude::*;
 use serde_json::json;
+use tidegate_tools::ToolSettings;
 
-use crate::common::{World, anywhere, call};
+use crate::common::{World, anywhere, call, rule};
 
 #[tokio::test]
 async fn a_file_is_read_exactly_as_it_is() {
@@ -359,6 +361,32 @@ mod shown {
         assert_eq!(preview.notes, ["changes the file `a.txt`"]);
         assert!(!prepared.run(&|_| {}).await.is_error);
         assert_eq!(world.read("a.txt"), before.replacen("line 3\n", "\u{202e}3\n", 1));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_changes_nothing_is_none_to_ask_about_unless_the_file_may_not_be_read() {
+        let same = json!({"path": "a.txt", "content": "one\n"});
+        for (tool, arguments, permissions, expected) in [
+            ("write_file", same.clone(), vec![], true),
+            ("write_file", json!({"path": "a.txt", "content": "one"}), vec![], false),
+            ("write_file", json!({"path": "b.txt", "content": ""}), vec![], false),
+            ("edit_file", json!({"path": "a.txt", "old_text": "two", "new_text": "three"}), vec![], false),
+            ("shell", json!({"command": "true"}), vec![], false),
+            ("write_file", same.clone(), vec![rule("read_file(a.*)", PermissionMode::Ask)], false),
+            ("write_file", same, vec![rule("read_file", PermissionMode::Deny)], false),
+        ] {
+            let world = World::with(ToolSettings { permissions, ..ToolSettings::default() });
+            world.file("a.txt", "one\n");
+            let call = call(tool, arguments);
+            let mut prepared = world.tools.prepare(&call);
+            assert!(!prepared.changes_nothing(), "nothing was looked at yet: {call:?}");
+            prepared.preview().await;
+            assert_eq!(prepared.changes_nothing(), expected, "{call:?}");
+            if expected {
+                let output = prepared.run(&|_| {}).await;
+                assert_eq!(output.content, "`a.txt` has this content already; nothing was written");
+            }
+        }
     }
 
     #[tokio::test]

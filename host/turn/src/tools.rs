@@ -200,10 +200,13 @@ impl Batch {
             return Err(Refusal::invalid(why));
         }
         let mut prepared = tools.prepare(call);
-        let (permission, always) = (prepared.permission(), prepared.always());
+        let (mut permission, always) = (prepared.permission(), prepared.always());
         let needs_person =
             matches!(permission, Permission::Ask { .. }) && !self.asking.questions().covers(always.as_ref());
         let preview = if needs_person { prepared.preview().await } else { Preview::default() };
+        if needs_person && prepared.changes_nothing() {
+            permission = Permission::Allow;
+        }
         let shown = results::preview(&self.caller, call, preview.clone()).await.map_err(Refusal::failed)?;
         Ok(Looked { prepared, permission, always, preview, shown, ran: self.ran, waited: self.waited })
     }

@@ -223,6 +223,10 @@ impl PreparedCall for Decided<'_> {
         self.decisions.always(self.name, self.call.always())
     }
 
+    fn changes_nothing(&self) -> bool {
+        self.call.changes_nothing()
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         self.call.run(progress)
     }
