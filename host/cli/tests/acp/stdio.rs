@@ -344,6 +344,21 @@ fn a_line_that_is_not_utf_8_is_refused() {
 }
 
 #[test]
+fn a_blank_line_is_no_message_and_a_cursor_that_nobody_has_given_is_an_error() {
+    let model = Model::start();
+    let place = place(&model);
+    let mut editor = Editor::start(place.command(&["acp"]));
+    editor.write_line(b"");
+    let session = editor.open(json!({}), &place.path(""));
+    editor.write_line(b" \r\n\t");
+    assert_eq!(editor.ask(&session, "say Here"), ("end_turn".into(), "Here".into()));
+    let is_failure = |sent: &&Sent| matches!(sent, Sent::Failure { .. });
+    assert!(!editor.traffic.iter().any(|sent| is_failure(&sent)), "{:?}", editor.traffic);
+    let error = editor.refused("session/list", json!({"cwd": place.path(""), "cursor": "2"}));
+    assert_eq!(error["code"], -32602, "{error}");
+}
+
+#[test]
 fn no_folder_is_chosen_for_all_sessions() {
     let place = Place::new();
     let help = out(&place.run(&["acp", "--help"]));

@@ -232,7 +232,12 @@ impl Agent {
         responder: Responder<v1::ListSessionsResponse>,
         _: Connection,
     ) {
-        answered(responder.respond_with_result(self.list(request.cwd).await));
+        let answer = match &request.cursor {
+            // No response has one.
+            Some(cursor) => Err(error(-32602, format!("there is no cursor `{cursor}`: all sessions are in one page"))),
+            None => self.list(request.cwd).await,
+        };
+        answered(responder.respond_with_result(answer));
     }
 
     /// All sessions, the latest first: there is no second page.

@@ -1,5 +1,5 @@
 //! Input of which a line that is no UTF-8 is refused, and not the connection: the SDK reads lines as text, and ends where one is none. It
-//! keeps a line in memory until it ends, so that a line without an end is an error here.
+//! keeps a line in memory until it ends, so that a line without an end is an error here. A blank line, which it would refuse, is left out.
 
 use std::io;
 use std::pin::Pin;
@@ -25,6 +25,8 @@ pub(super) struct Utf8<R> {
     given: usize,
     /// The beginning of a character whose other bytes are not read yet: at most three bytes.
     begun: Vec<u8>,
+    /// Nothing of the current line is given out yet.
+    is_at_start: bool,
     /// Bytes of the current line that were read.
     line: usize,
     max_line: usize,
@@ -32,7 +34,8 @@ pub(super) struct Utf8<R> {
 
 impl<R: AsyncRead> Utf8<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input: Box::pin(input), ready: Vec::new(), given: 0, begun: Vec::new(), line: 0, max_line: MAX_LINE }
+        let (ready, begun) = (Vec::new(), Vec::new());
+        Self { input: Box::pin(input), ready, given: 0, begun, is_at_start: true, line: 0, max_line: MAX_LINE }
     }
 
     /// Counts the bytes of lines. A line that is too long is an error, and the input ends with it.
@@ -53,6 +56,25 @@ impl<R: AsyncRead> Utf8<R> {
     /// Takes what was read; nothing at the end of the input.
     fn take(&mut self, chunk: &[u8]) {
         (self.given, self.ready) = (0, Vec::with_capacity(chunk.len() + self.begun.len()));
+        self.decode(chunk);
+        self.skip_blank_lines();
+    }
+
+    /// A line that is blank is no message. White space at the start of one means nothing in JSON.
+    fn skip_blank_lines(&mut self) {
+        if !self.is_at_start && !self.ready.contains(&b'\n') {
+            return;
+        }
+        let read = std::mem::take(&mut self.ready);
+        self.ready.reserve(read.len());
+        for part in read.split_inclusive(|byte| *byte == b'\n') {
+            let part = if self.is_at_start { part.trim_ascii_start() } else { part };
+            self.ready.extend_from_slice(part);
+            self.is_at_start = part.last().map_or(self.is_at_start, |last| *last == b'\n');
+        }
+    }
+
+    fn decode(&mut self, chunk: &[u8]) {
         let mut bytes = std::mem::take(&mut self.begun);
         if chunk.is_empty() && !bytes.is_empty() {
             return self.ready.push(INVALID);
@@ -130,6 +152,14 @@ mod tests {
         assert_eq!(read(&[b"\xf0\x9f", b"\xa6x"]).await, b"\0x");
         assert_eq!(read(&[b"end \xe2\x82"]).await, b"end \0");
         assert_eq!(read(&[]).await, b"");
+    }
+
+    #[tokio::test]
+    async fn blank_lines_are_left_out() {
+        let text = b"\n\r\n{\n \t\r\n\n  {\"a\": \" \"} \n\n  ";
+        for cut in 0..text.len() {
+            assert_eq!(read(&[&text[..cut], &text[cut..]]).await, b"{\n{\"a\": \" \"} \n", "cut at {cut}");
+        }
     }
 
     #[tokio::test]
