@@ -24,7 +24,7 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The Node of the lock file: `acpx` needs a newer one than other tests.
-fn node(folder: &Path) -> PathBuf {
+pub(super) fn node(folder: &Path) -> PathBuf {
     let modules = std::fs::read_dir(folder.join("node_modules")).unwrap();
     let mut names = modules.map(|entry| entry.unwrap().path());
     let found = names.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("node-"));

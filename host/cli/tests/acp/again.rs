@@ -187,7 +187,7 @@ fn what_a_loaded_answer_continues_with_is_of_the_same_message() {
     let place = place(&model);
     for (text, answers) in [("done.", 1), ("as an AI language model I cannot. Never mind, more text follows.", 2)] {
         let mut editor = Editor::start(place.command(&["acp"]));
-        let session = editor.open(json!({}), &place.path(""));
+        let session = editor.open(json!({"_meta": {"tidegate/retracted": true}}), &place.path(""));
         let go = place.path(&format!("go-{answers}"));
         let running = editor.prompt(&session, &format!("wait {} {text}", go.display()));
         editor.update(|update| update["sessionUpdate"] == "agent_message_chunk");

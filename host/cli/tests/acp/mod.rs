@@ -4,6 +4,7 @@
 
 mod acpx;
 mod again;
+mod appended;
 mod buffers;
 mod clients;
 mod dialogs;

@@ -81,7 +81,7 @@ fn run(model: &Model, place: &Place, attempts: &[&str], loads: Loads) -> [String
     };
     let commands: Vec<String> = attempts.iter().enumerate().map(command).collect();
     let mut editor = Editor::start(place.command(&["acp"]));
-    let session = editor.open(json!({}), &place.path(""));
+    let session = editor.open(json!({"_meta": {"tidegate/retracted": true}}), &place.path(""));
     let id = editor.prompt(&session, &format!("attempts {}", commands.join(" | ")));
     match loads {
         Loads::Never => {}

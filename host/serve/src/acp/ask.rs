@@ -14,7 +14,7 @@ use super::names::{self, meta};
 use super::options::{Mode, Settings};
 use super::sdk::v1::{
     self, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, SessionUpdate, ToolCallStatus,
-    ToolCallUpdateFields,
+    ToolCallUpdateFields, ToolKind,
 };
 use super::sdk::{self, Error};
 use super::tool;
@@ -65,10 +65,15 @@ impl Asker {
             content.extend(tool::arguments(preview));
         }
         content.extend(preview.notes.iter().map(tool::text));
+        // Clients show nothing but the diffs of a call that edits files. What a person has to approve each time is not in them.
+        let is_special = question.always.is_none() || preview.notes.len() > 1 || tool::hides(preview);
+        if is_special {
+            content.push(tool::text(tool::shown(&question.reason)));
+        }
         let fields = ToolCallUpdateFields::new()
             .title(self.title(question, &about))
             .name(question.call.name.clone())
-            .kind(about.kind)
+            .kind(if is_special { ToolKind::Other } else { about.kind })
             .status(ToolCallStatus::Pending)
             .content(content)
             .locations(about.locations.clone())

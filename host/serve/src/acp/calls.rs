@@ -151,7 +151,8 @@ impl Call {
     }
 
     fn started(&mut self, about: Described) -> ToolCallUpdateFields {
-        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        // A question can have shown it as another kind.
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).kind(self.about.kind);
         if about.input == self.about.input {
             return fields;
         }

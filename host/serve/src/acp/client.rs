@@ -9,7 +9,8 @@ use tidegate::tool::TerminalCommand;
 use super::environment;
 use super::names::{self, meta};
 use super::outgoing::{Outgoing, Place};
-use super::sdk::{Connection, Error, v1};
+use super::sdk::{Connection, Error, Explicit, v1};
+use super::tail::Tail;
 use super::updates::chunk;
 
 /// What a client can do, from `initialize`. Without that, nothing.
@@ -21,6 +22,8 @@ pub(super) struct Abilities {
     pub(super) notices: bool,
     pub(super) compaction: bool,
     pub(super) boolean_options: bool,
+    /// It keeps messages apart by their ids, and takes retracted text from them.
+    pub(super) retractions: bool,
     /// The name that decisions of its user are recorded under.
     pub(super) name: String,
 }
@@ -36,6 +39,7 @@ impl Abilities {
             terminals: can.terminal,
             notices: session.is_some_and(|session| session.notices.is_some()),
             compaction: session.is_some_and(|session| session.compaction.is_some()),
+            retractions: can.meta.as_ref().is_some_and(|meta| meta.get(names::RETRACTED) == Some(&true.into())),
             boolean_options: options.is_some_and(|options| options.boolean.is_some()),
             name: request.client_info.as_ref().map_or_else(|| "the editor".to_owned(), |info| info.name.clone()),
         }
@@ -50,6 +54,7 @@ pub(super) struct Client {
     pub(super) session: v1::SessionId,
     pub(super) can: Arc<Abilities>,
     folder: Folder,
+    pub(super) tail: Tail,
 }
 
 /// The folder of a session. Editors know their buffers by the path that the user has opened, which can lead through a link; tools use the
@@ -86,7 +91,8 @@ impl Client {
         can: Arc<Abilities>,
         folder: Folder,
     ) -> Self {
-        Self { connection, outgoing, session, can, folder }
+        let tail = Tail::new(&can);
+        Self { connection, outgoing, session, can, folder, tail }
     }
 
     /// Waits until the client has read enough for another update, whose place is kept until the result is dropped. An update that is not
@@ -98,12 +104,22 @@ impl Client {
     /// Shows the user a text that is not the model's.
     pub(super) fn say(&self, text: &str) {
         let id = v1::MessageId::new(tidegate::new_session_id().as_str());
-        self.update(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
+        self.tail.end().into_iter().for_each(|end| self.send(end));
+        self.send(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
     }
 
     /// Sends an update. If the connection is gone, nobody waits for it.
     pub(super) fn update(&self, update: v1::SessionUpdate) {
-        let notification = v1::SessionNotification::new(self.session.clone(), update);
+        // A notice is not of the text that it interrupts.
+        if is_shown_notice(&update) {
+            self.tail.end().into_iter().for_each(|end| self.send(end));
+        }
+        self.send(update);
+    }
+
+    fn send(&self, update: v1::SessionUpdate) {
+        self.tail.sent(&update);
+        let notification = Explicit(v1::SessionNotification::new(self.session.clone(), update));
         self.outgoing.add();
         if let Err(error) = self.connection.send_notification(notification) {
             self.outgoing.remove();
@@ -123,7 +139,7 @@ impl Client {
         options: Vec<v1::PermissionOption>,
         about: Option<v1::Meta>,
     ) -> Result<v1::RequestPermissionOutcome, Error> {
-        let request = v1::RequestPermissionRequest::new(self.session.clone(), call, options).meta(about);
+        let request = Explicit(v1::RequestPermissionRequest::new(self.session.clone(), call, options).meta(about));
         Ok(self.connection.send_request(request).block_task().await?.outcome)
     }
 
@@ -177,6 +193,12 @@ impl Client {
         let request = v1::WriteTextFileRequest::new(self.session.clone(), self.folder.of_client(path), content);
         self.connection.send_request(request).block_task().await.map(drop)
     }
+}
+
+/// Whether an update is a notice in the form of a text.
+fn is_shown_notice(update: &v1::SessionUpdate) -> bool {
+    let v1::SessionUpdate::AgentThoughtChunk(chunk) = update else { return false };
+    chunk.meta.as_ref().is_some_and(|meta| meta.contains_key(names::NOTICE))
 }
 
 /// A notice as an update. A client without the capability has no place for it: its user gets warnings and errors as a thought, and all others

@@ -59,8 +59,14 @@ impl Files for ClientFiles {
             match DiskFiles.status(path).await? {
                 Some(status) => Ok(Some(status)),
                 None if !self.client.can.read_file => Ok(None),
-                // A new buffer that was never saved. Without one there is no such file.
-                None => Ok(self.text(path).await.ok().map(|text| FileStatus::file(text.len() as u64))),
+                // A new buffer that was never saved. Without one there is no such file, of which some clients give an empty text.
+                None => match self.client.read(path).await {
+                    Ok(text) if !text.is_empty() => {
+                        self.state().known.insert(path.to_owned());
+                        Ok(Some(FileStatus::file(text.len() as u64)))
+                    }
+                    _ => Ok(None),
+                },
             }
         })
     }

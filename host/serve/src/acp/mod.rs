@@ -26,6 +26,7 @@ mod session;
 mod shown;
 mod stdout;
 mod steering;
+mod tail;
 mod terminals;
 mod time;
 mod tool;

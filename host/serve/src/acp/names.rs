@@ -6,7 +6,8 @@ use tidegate::tool::CallId;
 
 use super::sdk::v1::{MessageId, Meta, ToolCallId};
 
-/// Text that was shown and does not count any more: `{messageId, keptBytes, rule?, reason}`.
+/// Text that was shown and does not count any more: `{messageId, keptBytes, rule?, reason}`. In the `_meta` of a client's capabilities, `true`: the
+/// client acts on it.
 pub(super) const RETRACTED: &str = "tidegate/retracted";
 
 /// A rule that matched: `{rule, action, stream}`, with the notice about it.

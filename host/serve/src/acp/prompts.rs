@@ -37,6 +37,9 @@ impl Agent {
         };
         let turn = match commands::of(&open.session, &message) {
             Some(Command::Answer(text) | Command::Refused(text)) => {
+                if !open.session.is_running() {
+                    open.client.tail.reset();
+                }
                 open.client.say(&text);
                 return answered(responder.respond(v1::PromptResponse::new(v1::StopReason::EndTurn)));
             }

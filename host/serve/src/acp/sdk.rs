@@ -11,6 +11,7 @@ pub(super) use agent_client_protocol::schema::ProtocolVersion;
 pub(super) use agent_client_protocol::v1::schema as v1;
 use blocking::Unblock;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_util::compat::{FuturesAsyncReadCompatExt as _, TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
@@ -29,6 +30,43 @@ pub(super) type Responder<T> = acp::v1::Responder<T>;
 /// Whether a request has no response because the connection has ended, and not because the client refuses it.
 pub(super) fn is_gone(error: &Error) -> bool {
     acp::is_incoming_transport_closed(error) || acp::is_connection_terminated(error)
+}
+
+/// A message to the client in which a diff of a file that does not exist says so: the SDK leaves `oldText` out, and clients that look for the
+/// field do not show such a diff.
+#[derive(Clone, Debug)]
+pub(super) struct Explicit<T>(pub(super) T);
+
+impl<T: acp::JsonRpcMessage> acp::JsonRpcMessage for Explicit<T> {
+    fn matches_method(method: &str) -> bool {
+        T::matches_method(method)
+    }
+
+    fn method(&self) -> &str {
+        self.0.method()
+    }
+
+    fn to_untyped_message(&self) -> Result<acp::UntypedMessage, Error> {
+        let mut message = self.0.to_untyped_message()?;
+        for about in ["update", "toolCall"] {
+            let content = message.params.get_mut(about).and_then(|about| about.get_mut("content")?.as_array_mut());
+            let diffs = content.into_iter().flatten().filter(|one| one["type"] == "diff");
+            for diff in diffs.filter_map(Value::as_object_mut) {
+                diff.entry("oldText").or_insert(Value::Null);
+            }
+        }
+        Ok(message)
+    }
+
+    fn parse_message(method: &str, params: &Value) -> Result<Self, Error> {
+        T::parse_message(method, params).map(Self)
+    }
+}
+
+impl<T: acp::JsonRpcNotification> acp::JsonRpcNotification for Explicit<T> {}
+
+impl<T: acp::JsonRpcRequest> acp::JsonRpcRequest for Explicit<T> {
+    type Response = T::Response;
 }
 
 /// `_session/steering`: a message for the running turn. A convention of other agents, not of the protocol.

@@ -127,7 +127,7 @@ impl Open {
         let prompts = Prompts::default();
         let calls = Calls::new(workspace.clone(), left(&session));
         let sender = Sender {
-            updates: Updates::new(calls, Arc::clone(&client.can), session.context_tokens()),
+            updates: Updates::new(calls, &client, session.context_tokens()),
             client: client.clone(),
             session: session.clone(),
             workspace: workspace.clone(),

@@ -12,6 +12,19 @@ pub(super) struct Shown {
     /// The attempts whose text counts, oldest first, each with the offset of its message. The message of one ends where the next one's
     /// begins.
     parts: Vec<(RunPosition, u64)>,
+    /// The text from `carried` on.
+    text: String,
+}
+
+/// What an attempt that broke off leaves of its messages.
+#[derive(Debug, Default)]
+pub(super) struct Broken {
+    /// What of the messages does not count any more, the latest first.
+    pub(super) retracted: Vec<Retraction>,
+    /// The text that does not count any more.
+    pub(super) text: String,
+    /// What follows is another answer, and not the rest of this one.
+    pub(super) is_over: bool,
 }
 
 /// The first `kept` bytes of the message of an attempt count, and the rest does not.
@@ -22,8 +35,9 @@ pub(super) struct Retraction {
 }
 
 impl Shown {
-    /// An attempt writes. What it continues is in the messages before.
-    pub(super) fn written(&mut self, attempt: RunPosition) {
+    /// An attempt writes. What it continues is in the messages before. `text`: of the answer, and not of its reasoning.
+    pub(super) fn written(&mut self, attempt: RunPosition, text: &str) {
+        self.text.push_str(text);
         if self.parts.last().is_none_or(|(last, _)| *last != attempt) {
             self.parts.push((attempt, self.kept));
         }
@@ -37,24 +51,28 @@ impl Shown {
         Some(attempt)
     }
 
-    /// An attempt broke off. Returns what of the messages does not count any more, the latest first.
-    pub(super) fn broken(&mut self, partial: &Partial, retained: Retained) -> Vec<Retraction> {
+    /// An attempt broke off.
+    pub(super) fn broken(&mut self, partial: &Partial, retained: Retained) -> Broken {
         let kept = partial.kept_bytes;
+        let over = Broken { is_over: true, ..Broken::default() };
         match retained {
             Retained::Nothing => {}
             Retained::Start { .. } if kept > self.kept => {}
             // What was shown stays, and what follows is another answer.
             Retained::Start { .. } => {
-                *self = Self { kept, carried: kept, parts: Vec::new() };
-                return Vec::new();
+                *self = Self { kept, carried: kept, ..Self::default() };
+                return over;
             }
             Retained::Marked | Retained::Answer => {
                 *self = Self::default();
-                return Vec::new();
+                return over;
             }
         }
         self.kept = kept;
-        self.cut(kept, partial.shown_bytes)
+        let start = usize::try_from(kept.saturating_sub(self.carried)).unwrap_or(usize::MAX);
+        let text = self.text.get(start..).unwrap_or_default().to_owned();
+        self.text.truncate(self.text.len() - text.len());
+        Broken { retracted: self.cut(kept, partial.shown_bytes), text, is_over: false }
     }
 
     /// Retracts the bytes from `kept` to `end`.

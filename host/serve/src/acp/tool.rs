@@ -72,7 +72,7 @@ pub(super) fn hides(preview: &Preview) -> bool {
 }
 
 /// One line of at most [`TITLE`] characters, with what is invisible written out.
-fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     let mut line = exact(&text.split_whitespace().collect::<Vec<_>>().join(" "), |_| false).0;
     if let Some((end, _)) = line.char_indices().nth(TITLE) {
         line.truncate(end);

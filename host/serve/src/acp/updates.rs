@@ -10,11 +10,13 @@ use tidegate::rule::{Action, FiredRule, FiredRules};
 use tidegate::{Event, EventKind, TurnStatus};
 
 use super::calls::Calls;
-use super::client::{self, Abilities};
+use super::client::{self, Abilities, Client};
 use super::names::{self, meta};
 use super::notices::Notices;
 use super::sdk::v1::{self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent};
-use super::shown::{Retraction, Shown};
+use super::shown::{Broken, Retraction, Shown};
+use super::tail::Tail;
+use super::tool;
 
 /// Makes updates of events, one after the other.
 #[derive(Debug)]
@@ -32,6 +34,9 @@ pub(super) struct Updates {
     fired: FiredRules,
     /// Rules of which a match that passed was reported in this turn.
     passed: BTreeSet<String>,
+    tail: Tail,
+    /// The next text of the model does not continue what is before it.
+    is_parted: bool,
 }
 
 /// A chunk of a message.
@@ -40,9 +45,11 @@ pub(super) fn chunk(text: &str, id: v1::MessageId) -> ContentChunk {
 }
 
 impl Updates {
-    pub(super) fn new(calls: Calls, can: Arc<Abilities>, context: Option<u64>) -> Self {
+    pub(super) fn new(calls: Calls, client: &Client, context: Option<u64>) -> Self {
         Self {
-            can,
+            can: Arc::clone(&client.can),
+            tail: client.tail.clone(),
+            is_parted: false,
             context,
             calls,
             rule: None,
@@ -76,6 +83,7 @@ impl Updates {
         }
         if matches!(event.kind, EventKind::TurnStart) {
             self.passed.clear();
+            self.tail.reset();
         }
         let fired = self.fired.rest().map(|fired| self.rule_notice(&fired));
         fired.into_iter().chain(self.of(event)).collect()
@@ -85,17 +93,17 @@ impl Updates {
         let place = event.place;
         match &event.kind {
             EventKind::StepStart { .. } => {
-                (self.rule, self.shown) = (None, Shown::default());
+                (self.rule, self.shown, self.is_parted) = (None, Shown::default(), true);
                 Vec::new()
             }
             EventKind::CognitionOutDelta { text, .. } if text.is_empty() => Vec::new(),
             EventKind::CognitionOutDelta { text, .. } => {
-                self.shown.written(place);
-                vec![SessionUpdate::AgentMessageChunk(chunk(text, names::message(place)))]
+                self.shown.written(place, text);
+                self.text(SessionUpdate::AgentMessageChunk(chunk(text, names::message(place))))
             }
             EventKind::CognitionReasoningDelta { text } => {
-                self.shown.written(place);
-                vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
+                self.shown.written(place, "");
+                self.text(SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place))))
             }
             EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(partial, *retained),
             EventKind::CognitionOut { partial: None, blocks, .. } => self.accepted(place, blocks),
@@ -110,6 +118,12 @@ impl Updates {
             }
             _ => self.calls.take(event).unwrap_or_else(|| self.notices(&event.kind)),
         }
+    }
+
+    /// A text of the model.
+    fn text(&mut self, update: SessionUpdate) -> Vec<SessionUpdate> {
+        let end = std::mem::take(&mut self.is_parted).then(|| self.tail.end()).flatten();
+        end.into_iter().chain([update]).collect()
     }
 
     /// An answer is accepted: its calls are going to run.
@@ -140,8 +154,10 @@ impl Updates {
 
     /// An attempt broke off: what was shown and is not continued does not count any more.
     fn broken(&mut self, partial: &Partial, retained: Retained) -> Vec<SessionUpdate> {
-        let retracted = self.shown.broken(partial, retained);
+        let Broken { retracted, text, is_over } = self.shown.broken(partial, retained);
+        self.is_parted |= is_over;
         let rule = self.rule.take();
+        let note = self.retraction_note(rule.as_deref(), &text).filter(|_| !retracted.is_empty());
         let update = |retraction: Retraction| {
             let fields = json!({
                 "messageId": names::message(retraction.attempt).0,
@@ -151,7 +167,21 @@ impl Updates {
             });
             SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::RETRACTED, fields)))
         };
-        retracted.into_iter().map(update).collect()
+        retracted.into_iter().map(update).chain(note.into_iter().flatten()).collect()
+    }
+
+    /// A line about text that does not count any more, for clients that cannot take it back.
+    fn retraction_note(&self, rule: Option<&str>, text: &str) -> Option<impl Iterator<Item = SessionUpdate> + use<>> {
+        if self.can.retractions || text.trim().is_empty() {
+            return None;
+        }
+        let why = match rule {
+            Some(rule) => format!("by the rule `{}`", tool::flat(rule)),
+            None => "because the answer broke off".to_owned(),
+        };
+        let id = v1::MessageId::new(tidegate::new_session_id().as_str());
+        let note = chunk(&format!("[Retracted {why}: {}]\n\n", quoted(text)), id);
+        Some(self.tail.end().into_iter().chain([SessionUpdate::AgentMessageChunk(note)]))
     }
 
     /// What rules do about a match.
@@ -208,6 +238,17 @@ impl Updates {
 
     fn compaction_id(&self) -> v1::CompactionId {
         v1::CompactionId::new(format!("compaction-{}", self.compactions))
+    }
+}
+
+/// A text as code, or where it begins.
+fn quoted(text: &str) -> String {
+    /// Characters of the start of a text that is not quoted whole.
+    const START: usize = 40;
+    let line = tool::flat(text);
+    match line.char_indices().nth(START).filter(|_| line.chars().count() > 2 * START) {
+        Some((end, _)) => format!("all from `{}…` on", line[..end].trim_end()),
+        None => format!("`{line}`"),
     }
 }
 
