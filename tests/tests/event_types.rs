@@ -43,7 +43,7 @@ fn recorded() -> BTreeSet<String> {
     types
 }
 
-/// The scripts of its calls of the guest's tool, one for each of its first answers.
+/// The scripts of its calls of the guest's tool, one for each of its first answers; `plan ARGUMENTS` is a call of `plan`.
 struct Calls(Mutex<VecDeque<&'static str>>);
 
 struct Answer(VecDeque<Delta>);
@@ -61,8 +61,12 @@ impl Model for Calls {
         let mut scripts = self.0.lock().unwrap();
         let (kind, text, reason) = match scripts.pop_front() {
             Some(script) => {
-                let kind = StreamKind::Tool { call: CallId::new(format!("c{}", scripts.len())), name: "run".into() };
-                (kind, serde_json::json!({"script": script}).to_string(), StopReason::ToolUse)
+                let (name, arguments) = match script.strip_prefix("plan ") {
+                    Some(arguments) => ("plan", arguments.to_owned()),
+                    None => ("run", serde_json::json!({"script": script}).to_string()),
+                };
+                let kind = StreamKind::Tool { call: CallId::new(format!("c{}", scripts.len())), name: name.into() };
+                (kind, arguments, StopReason::ToolUse)
             }
             None => (StreamKind::Text, "done".to_owned(), StopReason::EndTurn),
         };
@@ -111,7 +115,7 @@ async fn session(folder: &Path, guest: &Path, scripts: &[&'static str]) -> (Host
 /// What the transcript of a session with a compiled extension has: its tool writes state and a log line, and fails until its breaker opens.
 async fn extended(types: &mut BTreeSet<String>) {
     let (folder, guest) = (tempfile::tempdir().unwrap(), guest());
-    let scripts = ["!log hello\n!state-set key value", "!abort", "!abort", "!abort"];
+    let scripts = ["!log hello\n!state-set key value", "!abort", "!abort", "!abort", "plan {\"entries\": []}"];
     std::fs::create_dir(folder.path().join(".tidegate")).unwrap();
     let declared = "schema_version = \"1.0.0\"\n[event_types.deployment]\npayload_schema = { type = \"object\" }\n";
     std::fs::write(folder.path().join(".tidegate/thread_events.toml"), declared).unwrap();

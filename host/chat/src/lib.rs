@@ -58,8 +58,8 @@ pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Pol
 pub use list::{List, Shared};
 pub use log::{LogOptions, LogSnapshot, LogState, MessageLog, RenderMode, Transform};
 pub use message::{
-    Author, Block, BlockKind, Changed, ChatImage, ChatMessage, ChildThread, MessageId, Note, ToolEntry, ToolStatus,
-    TurnError,
+    Author, Block, BlockKind, Changed, ChatImage, ChatMessage, ChildThread, MessageId, Note, PlanItem, ToolEntry,
+    ToolStatus, TurnError,
 };
 pub use question::{ArgumentState, PreviewState, Question, QuestionId};
 pub use session::{

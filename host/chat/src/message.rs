@@ -1,6 +1,6 @@
 //! What a front end shows: messages with their blocks and tool calls. All of it is JSON too, for front ends in other languages.
 
-use flow::{CallId, Message, Part, TurnStatus};
+use flow::{CallId, Message, Part, PlanEntry, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -279,6 +279,22 @@ impl ChildThread {
     /// The thread `id` of an agent.
     pub fn new(id: &str, agent: &str) -> Self {
         Self { id: id.into(), agent: agent.into() }
+    }
+}
+
+/// An entry of the plan that the model has shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PlanItem {
+    /// What is to be done, in the words of the model.
+    pub content: Str,
+    /// `pending`, `in_progress` or `completed`.
+    pub status: Str,
+}
+
+impl PlanItem {
+    pub(crate) fn of(entry: &PlanEntry) -> Self {
+        Self { content: entry.content.as_str().into(), status: entry.status.as_str().into() }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::attachments::{Attachment, AttachmentError, Attachments};
 use crate::command::{Answer, Command, Outgoing, OutgoingId};
 use crate::confirmations::{AnswerError, ToolConfirmations};
 use crate::log::MessageLog;
-use crate::message::{Changed, ChildThread, MessageId, TurnError};
+use crate::message::{Changed, ChildThread, MessageId, PlanItem, TurnError};
 use crate::question::QuestionId;
 use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, Way};
 use crate::streaming::StreamingText;
@@ -33,6 +33,7 @@ pub struct ChatSession<M = ChatMode> {
     derive_mode: ModeDeriver<M>,
     on_event: Option<EventHook>,
     error: Option<TurnError>,
+    plan: Arc<Vec<PlanItem>>,
     last_submitted: Option<LastSubmitted>,
     next_seq: u64,
 }
@@ -66,6 +67,7 @@ impl<M> ChatSession<M> {
             derive_mode,
             on_event,
             error: None,
+            plan: Arc::default(),
             last_submitted: None,
             next_seq: 0,
         }
@@ -84,9 +86,9 @@ impl<M> ChatSession<M> {
         let confirmations = self.confirmations.process(event);
         let streaming = self.streaming.process(event);
         let log = self.log.process(event);
-        let error = self.take_error(event);
+        let (error, plan) = (self.take_error(event), self.take_plan(event));
         let submitted = self.forget_submitted();
-        steering.or(confirmations).or(streaming).or(log).or(error).or(submitted)
+        steering.or(confirmations).or(streaming).or(log).or(error).or(plan).or(submitted)
     }
 
     /// Takes the next event of a child of the thread: its messages and its questions. Nothing else of the session changes.
@@ -123,6 +125,7 @@ impl<M> ChatSession<M> {
             streaming: self.streaming.clone(),
             last_submitted: self.last_submitted.clone(),
             error: self.error.clone(),
+            plan: Arc::clone(&self.plan),
             attachments: Arc::clone(self.attachments.list()),
         }
     }
@@ -142,6 +145,7 @@ impl<M> ChatSession<M> {
             progress: self.steering.state().progress(),
             streaming: self.streaming.clone(),
             error: self.error.clone(),
+            plan: self.plan.to_vec(),
             next_seq: self.next_seq,
         }
     }
@@ -151,12 +155,13 @@ impl<M> ChatSession<M> {
     /// the other chat was given none of their events; their questions go where no turn runs any more.
     pub fn restore(&mut self, saved: SavedChat) -> Changed {
         let missed = self.next_seq;
-        let SavedChat { log, confirmations, progress, streaming, error, next_seq } = saved;
+        let SavedChat { log, confirmations, progress, streaming, error, plan, next_seq } = saved;
         let confirming = self.confirmations.restore_while(&confirmations, progress.executing);
         let changed = self.log.restore(log).or(confirming);
         let changed = changed.or(self.steering.restore(progress));
-        let same = self.streaming == streaming && self.error == error;
+        let same = self.streaming == streaming && self.error == error && *self.plan == plan;
         (self.streaming, self.error, self.next_seq) = (streaming, error, next_seq);
+        self.plan = Arc::new(plan);
         let delivered = self.deliver_since(missed);
         let submitted = self.forget_submitted();
         changed.or(Changed::from(!same)).or(delivered).or(submitted)
@@ -306,6 +311,14 @@ impl<M> ChatSession<M> {
         };
         let changed = self.error != error;
         self.error = error;
+        changed.into()
+    }
+
+    fn take_plan(&mut self, event: &Event) -> Changed {
+        let EventKind::PlanUpdated { entries } = &event.kind else { return Changed::No };
+        let plan: Vec<PlanItem> = entries.iter().map(PlanItem::of).collect();
+        let changed = *self.plan != plan;
+        self.plan = Arc::new(plan);
         changed.into()
     }
 

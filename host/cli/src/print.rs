@@ -25,6 +25,9 @@ use crate::screen::{self, Answer};
 use crate::shown::Shown;
 use crate::style::{self, err};
 
+/// The tool whose calls are shown as the plan that they contain.
+const PLAN: &str = "plan";
+
 /// Prints the events of one turn.
 pub(crate) struct Printer {
     /// Standard output is a terminal.
@@ -98,8 +101,11 @@ impl Printer {
             }
             EventKind::ToolCallStart { call, tool, arguments } => {
                 self.asked.remove(call);
-                self.call(call, tool, &shorten(arguments, 160))?;
+                // Its arguments are the plan, which follows.
+                let arguments = if tool == PLAN { String::new() } else { shorten(arguments, 160) };
+                self.call(call, tool, &arguments)?;
             }
+            EventKind::ToolCallResult { tool, is_error: false, .. } if tool == PLAN => self.called = None,
             EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
                 // A call that never ran was not announced.
                 let arguments = self.asked.remove(call).unwrap_or_default();
@@ -180,6 +186,7 @@ impl Printer {
             | EventKind::JournalFailed { .. }
             | EventKind::ChildThreadFailed { .. }
             | EventKind::ContextCompactionEnd { error: Some(_), .. } => self.warning("!", &sentence(&event.kind))?,
+            EventKind::PlanUpdated { .. } => self.plan(&event.kind)?,
             EventKind::RuleHoldReleased { .. }
             | EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { .. }, .. }
             | EventKind::RetryScheduled { .. }
@@ -247,6 +254,15 @@ impl Printer {
 
     fn warning(&mut self, head: &str, text: &str) -> std::io::Result<()> {
         self.line(&format!("{} {text}", err(style::WARNING, head)))
+    }
+
+    /// A plan, as a list.
+    fn plan(&mut self, kind: &EventKind) -> std::io::Result<()> {
+        let body = Body::of(kind);
+        let Some(sentence) = body.sentence() else { return Ok(()) };
+        self.line(&err(style::STRONG, &format!("  {}", flat(&sentence.text))))?;
+        let entries = sentence.detail.unwrap_or_default();
+        entries.lines().try_for_each(|entry| self.line(&format!("  {}", flat(entry))))
     }
 
     /// What a plugin has the model read, word for word.

@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod metrics;
 mod network;
+mod plans;
 mod plugins;
 mod policy;
 mod redacted;

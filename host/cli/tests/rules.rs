@@ -161,7 +161,7 @@ fn check_shows_what_is_wrong_at_its_place() {
     place.write("wrong.md", wrong);
     let output = place.run(&["rules", "check", "wrong.md"]);
     let expected = "\
-warning[rule-unknown-tool]: rule `wrong`: no tool `nowhere` is offered here: the tools are read_file, write_file, edit_file, list_dir, find, grep, shell
+warning[rule-unknown-tool]: rule `wrong`: no tool `nowhere` is offered here: the tools are read_file, write_file, edit_file, list_dir, find, grep, shell, plan
  --> wrong.md:3:24
   |
 3 | scope = [\"text\", \"tool:nowhere\"]

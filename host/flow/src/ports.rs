@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use crate::{
     Action, AskedCall, CallAnswer, Delta, EventKind, GivenResult, Image, InputAnswer, Message, ModelError, ModelOutput,
-    NoAnswer, OutputAnswer, Permission, PluginId, Preview, Prompt, Registration, ResultAnswer, RuleMatch, RuleRecord,
-    RunPosition, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
+    NoAnswer, OutputAnswer, Permission, PlanEntry, PluginId, Preview, Prompt, Registration, ResultAnswer, RuleMatch,
+    RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
+    ToolSpec, Usage,
 };
 use serde_json::Value;
 
@@ -457,6 +458,11 @@ pub trait PreparedCall: Send {
     /// Whether the call, as its last preview shows it, changes nothing. Then it runs without a question. By default `false`.
     fn changes_nothing(&self) -> bool {
         false
+    }
+
+    /// The plan that the call shows to the user where it does not fail; `None`, the default: it shows none.
+    fn plan(&self) -> Option<Vec<PlanEntry>> {
+        None
     }
 
     /// Runs the call. Never fails as a future: a failing tool reports the failure in its output. Dropping the future

@@ -78,6 +78,7 @@ bodies! {
     ToolCallResult(ToolCallResult) = "tool_call_result",
     ToolConfirmationRequested(ToolConfirmationRequested) = "tool_confirmation_requested",
     ToolConfirmationResolved(ToolConfirmationResolved) = "tool_confirmation_resolved",
+    PlanUpdated(PlanUpdated) = "plan_updated",
     ErrorClassified(ErrorClassified) = "error_classified",
     RetryScheduled(RetryScheduled) = "retry_scheduled",
     RetrySucceeded(RetrySucceeded) = "retry_succeeded",

@@ -296,6 +296,7 @@ impl Body {
             Kind::ExtensionWithheld { plugin, callback, bytes, reason } => {
                 body!(ExtensionWithheld { extension_id: plugin, callback, bytes, reason })
             }
+            Kind::PlanUpdated { entries } => body!(PlanUpdated { entries: listed(entries) }),
             Kind::ExtensionState { plugin, operation, key, size_bytes } => {
                 body!(ExtensionState { extension_id: plugin, operation, key, size_bytes })
             }

@@ -88,6 +88,7 @@ impl Body {
             Self::ToolCallResult(result) => result.kind(),
             Self::ToolConfirmationRequested(asked) => asked.kind(),
             Self::ToolConfirmationResolved(resolved) => resolved.kind()?,
+            Self::PlanUpdated(plan) => plan.kind()?,
             Self::SteeringMessage(message) => {
                 let (id, message) = message.input()?;
                 EventKind::SteeringMessage { id, role: message.role, text: message.plain_text() }

@@ -3,6 +3,7 @@
 
 mod extension;
 mod model;
+mod plan;
 mod rule;
 mod thread;
 
@@ -36,6 +37,7 @@ impl<'r> Sentence<'r> {
 impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.detail {
+            Some(detail) if detail.contains('\n') => write!(f, "{}:\n{detail}", self.text),
             Some(detail) => write!(f, "{}: {detail}", self.text),
             None => f.write_str(&self.text),
         }
@@ -58,6 +60,7 @@ impl Body {
             Self::ChildThreadStarted(child) => child.sentence(),
             Self::ChildThreadFailed(child) => child.sentence(),
             Self::HistoryReplaced(replaced) => replaced.sentence(),
+            Self::PlanUpdated(plan) => plan.sentence(),
             Self::ErrorClassified(error) => error.sentence(),
             Self::RetryScheduled(retry) => retry.sentence(),
             Self::RetrySucceeded(retried) => retried.sentence(),

@@ -123,6 +123,7 @@ shown! {
             question call tool arguments reason preview always timeout_ms
         }
         ToolConfirmationResolved(ToolConfirmationResolved) { question call decision by }
+        PlanUpdated(PlanUpdated) { entries }
         ErrorClassified(ErrorClassified) { class code message retryable metadata }
         RetryScheduled(RetryScheduled) { retry max_retries delay_ms asked }
         RetrySucceeded(RetrySucceeded) { original_error retry_count total_delay_ms }

@@ -169,6 +169,10 @@ forms! {
         keep: (one.keep == KeptText::Shown).then(|| one.keep.as_str()),
     });
     &flow::PromptText => payload::PromptText: |one| recorded!(PromptText { place: &one.place, text: &one.text });
+    &flow::PlanEntry => payload::PlanEntry: |entry| recorded!(PlanEntry {
+        content: &entry.content,
+        status: entry.status.as_str(),
+    });
     &(String, String) => payload::SchemaProblem: |(path, message)| recorded!(SchemaProblem { path, message });
 }
 

@@ -104,6 +104,7 @@ impl SessionMetrics {
             | Kind::ToolCallProgress { .. }
             | Kind::ToolConfirmationRequested { .. }
             | Kind::ToolConfirmationResolved { .. }
+            | Kind::PlanUpdated { .. }
             | Kind::RetrySucceeded { .. }
             | Kind::RuleHoldReleased { .. }
             | Kind::RuleHeld { .. }

@@ -34,6 +34,6 @@ pub use config::EventDecl;
 pub use flow::ports::EmitError;
 pub use flow::{
     Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallbackOutcome, CallbackReport, CompactionCause,
-    CompactionMethod, DecidedBy, FailureCause, FailureKind, HoldOutcome, KeptText, Partial, Position,
-    RegistrationAction, Retained, RunPosition, StepEnd, StreamKind, SuspendReason, ThreadMode,
+    CompactionMethod, DecidedBy, FailureCause, FailureKind, HoldOutcome, KeptText, Partial, PlanEntry, PlanStatus,
+    Position, RegistrationAction, Retained, RunPosition, StepEnd, StreamKind, SuspendReason, ThreadMode,
 };

@@ -109,7 +109,7 @@ pub enum ToolsError {
     },
 }
 
-/// The tools `read_file`, `write_file`, `edit_file`, `list_dir`, `find`, `grep` and `shell` over one workspace.
+/// The tools `read_file`, `write_file`, `edit_file`, `list_dir`, `find`, `grep`, `shell` and `plan` over one workspace.
 pub struct BuiltinTools {
     shared: Arc<Shared>,
     files: Arc<dyn Files>,

@@ -111,6 +111,7 @@ impl Policy {
     pub(crate) fn decide(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Permission {
         match subject {
             Subject::Command(command) => self.of_command(command),
+            Subject::Nothing => self.general(tool),
             Subject::Path(path) => self.of_path(tool, &Forms::of(workspace, path)),
         }
     }
@@ -121,10 +122,11 @@ impl Policy {
     pub(crate) fn always(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Option<String> {
         let exact = match subject {
             Subject::Command(command) => command.clone(),
+            Subject::Nothing => return Some(tool.name().to_owned()),
             Subject::Path(path) => workspace.resolve(path).ok()?.relative,
         };
         let is_guarded = match subject {
-            Subject::Command(_) => false,
+            Subject::Command(_) | Subject::Nothing => false,
             Subject::Path(path) => tool.writes() && Forms::of(workspace, path).guarded(&self.guards).is_some(),
         };
         let is_plain = exact.len() <= MAX_ALWAYS && !exact.trim().is_empty() && !exact.chars().any(flow::is_hidden);

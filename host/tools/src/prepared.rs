@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::ports::{BoxFuture, Files, PreparedCall, Progress, Terminals};
-use flow::{Permission, Preview, ToolCall, ToolOutput};
+use flow::{Permission, PlanEntry, Preview, ToolCall, ToolOutput};
 
 use crate::builtin::{self, Builtin, Decoded};
 use crate::change::Change;
@@ -93,6 +93,13 @@ impl PreparedCall for Prepared<'_> {
         // Whoever is not allowed to read a file must not learn without a question what is in it.
         let read = self.shared.policy.decide(&self.shared.workspace, Builtin::ReadFile, &decoded.subject());
         change.is_done() && read == Permission::Allow
+    }
+
+    fn plan(&self) -> Option<Vec<PlanEntry>> {
+        match &self.decoded {
+            Ok((_, decoded)) => decoded.plan(),
+            Err(_) => None,
+        }
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

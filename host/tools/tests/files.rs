@@ -196,7 +196,7 @@ fn specs_are_plain_json_schemas() {
     let world = World::new();
     let specs = flow::ports::Tools::specs(&world.tools);
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_dir", "find", "grep", "shell"]);
+    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_dir", "find", "grep", "shell", "plan"]);
     for spec in specs {
         let schema = &spec.parameters;
         assert_eq!(schema["type"], "object", "{schema}");

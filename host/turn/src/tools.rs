@@ -411,6 +411,9 @@ impl Batch {
         let progress = Reported::new(Arc::clone(&self.hub), call.id.clone(), &self.caller);
         let output = prepared.run(&|line| progress.report(line)).await;
         self.course.ran = Some(began.elapsed());
+        if let Some(entries) = prepared.plan().filter(|_| !output.is_error) {
+            self.hub.emit(EventKind::PlanUpdated { entries });
+        }
         // Whoever stops the call now gets nothing of its result.
         let mut given = results::done(&self.caller, call, output).await;
         let output = std::mem::take(&mut given.output);

@@ -8,9 +8,10 @@ use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Charged, CompactionCause, CompactionMethod, Confirmation, ErrorClass, Event,
     EventKind, Evidence, ExtensionPrompt, FailureCause, HoldOutcome, InputId, InputWay, LeftOut, Limit, LimitDecision,
-    LimitRequest, Message, Origin, Part, Partial, PluginId, Preview, PromptText, QuestionId, RegistrationAction,
-    Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd, StopReason, StreamKind,
-    SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage, Withdrawal,
+    LimitRequest, Message, Origin, Part, Partial, PlanEntry, PlanStatus, PluginId, Preview, PromptText, QuestionId,
+    RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd, StopReason,
+    StreamKind, SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
+    Withdrawal,
 };
 use serde_json::Value;
 
@@ -50,6 +51,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("tool_call_result", &["call_id", "output", "tool"]),
     ("tool_confirmation_requested", &["call_id", "tool", "input", "reason"]),
     ("tool_confirmation_resolved", &["call_id", "approved"]),
+    ("plan_updated", &[]),
     ("retry_scheduled", &["retry", "max_retries", "delay_ms", "asked_by_provider"]),
     ("error_classified", &["error_code", "category", "retryable", "metadata"]),
     ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
@@ -189,6 +191,8 @@ fn samples() -> Vec<EventKind> {
             plugin: Some(plugin()),
             payload: Arc::new(serde_json::json!({"target": "test"})),
         },
+        EventKind::PlanUpdated { entries: vec![PlanEntry { content: text.clone(), status: PlanStatus::InProgress }] },
+        EventKind::PlanUpdated { entries: Vec::new() },
         EventKind::ThreadCancelled { by: "x".into(), reason: None },
         EventKind::ThreadCancelled { by: "x".into(), reason: Some("too slow".into()) },
         EventKind::TurnStart,

@@ -9,7 +9,7 @@ use crate::attachments::Attachment;
 use crate::command::{Outgoing, OutgoingId};
 use crate::confirmations::ConfirmationsState;
 use crate::log::{LogSnapshot, LogState};
-use crate::message::TurnError;
+use crate::message::{PlanItem, TurnError};
 use crate::steering::{Sent, SteeringMode, SteeringProgress, SteeringState, Waiting};
 use crate::streaming::StreamingText;
 use crate::text::{Str, Text};
@@ -45,8 +45,11 @@ pub struct ChatState<M = ChatMode> {
     pub last_submitted: Option<LastSubmitted>,
     /// Why the last turn did not complete.
     pub error: Option<TurnError>,
+    /// What the model has shown that it is going to do.
+    #[serde(serialize_with = "shared", skip_serializing_if = "is_empty")]
+    pub plan: Arc<Vec<PlanItem>>,
     /// The attachments of the next message.
-    #[serde(serialize_with = "attached")]
+    #[serde(serialize_with = "shared")]
     pub attachments: Arc<Vec<Attachment>>,
 }
 
@@ -59,6 +62,8 @@ pub struct SavedChat {
     pub(super) progress: SteeringProgress,
     pub(super) streaming: StreamingText,
     pub(super) error: Option<TurnError>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) plan: Vec<PlanItem>,
     pub(super) next_seq: u64,
 }
 
@@ -87,8 +92,13 @@ fn questions<S: Serializer>(state: &ConfirmationsState, to: S) -> Result<S::Ok, 
     state.questions().serialize(to)
 }
 
-fn attached<S: Serializer>(attachments: &Arc<Vec<Attachment>>, to: S) -> Result<S::Ok, S::Error> {
-    attachments.as_slice().serialize(to)
+fn shared<T: Serialize, S: Serializer>(all: &Arc<Vec<T>>, to: S) -> Result<S::Ok, S::Error> {
+    all.as_slice().serialize(to)
+}
+
+#[allow(clippy::ptr_arg, reason = "serde calls it with the field")]
+fn is_empty<T>(all: &Arc<Vec<T>>) -> bool {
+    all.is_empty()
 }
 
 fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {

@@ -67,6 +67,11 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
         Body::CustomEvent(event) => {
             format!("{} {}", out(style::TOOL, "◆"), shorten(&event.sentence().to_string(), SHORT))
         }
+        Body::PlanUpdated(plan) => {
+            let sentence = plan.sentence();
+            writeln!(to, "{}", dim(&format!("  {}", flat(&sentence.text))))?;
+            return lines(to, "  ", sentence.detail.as_deref().unwrap_or_default(), anstyle::Style::new());
+        }
         body => return said(to, body),
     };
     writeln!(to, "{line}")

@@ -10,6 +10,7 @@ mod clients;
 mod dialogs;
 pub(crate) mod editor;
 mod model;
+mod plan;
 mod policy;
 mod retracted;
 mod schema;

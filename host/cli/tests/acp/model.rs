@@ -6,6 +6,7 @@
 //! | `think TEXT` | reasoning, then TEXT |
 //! | `read PATH` | a call of `read_file`; then the result |
 //! | `write PATH TEXT` | a call of `write_file`; then the result |
+//! | `call TOOL ARGUMENTS` | a call of any tool; then the result |
 //! | `run COMMAND` | a call of `shell`; then the result |
 //! | `search PATTERN` | a call of `grep`; then the result |
 //! | `spawn AGENT TASK` | a call of `spawn_agent`; then the result |
@@ -101,7 +102,7 @@ fn body(reader: &mut impl BufRead) -> std::io::Result<Value> {
 enum Answer {
     Text(String),
     Thinking(String),
-    Call(&'static str, String),
+    Call(String, String),
 }
 
 impl Answer {
@@ -156,7 +157,8 @@ fn to_command(last: &str, body: &Value) -> (Vec<Answer>, End) {
     let blocks = messages.last().unwrap()["content"].as_array().unwrap();
     let text = |text: String| (vec![Answer::Text(text)], End::Complete);
     let (word, rest) = last.split_once(' ').unwrap_or((last, ""));
-    let call = |tool, arguments: Value| (vec![Answer::Call(tool, arguments.to_string())], End::Complete);
+    let call =
+        |tool: &str, arguments: Value| (vec![Answer::Call(String::from(tool), arguments.to_string())], End::Complete);
     match word {
         "say" => text(rest.to_owned()),
         "think" => (vec![Answer::Thinking("I think. ".to_owned()), Answer::Text(rest.to_owned())], End::Complete),
@@ -172,8 +174,12 @@ fn to_command(last: &str, body: &Value) -> (Vec<Answer>, End) {
         }
         "flood" => {
             let (number, path) = rest.split_once(' ').unwrap_or((rest, ""));
-            let read = Answer::Call("read_file", json!({"path": path}).to_string());
+            let read = Answer::Call("read_file".to_owned(), json!({"path": path}).to_string());
             (vec![Answer::Text("word ".repeat(number.parse().unwrap())), read], End::Complete)
+        }
+        "call" => {
+            let (tool, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
+            (vec![Answer::Call(tool.to_owned(), arguments.to_owned())], End::Complete)
         }
         "run" => call("shell", json!({"command": rest})),
         "hang" => (vec![Answer::Text("Working ".to_owned())], End::Never),

@@ -8,9 +8,9 @@ use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, CompactionCause,
     CompactionMethod, Confirmation, ErrorClass, ErrorMetadata, ExtensionPrompt, InputId, InputWay, KeptText, LeftOut,
-    Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, QuestionId, Registered, RegistrationAction,
-    Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ThreadMode, ToolReport, Usage,
-    Withdrawal,
+    Limit, LimitDecision, LimitRequest, Message, Origin, PlanEntry, PluginId, Preview, QuestionId, Registered,
+    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ThreadMode,
+    ToolReport, Usage, Withdrawal,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -325,6 +325,11 @@ events! {
         /// Who has answered; empty where nobody has.
         by: String,
     } = "tool_confirmation_resolved",
+    /// `plan_updated`: the model has shown what it is going to do, with its tool `plan`. The plan takes the place of the one before.
+    PlanUpdated {
+        /// Its entries, in order. Empty: there is no plan any more.
+        entries: Vec<PlanEntry>,
+    } = "plan_updated",
     /// `error_classified`: an error of the provider, and what it means for a retry.
     ErrorClassified {
         /// The class, which decides by which policy the request is sent again.

@@ -1,11 +1,12 @@
 //! Tool calls and the questions about them.
 
-use flow::{CallId, Confirmation, EventKind, QuestionId};
+use flow::{CallId, Confirmation, EventKind, PlanStatus, QuestionId};
 use serde_json::Value;
 
 use super::Read;
 use crate::{
-    Preview, ToolCallProgress, ToolCallResult, ToolCallStart, ToolConfirmationRequested, ToolConfirmationResolved,
+    PlanEntry, PlanUpdated, Preview, ToolCallProgress, ToolCallResult, ToolCallStart, ToolConfirmationRequested,
+    ToolConfirmationResolved,
 };
 
 impl ToolCallStart {
@@ -36,6 +37,17 @@ impl ToolCallResult {
             original: None,
             annotations: Vec::new(),
         }
+    }
+}
+
+impl PlanUpdated {
+    pub(super) fn kind(&self) -> Read<EventKind> {
+        let entry = |entry: &PlanEntry| {
+            let status = PlanStatus::from_word(&entry.status).ok_or("entries")?;
+            Ok(flow::PlanEntry { content: entry.content.clone(), status })
+        };
+        let entries = self.entries.iter().flatten().map(entry).collect::<Read<_>>()?;
+        Ok(EventKind::PlanUpdated { entries })
     }
 }
 

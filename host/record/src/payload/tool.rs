@@ -107,4 +107,18 @@ payloads! {
         /// Who has answered; absent where nobody has.
         decided_by: Option<String>,
     }
+
+    /// The payload of `plan_updated`.
+    PlanUpdated {
+        /// All entries of the plan, in order. Absent: there is no plan any more.
+        entries: Option<Vec<PlanEntry>>,
+    }
+
+    /// An entry of a plan.
+    PlanEntry {
+        /// What is to be done, in the words of the model.
+        content: String,
+        /// `pending`, `in_progress` or `completed`.
+        status: String,
+    }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use chat::{Author, BlockKind, ChatImage, ChatMessage, ChatSession, SavedChat, ToolEntry, ToolStatus};
-use tidegate::event::RunPosition;
+use tidegate::event::{PlanStatus, RunPosition};
 use tidegate::tool::CallId;
 
 use super::calls::Left;
 use super::names;
 use super::sdk::v1::{self, SessionUpdate, ToolCallStatus};
 use super::tool;
-use super::updates::chunk;
+use super::updates::{chunk, plan};
 
 /// The calls of a chat without a result, which the process that has asked for it has not begun.
 pub(super) fn left(saved: SavedChat) -> BTreeMap<CallId, Left> {
@@ -39,7 +39,11 @@ pub(super) fn updates(saved: SavedChat, workspace: &Path, running: Option<RunPos
     let mut chat = ChatSession::default();
     // Nobody is shown the state before.
     let _ = chat.restore(saved);
-    chat.snapshot().messages.messages().flat_map(|message| of_message(&message, workspace, running)).collect()
+    let chat = chat.snapshot();
+    let messages = chat.messages.messages().flat_map(|message| of_message(&message, workspace, running));
+    let entries = chat.plan.iter().filter_map(|item| Some((&*item.content, PlanStatus::from_word(&item.status)?)));
+    let plan = (!chat.plan.is_empty()).then(|| plan(entries));
+    messages.chain(plan).collect()
 }
 
 fn of_message(message: &ChatMessage, workspace: &Path, running: Option<RunPosition>) -> Vec<SessionUpdate> {

@@ -40,6 +40,7 @@ pub(super) fn describe(workspace: &Path, tool: &str, arguments: &str) -> Describ
         "find" => (ToolKind::Search, named("Find", "pattern", "*")),
         "grep" => (ToolKind::Search, named("Search for", "pattern", "")),
         "shell" => (ToolKind::Execute, command_title(text("command").unwrap_or(tool))),
+        "plan" => (ToolKind::Think, "Show the plan".to_owned()),
         "read_rule" => (ToolKind::Read, named("Read the rule", "name", "")),
         "spawn_agent" => (ToolKind::Other, named("Start the agent", "agent", "")),
         _ => (ToolKind::Other, flat(tool)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::event::{AnswerBlock, Partial, Retained, RunPosition, StreamKind};
+use tidegate::event::{AnswerBlock, Partial, PlanStatus, Retained, RunPosition, StreamKind};
 use tidegate::record::Body;
 use tidegate::rule::{Action, FiredRule, FiredRules};
 use tidegate::{Event, EventKind, TurnStatus};
@@ -110,6 +110,9 @@ impl Updates {
             EventKind::ContextCompactionStart { .. } | EventKind::ContextCompactionEnd { .. } => self.compaction(event),
             EventKind::StepFinish { context_tokens: Some(used), charged, .. } => {
                 self.usage(*used, charged.spend.dollars())
+            }
+            EventKind::PlanUpdated { entries } => {
+                vec![plan(entries.iter().map(|entry| (entry.content.as_str(), entry.status)))]
             }
             EventKind::TurnFinish { .. } => self.calls.turn_over(),
             EventKind::CustomEvent { event_type, plugin, payload } => {
@@ -239,6 +242,19 @@ impl Updates {
     fn compaction_id(&self) -> v1::CompactionId {
         v1::CompactionId::new(format!("compaction-{}", self.compactions))
     }
+}
+
+/// A plan as an update, which replaces the one that the client has.
+pub(super) fn plan<'e>(entries: impl Iterator<Item = (&'e str, PlanStatus)>) -> SessionUpdate {
+    let entry = |(content, status): (&str, PlanStatus)| {
+        let status = match status {
+            PlanStatus::Pending => v1::PlanEntryStatus::Pending,
+            PlanStatus::InProgress => v1::PlanEntryStatus::InProgress,
+            PlanStatus::Completed => v1::PlanEntryStatus::Completed,
+        };
+        v1::PlanEntry::new(content, v1::PlanEntryPriority::Medium, status)
+    };
+    SessionUpdate::Plan(v1::Plan::new(entries.map(entry).collect()))
 }
 
 /// A text as code, or where it begins.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use config::Diagnostics;
 use flow::ports::{BoxFuture, PreparedCall, Progress, Tools, TtsrEvent};
 use flow::text::nearest;
-use flow::{Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
+use flow::{
+    Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, PlanEntry, Preview, ToolCall, ToolOutput, ToolSpec,
+};
 use tools::{PermissionRule, ToolSettings};
 
 use crate::HostError;
@@ -225,6 +227,10 @@ impl PreparedCall for Decided<'_> {
 
     fn changes_nothing(&self) -> bool {
         self.call.changes_nothing()
+    }
+
+    fn plan(&self) -> Option<Vec<PlanEntry>> {
+        self.call.plan()
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

@@ -4,6 +4,7 @@ mod edit_file;
 mod find;
 mod grep;
 mod list_dir;
+mod plan;
 mod read_file;
 mod shell;
 mod skipped;
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::ports::{Files, Progress};
-use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
+use flow::{Argument, PlanEntry, Preview, ToolCall, ToolOutput, ToolSpec};
 
 pub(crate) use shell::run_in_terminal;
 pub use shell::{CommandVariables, looks_secret};
@@ -35,6 +36,7 @@ pub(crate) enum Builtin {
     Find,
     Grep,
     Shell,
+    Plan,
 }
 
 /// What a call is about, for permissions.
@@ -43,12 +45,22 @@ pub(crate) enum Subject {
     Path(String),
     /// The command line that `shell` would run.
     Command(String),
+    /// Nothing that a pattern could name.
+    Nothing,
 }
 
 impl Builtin {
     /// All of them, in the order they are offered.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::ListDir, Self::Find, Self::Grep, Self::Shell];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::ReadFile,
+        Self::WriteFile,
+        Self::EditFile,
+        Self::ListDir,
+        Self::Find,
+        Self::Grep,
+        Self::Shell,
+        Self::Plan,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -59,6 +71,7 @@ impl Builtin {
             Self::Find => "find",
             Self::Grep => "grep",
             Self::Shell => "shell",
+            Self::Plan => "plan",
         }
     }
 
@@ -85,6 +98,7 @@ impl Builtin {
             Self::Find => (find::ABOUT, schema::<find::Arguments>()),
             Self::Grep => (grep::ABOUT, schema::<grep::Arguments>()),
             Self::Shell => (shell::ABOUT, schema::<shell::Arguments>()),
+            Self::Plan => (plan::ABOUT, schema::<plan::Arguments>()),
         };
         ToolSpec { name: self.name().to_owned(), description: description.to_owned(), parameters }
     }
@@ -100,6 +114,7 @@ pub(crate) enum Decoded {
     Find(find::Arguments),
     Grep(grep::Arguments),
     Shell(shell::Arguments),
+    Plan(plan::Arguments),
 }
 
 /// Finds the tool of a call and decodes its arguments.
@@ -114,6 +129,7 @@ pub(crate) fn decode(call: &ToolCall) -> Result<(Builtin, Decoded), Failure> {
         Builtin::Find => Decoded::Find(parse(name, text)?),
         Builtin::Grep => Decoded::Grep(parse(name, text)?),
         Builtin::Shell => Decoded::Shell(parse(name, text)?),
+        Builtin::Plan => Decoded::Plan(parse(name, text)?),
     };
     Ok((tool, decoded))
 }
@@ -134,6 +150,7 @@ impl Decoded {
             Self::Find(arguments) => Subject::Path(arguments.path.clone()),
             Self::Grep(arguments) => Subject::Path(arguments.path.clone()),
             Self::Shell(arguments) => Subject::Command(arguments.command.clone()),
+            Self::Plan(_) => Subject::Nothing,
         }
     }
 
@@ -144,7 +161,7 @@ impl Decoded {
             Self::WriteFile(arguments) => arguments.shown(),
             Self::EditFile(arguments) => arguments.shown(),
             Self::Shell(arguments) => arguments.shown(),
-            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) => {
+            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Plan(_) => {
                 return Preview::of_arguments(&call.arguments).unwrap_or_default().arguments;
             }
         };
@@ -159,13 +176,21 @@ impl Decoded {
             Self::EditFile(arguments) => {
                 Some(edit_file::plan(workspace, access, arguments, |name| shared.policy.hides(name)))
             }
-            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Shell(_) => None,
+            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Shell(_) | Self::Plan(_) => {
+                None
+            }
         }
+    }
+
+    /// The plan that the call shows.
+    pub(crate) fn plan(&self) -> Option<Vec<PlanEntry>> {
+        if let Self::Plan(arguments) = self { Some(arguments.entries()) } else { None }
     }
 
     /// What a question adds to the arguments.
     pub(crate) fn note(&self, workspace: &Workspace) -> Option<String> {
         match self.subject() {
+            Subject::Nothing => None,
             Subject::Command(_) => Some(format!("runs with sh in {}", workspace.root().display())),
             Subject::Path(path) => {
                 let real = workspace.resolve(&path).ok()?.relative;
@@ -183,6 +208,9 @@ pub(crate) async fn run(
     decoded: &Arc<Decoded>,
     progress: Progress<'_>,
 ) -> Result<ToolOutput, Failure> {
+    if let Decoded::Plan(arguments) = &**decoded {
+        return plan::run(arguments);
+    }
     if let Decoded::Shell(arguments) = &**decoded {
         return shell::run(shared, arguments, &|line: &str| progress(line.into())).await;
     }
@@ -202,7 +230,7 @@ fn on_files(shared: &Shared, decoded: &Decoded, access: &Access) -> Result<ToolO
         Decoded::ListDir(arguments) => list_dir::run(workspace, access, arguments),
         Decoded::Find(arguments) => find::run(workspace, access, arguments),
         Decoded::Grep(arguments) => grep::run(shared, access, arguments),
-        Decoded::Shell(_) => Err(Failure::new("`shell` does not work on files")),
+        Decoded::Shell(_) | Decoded::Plan(_) => Err(Failure::new("the tool does not work on files")),
     }
 }
 
