@@ -1,4 +1,4 @@
-//! `tidegate acp`: serves an editor on standard input and output.
+//! `tidegate acp`: serves an editor on standard input and output, or editors on websockets.
 
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use tidegate::{Host, HostBuilder, Operator};
 use crate::args::{Acp, Common};
 use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
+use crate::listen::Door;
 use crate::metrics::Measured;
 use crate::open;
 
@@ -28,6 +29,7 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let common = common.clone();
     let reader = open::reader(&common);
     check(&common, &args)?;
+    let door = Door::open(&args.listen).await?;
     let measured = Measured::start(&args.metrics, exported).await?;
     let counted = measured.metrics().cloned();
     let build = move |settings: &WorkspaceSettings| {
@@ -39,7 +41,10 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let requested = async {
         ending.requested().await;
     };
-    let served = server.stdio(requested).await.map_err(Failure::late);
+    let served = match door {
+        Some(door) => door.serve(server, &ending).await,
+        None => server.stdio(requested).await.map_err(Failure::late),
+    };
     measured.finish(served.map(|()| Exit::Completed))
 }
 

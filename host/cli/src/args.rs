@@ -21,7 +21,7 @@ pub(crate) use self::rules::{
 use self::session::EXPLAIN_HELP;
 pub(crate) use self::session::{ExplainArgs, ExportFormat, SessionCommand};
 use self::turns::{ACP_HELP, CHAT_HELP, RUN_HELP};
-pub(crate) use self::turns::{Acp, CHOOSE, Chat, Metrics, Output, ProviderArgs, Run};
+pub(crate) use self::turns::{Acp, CHOOSE, Chat, Listen, Metrics, Output, ProviderArgs, Run};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]

@@ -15,6 +15,7 @@ mod explain;
 mod guard;
 mod keys;
 mod list;
+mod listen;
 mod matches;
 mod metrics;
 mod open;

@@ -2,7 +2,7 @@
 //!
 //! | module | protocol |
 //! |---|---|
-//! | [`acp`] | the Agent Client Protocol, version 1, for editors, on standard input and output |
+//! | [`acp`] | the Agent Client Protocol, version 1, for editors, on standard input and output, and on websockets |
 //! | [`gateway`] | the wire formats of model providers over HTTP, for agents that have a loop of their own |
 #![forbid(unsafe_code)]
 

@@ -109,7 +109,7 @@ pub(crate) enum Output {
 
 /// What `acp --help` adds.
 pub(super) const ACP_HELP: &str = "\
-Standard output carries only the protocol; log lines go to standard error. Each session works in the
+Standard output carries only the protocol, or with --listen the URL; log lines go to standard error. Each session works in the
 folder that the editor names for it, with the user's tidegate.toml and that of the folder or of --config.";
 
 /// The arguments of `acp`.
@@ -127,7 +127,27 @@ pub(crate) struct Acp {
     #[arg(long)]
     pub(crate) no_transcript: bool,
     #[command(flatten)]
+    pub(crate) listen: Listen,
+    #[command(flatten)]
     pub(crate) metrics: Metrics,
+}
+
+/// The arguments of the protocol over websockets.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Listen {
+    /// Serve websockets at this loopback address, such as 127.0.0.1:0, instead of standard input and output. The URL, with a
+    /// token that each client needs, is printed on standard output
+    #[arg(long, value_name = "IP:PORT", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Read the token from this environment variable [default: a new token]
+    #[arg(long, value_name = "VARIABLE", requires = "listen")]
+    pub(crate) token_env: Option<String>,
+    /// Admit pages of this origin, such as http://localhost:3000, if they have the token; others are refused
+    #[arg(long, value_name = "ORIGIN", requires = "listen")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Take an address that other machines can reach. There is no encryption: whoever reads the token on its way can run commands here
+    #[arg(long, requires = "listen")]
+    pub(crate) allow_remote: bool,
 }
 
 /// The arguments that select the model.

@@ -1,6 +1,7 @@
 // An editor with the TypeScript SDK of the protocol, which checks every message of the agent against its schemas.
 //
-// node client.mjs WORKSPACE PROGRAM [ARGUMENT…]: exits with 0 if everything was as expected.
+// node client.mjs WORKSPACE PROGRAM [ARGUMENT…]: exits with 0 if everything was as expected. Where the program is a URL, it connects to that with
+// websockets, with the token in TIDEGATE_TEST_TOKEN.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -15,6 +16,7 @@ const [workspace, program, ...rest] = process.argv.slice(2);
 const require = createRequire(join(process.env.TIDEGATE_TEST_NODE_MODULES, "index.js"));
 const acp = await import(pathToFileURL(require.resolve("@agentclientprotocol/sdk")));
 const { session } = acp.methods.agent;
+const { createWebSocketStream } = await import(pathToFileURL(require.resolve("@agentclientprotocol/sdk/experimental/ws-client")));
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
@@ -47,13 +49,22 @@ const text = () =>
   state.updates.filter((one) => one.sessionUpdate === "agent_message_chunk").map((one) => one.content.text).join("");
 const kinds = () => new Set(state.updates.map((one) => one.sessionUpdate));
 
+/** A connection, and what ends it. */
 function start() {
+  if (program.startsWith("ws://")) {
+    const url = `${program}?token=${process.env.TIDEGATE_TEST_TOKEN}`;
+    return { stream: createWebSocketStream(url), ended: async () => {} };
+  }
   const agent = spawn(program, rest, { cwd: workspace, stdio: ["pipe", "pipe", "inherit"] });
-  return { agent, stream: acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)) };
+  const ended = async () => {
+    agent.stdin.end();
+    await new Promise((exited) => (agent.exitCode === null ? agent.once("exit", exited) : exited()));
+  };
+  return { stream: acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), ended };
 }
 
 async function connected(run) {
-  const { agent, stream } = start();
+  const { stream, ended } = start();
   try {
     return await client.connectWith(stream, async (ctx) => {
       const initialized = await ctx.request(acp.methods.agent.initialize, {
@@ -71,8 +82,7 @@ async function connected(run) {
       return await run(ctx, prompt, initialized);
     });
   } finally {
-    agent.stdin.end();
-    await new Promise((ended) => (agent.exitCode === null ? agent.once("exit", ended) : ended()));
+    await ended();
   }
 }
 

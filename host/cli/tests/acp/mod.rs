@@ -19,6 +19,7 @@ mod stdio;
 mod steering;
 mod trust;
 mod unread;
+mod websocket;
 
 use model::Model;
 

@@ -25,7 +25,7 @@ const ENVIRONMENT: &str = "environment";
 /// What one connection has.
 #[derive(Debug)]
 pub(super) struct Agent {
-    pub(super) hosts: Hosts,
+    pub(super) hosts: Arc<Hosts>,
     /// What the connection sends.
     pub(super) outgoing: Outgoing,
     state: Mutex<State>,
@@ -66,7 +66,7 @@ impl Found {
 }
 
 impl Agent {
-    pub(super) fn new(hosts: Hosts) -> Self {
+    pub(super) fn new(hosts: Arc<Hosts>) -> Self {
         Self { hosts, outgoing: Outgoing::default(), state: Mutex::default() }
     }
 

@@ -15,7 +15,7 @@ const INVALID: u8 = 0;
 const CHUNK: usize = 8192;
 
 /// The bytes that a message may have: twice what the largest prompt has, 20 images of 5 MiB in base64.
-const MAX_LINE: usize = 256 << 20;
+pub(super) const MAX_LINE: usize = 256 << 20;
 
 /// Reads UTF-8 from any input.
 pub(super) struct Utf8<R> {

@@ -1,7 +1,8 @@
 //! The Agent Client Protocol (ACP) version 1: an editor starts the program, opens sessions in it and shows what they do.
 //!
-//! Messages are JSON-RPC, one a line. `host/EDITORS.md` lists what is supported.
+//! Messages are JSON-RPC, one a line, or one a frame of a websocket. `host/EDITORS.md` lists what is supported.
 
+mod access;
 mod agent;
 mod ask;
 mod calls;
@@ -15,6 +16,7 @@ mod history;
 mod hosts;
 mod initialize_gate;
 mod input;
+mod listen;
 mod names;
 mod notices;
 mod options;
@@ -24,6 +26,7 @@ mod sdk;
 mod sender;
 mod session;
 mod shown;
+mod socket;
 mod stdout;
 mod steering;
 mod tail;
@@ -39,6 +42,7 @@ use tidegate::HostBuilder;
 use tidegate::trust::{SettingsReader, WorkspaceSettings};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use self::access::{Access, TokenError};
 use self::agent::Agent;
 use self::hosts::Hosts;
 
@@ -46,7 +50,7 @@ use self::hosts::Hosts;
 /// engine.
 #[derive(Debug)]
 pub struct Server {
-    hosts: Hosts,
+    hosts: Arc<Hosts>,
 }
 
 /// The connection to the editor failed. When the editor closes it, that is no error.
@@ -61,7 +65,7 @@ impl Server {
         reader: SettingsReader,
         build: impl Fn(&WorkspaceSettings) -> Result<HostBuilder, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { hosts: Hosts::new(reader, Arc::new(build)) }
+        Self { hosts: Arc::new(Hosts::new(reader, Arc::new(build))) }
     }
 
     /// Serves one editor on standard input and output, where nothing else must write to standard output, until it closes the connection
@@ -71,7 +75,7 @@ impl Server {
     /// # Errors
     /// A line cannot be read or written.
     pub async fn stdio(self, stop: impl Future<Output = ()>) -> Result<(), ConnectionError> {
-        self.until(stop, async |agent| sdk::stdio(agent).await).await
+        connection(self.hosts, stop, async |agent| sdk::stdio(agent).await).await
     }
 
     /// The same on other streams, such as those of a socket: messages are read from `input` and written to `output`.
@@ -84,20 +88,21 @@ impl Server {
         input: impl AsyncRead + Send + 'static,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ConnectionError> {
-        self.until(stop, async |agent| sdk::streams(agent, output, input).await).await
+        connection(self.hosts, stop, async |agent| sdk::streams(agent, output, input).await).await
     }
+}
 
-    async fn until(
-        self,
-        stop: impl Future<Output = ()>,
-        serve: impl AsyncFnOnce(&Arc<Agent>) -> Result<(), sdk::Error>,
-    ) -> Result<(), ConnectionError> {
-        let agent = Arc::new(Agent::new(self.hosts));
-        let ended = tokio::select! {
-            ended = serve(&agent) => ended,
-            () = stop => Ok(()),
-        };
-        agent.close_all().await;
-        ended.map_err(|error| ConnectionError(error.to_string()))
-    }
+/// Serves one client until it closes the connection or `stop` completes, and closes its sessions.
+async fn connection(
+    hosts: Arc<Hosts>,
+    stop: impl Future<Output = ()>,
+    serve: impl AsyncFnOnce(&Arc<Agent>) -> Result<(), sdk::Error>,
+) -> Result<(), ConnectionError> {
+    let agent = Arc::new(Agent::new(hosts));
+    let ended = tokio::select! {
+        ended = serve(&agent) => ended,
+        () = stop => Ok(()),
+    };
+    agent.close_all().await;
+    ended.map_err(|error| ConnectionError(error.to_string()))
 }
