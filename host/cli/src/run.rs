@@ -64,6 +64,10 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let mut options = SessionOptions::new(&common.workspace).thread_mode(mode).hold_waiting();
     if let Some(id) = chosen(&host, &args, common)? {
         options = options.id(id);
+        // What goes over the wire is recorded of the host's own model alone.
+        if args.provider.names_no_model() && args.record.is_none() {
+            options = options.keep_model();
+        }
     }
     if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
         options = options.accepted_only();

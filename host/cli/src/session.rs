@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tidegate::config::StatePlace;
 use tidegate::transcript::{
-    ForkedState, Rebuild, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    ForkedState, Rebuild, TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript, last_finished_turn,
 };
 use tidegate::{Host, Operator, PluginId, SessionId, new_session_id, record};
 
@@ -252,14 +252,8 @@ fn note_state(state: &ForkedState, turn: u32) {
 
 /// The last turn that has finished.
 fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
-    let mut last = None;
-    for entry in store.read(id)?.records::<record::Record>() {
-        let record = entry?.record;
-        if matches!(record.body, record::Body::TurnFinish(_)) {
-            last = Some(record.turn);
-        }
-    }
-    last.ok_or_else(|| Failure::setup("no turn of the session has finished: there is nothing to fork"))
+    last_finished_turn(store, id)?
+        .ok_or_else(|| Failure::setup("no turn of the session has finished: there is nothing to fork"))
 }
 
 fn cancel(store: &TranscriptStore, id: &SessionId, reason: Option<String>) -> Result<Exit, Failure> {

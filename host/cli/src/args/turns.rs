@@ -170,6 +170,13 @@ pub(crate) struct ProviderArgs {
     pub(crate) recording: Option<PathBuf>,
 }
 
+impl ProviderArgs {
+    /// Nothing of it says which model answers.
+    pub(crate) fn names_no_model(&self) -> bool {
+        self.provider.is_none() && self.model.is_none() && self.recording.is_none()
+    }
+}
+
 /// The arguments that select where metrics can be read.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Metrics {

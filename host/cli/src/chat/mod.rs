@@ -65,8 +65,8 @@ enum Next {
         id: SessionId,
         model: Option<Arc<dyn Model>>,
     },
-    /// A fork of the session, from the end of a turn.
-    Fork(Option<u32>),
+    /// A fork of the session, from the end of a turn, with the same model.
+    Fork(Option<u32>, Option<Arc<dyn Model>>),
 }
 
 /// Opens the chat. `exported`: the metrics that are exported in addition to those of the arguments.
@@ -98,6 +98,9 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     let mut options = options(common);
     if let Some(id) = chosen {
         options = options.id(id);
+        if args.provider.names_no_model() {
+            options = options.keep_model();
+        }
     }
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
@@ -201,8 +204,9 @@ impl Place<'_> {
             let wanted = match next? {
                 Next::End(exit) => return Ok((exit, id, waiting)),
                 Next::Open { id, model } => Ok((id, model)),
-                Next::Fork(turn) => self.fork(&id, turn).await.map(|fork| (fork, None)),
+                Next::Fork(turn, model) => self.fork(&id, turn).await.map(|fork| (fork, model)),
             };
+            let before = self.chosen(&session);
             let (opened, model) = match wanted {
                 Ok((wanted, model)) => (self.open(wanted, model.clone()).await, model),
                 Err(failure) => (Err(failure), None),
@@ -216,7 +220,7 @@ impl Place<'_> {
                 }
                 Err(failure) => {
                     failure.say();
-                    self.open(id, None).await?
+                    self.open(id, before).await?
                 }
             };
             screen::note(err(style::DIM, &format!("  session {}", session.id())));
@@ -224,11 +228,19 @@ impl Place<'_> {
     }
 
     async fn open(&self, id: SessionId, model: Option<Arc<dyn Model>>) -> Result<Session, Failure> {
-        let mut options = options(self.common).id(id);
-        if let Some(model) = model {
-            options = options.model(model);
-        }
+        let options = options(self.common).id(id);
+        let options = match model {
+            Some(model) => options.model(model),
+            None => options.keep_model(),
+        };
         Ok(self.host.session(options).await?)
+    }
+
+    /// The model of a session, where it is another one than the host's.
+    fn chosen(&self, session: &Session) -> Option<Arc<dyn Model>> {
+        let (_, name) = session.model();
+        let is_other = self.host.models().first().is_some_and(|own| *own != name);
+        self.host.other_model(&name).filter(|_| is_other)?.ok()
     }
 
     async fn fork(&self, id: &SessionId, turn: Option<u32>) -> Result<SessionId, Failure> {
@@ -394,7 +406,7 @@ impl Place<'_> {
             Slash::Fork(turn) => {
                 idle(app)?;
                 self.host.transcripts().ok_or_else(not_recorded)?;
-                return Ok(Some(Next::Fork(turn)));
+                return Ok(Some(Next::Fork(turn, self.chosen(&app.session))));
             }
             Slash::Export(file) => {
                 let file = file.unwrap_or_else(|| format!("{}.md", id.as_str()).into());

@@ -238,6 +238,25 @@ fn the_user_chooses_among_the_models_of_the_operator() {
     // The conversation, the settings and what waits stay.
     assert_eq!(editor.ask(&session, "say second").1, "steered");
     assert!(editor.ask(&session, "write a.txt one").1.contains("chosen to refuse"));
+    // It is that of the session, also in another process, as long as it is offered.
+    assert!(editor.close().success());
+    let mut editor = Editor::start(place.command(&["acp"]));
+    editor.initialize(json!({}));
+    let known = json!({"sessionId": session, "cwd": place.path(""), "mcpServers": []});
+    let loaded = editor.request("session/load", known.clone());
+    assert_eq!(choice(&loaded["configOptions"])["currentValue"], "claude-other");
+    editor.request("session/close", json!({"sessionId": session}));
+    let resumed = editor.request("session/resume", known.clone());
+    assert_eq!(choice(&resumed["configOptions"])["currentValue"], "claude-other");
+    assert!(editor.close().success());
+    place.write("tidegate.toml", &file);
+    let mut editor = Editor::start(place.command(&["acp"]));
+    editor.initialize(json!({}));
+    let loaded = editor.request("session/load", known);
+    assert_eq!(choice(&loaded["configOptions"])["currentValue"], "claude-test");
+    editor.ask(&session, "say third");
+    let sent = format!("{:?}", editor.traffic);
+    assert!(sent.contains("had the model `claude-other`, which the operator's file does not offer"), "{sent}");
     let requests = model.requests.lock().unwrap();
     let names: Vec<&str> = requests.iter().filter_map(|request| request["model"].as_str()).collect();
     assert_eq!(names[..3], ["claude-test", "claude-test", "claude-other"]);

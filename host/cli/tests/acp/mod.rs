@@ -9,6 +9,7 @@ mod buffers;
 mod clients;
 mod dialogs;
 pub(crate) mod editor;
+mod fork;
 mod model;
 mod plan;
 mod policy;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tidegate::model::Model;
 use tidegate::rule::RuleRecord;
 use tidegate::transcript::{TranscriptError, TranscriptStore, TranscriptSummary, UnreadableTranscript};
 use tidegate::trust::WorkspaceSettings;
@@ -74,6 +75,7 @@ impl Agent {
         self.state().can = Arc::new(Abilities::of(request));
         let sessions = v1::SessionCapabilities::new()
             .list(v1::SessionListCapabilities::new())
+            .fork(v1::SessionForkCapabilities::new())
             .resume(v1::SessionResumeCapabilities::new())
             .close(v1::SessionCloseCapabilities::new())
             .delete(v1::SessionDeleteCapabilities::new());
@@ -204,10 +206,20 @@ impl Agent {
 
     /// Opens a session with settings that count.
     pub(super) async fn open(&self, place: Place, settings: WorkspaceSettings) -> Result<Arc<Open>, Error> {
+        self.open_with(place, settings, None).await
+    }
+
+    /// The same with a model that the client has chosen.
+    pub(super) async fn open_with(
+        &self,
+        place: Place,
+        settings: WorkspaceSettings,
+        model: Option<Arc<dyn Model>>,
+    ) -> Result<Arc<Open>, Error> {
         let host = self.hosts.of(settings).await?;
         let client = self.client(&place);
         let Place { id, workspace, .. } = place;
-        let wanted = Wanted { id, workspace, client, settings: Settings::default(), model: None };
+        let wanted = Wanted { id, workspace, client, settings: Settings::default(), model };
         self.opened(Open::new(host, wanted).await)
     }
 
@@ -459,7 +471,7 @@ fn absolute(cwd: &Path) -> Result<PathBuf, Error> {
     Err(error(-32602, format!("`cwd` must be an absolute path, and {} is none", cwd.display())))
 }
 
-fn recorded(host: &Host) -> Result<TranscriptStore, Error> {
+pub(super) fn recorded(host: &Host) -> Result<TranscriptStore, Error> {
     let store = host.transcripts().cloned();
     store.ok_or_else(|| error(-32603, HostError::NotRecorded.with_hint()))
 }
@@ -468,7 +480,7 @@ fn unknown(id: &v1::SessionId) -> Error {
     v1::Error::session_not_found(id.clone()).into()
 }
 
-fn missing(id: &v1::SessionId, reason: &TranscriptError) -> Error {
+pub(super) fn missing(id: &v1::SessionId, reason: &TranscriptError) -> Error {
     match reason {
         TranscriptError::Missing { .. } => unknown(id),
         other => error(-32603, other.to_string()),

@@ -12,6 +12,7 @@ mod content;
 mod diff;
 mod environment;
 mod files;
+mod fork;
 mod history;
 mod hosts;
 mod initialize_gate;

@@ -212,6 +212,7 @@ async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 
         .on_receive_request(later!(agent, new_session, v1::NewSessionRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, load_session, v1::LoadSessionRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, resume_session, v1::ResumeSessionRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, fork_session, v1::ForkSessionRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, list_sessions, v1::ListSessionsRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, close_session, v1::CloseSessionRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, delete_session, v1::DeleteSessionRequest), acp::on_receive_request!())

@@ -113,9 +113,10 @@ impl Open {
             Asker { client: client.clone(), settings: settings.clone(), workspace: workspace.clone(), announced };
         let (shown, terminals) = mpsc::unbounded_channel();
         let mut options = options(&workspace, &client, shown).id(id).confirm(Arc::new(asker));
-        if let Some(model) = &model {
-            options = options.model(Arc::clone(model));
-        }
+        options = match &model {
+            Some(model) => options.model(Arc::clone(model)),
+            None => options.keep_model(),
+        };
         let session = host.session(options).await?;
         for plugin in settings.disabled() {
             if session.disable_plugin(&plugin).is_err() {

@@ -98,7 +98,7 @@ impl Agent {
             let settings = self.decided(&place, self.settings(&place).await?).await?;
             self.open(place.clone(), settings).await
         };
-        match opened.await {
+        match Box::pin(opened).await {
             // It was closed while the user was asked.
             Ok(open) if !self.state().waiting.contains_key(id.as_str()) => {
                 self.state().sessions.remove(id.as_str());

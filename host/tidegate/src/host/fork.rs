@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flow::ports::{ShownSession, StateBatch, StateChange, StateError};
 use flow::{PluginId, SessionId};
-use record::Record;
+use record::{Body, Record};
 use store::{TranscriptError, TranscriptStore};
 
 use crate::host::blocking;
@@ -77,6 +77,21 @@ fn latest_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Transcrip
         latest = latest.max(entry?.record.turn);
     }
     Ok(latest)
+}
+
+/// The last turn of a recorded session that has finished, from the end of which it can be forked.
+///
+/// # Errors
+/// There is no such session, or its transcript cannot be read.
+pub fn last_finished_turn(store: &TranscriptStore, id: &SessionId) -> Result<Option<u32>, TranscriptError> {
+    let mut last = None;
+    for entry in store.read(id)?.records::<Record>() {
+        let record = entry?.record;
+        if matches!(record.body, Body::TurnFinish(_)) {
+            last = Some(record.turn);
+        }
+    }
+    Ok(last)
 }
 
 /// Writes state to a session that has none.

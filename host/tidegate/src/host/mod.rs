@@ -334,11 +334,16 @@ impl Host {
     /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, there is no
     /// model, calls of open sessions wait for an instance of a plugin, or nearly no file descriptors,
     /// threads or memory are left.
-    pub async fn session(&self, options: SessionOptions) -> Result<Session, HostError> {
+    pub async fn session(&self, mut options: SessionOptions) -> Result<Session, HostError> {
         if let Some(engine) = &self.engine {
             engine.admit()?;
         }
         admission::admit()?;
+        if options.model.is_none() && options.keeps_model {
+            let kept = self.kept_model(options.id.as_ref()).await?;
+            options.model = kept.model;
+            options.notices.extend(kept.notice);
+        }
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
             let provider = &self.live.shared().operator.provider;
             return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));

@@ -86,8 +86,10 @@ impl Session {
         let custom_events = CustomEvents::new(options.workspace.clone(), variables, Arc::clone(&plugins));
         let custom_events = Arc::new(custom_events);
         session = session.with_event_types(Arc::<CustomEvents>::clone(&custom_events));
-        if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, notices, chat, catalogue }) = recorded
+        if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, mut notices, chat, catalogue }) =
+            recorded
         {
+            notices.extend(options.notices);
             custom_events.read(catalogue);
             (before, cancel_file) = (chat, Some(file));
             interrupted = resumed.as_ref().and_then(Interrupted::of);

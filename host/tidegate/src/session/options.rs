@@ -31,6 +31,9 @@ pub struct SessionOptions {
     pub(crate) workspace: PathBuf,
     pub(crate) id: Option<SessionId>,
     pub(crate) model: Option<Arc<dyn Model>>,
+    pub(crate) keeps_model: bool,
+    /// What its first turn reports about how it was opened.
+    pub(crate) notices: Vec<String>,
     pub(crate) plugins: Option<Vec<PluginId>>,
     pub(crate) tools: Option<Arc<dyn Tools>>,
     pub(crate) builtin_tools: bool,
@@ -72,6 +75,8 @@ impl SessionOptions {
             workspace: workspace.as_ref().to_owned(),
             id: None,
             model: None,
+            keeps_model: false,
+            notices: Vec::new(),
             plugins: None,
             tools: None,
             builtin_tools: true,
@@ -129,6 +134,14 @@ impl SessionOptions {
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// A recorded session continues with the model that it has used last, as long as the operator's file offers it, and so does a fork of one. Where
+    /// that is not so, the first turn reports it. A model that is given counts first. Default: the host's model.
+    #[must_use]
+    pub fn keep_model(mut self) -> Self {
+        self.keeps_model = true;
         self
     }
 
