@@ -16,6 +16,7 @@ mod guard;
 mod keys;
 mod list;
 mod listen;
+mod markdown;
 mod matches;
 mod metrics;
 mod open;

@@ -86,6 +86,10 @@ impl Printer {
         }
         match &event.kind {
             EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
+            EventKind::CognitionOut { partial: Some(_), .. } if self.live => {
+                self.answer.pause()?;
+                self.answer.continue_after(self.shown.remains());
+            }
             EventKind::InputReceived { message, .. } if self.echo && !message.hidden => {
                 self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
             }
@@ -96,7 +100,7 @@ impl Printer {
             EventKind::ToolConfirmationRequested { call, arguments, .. } => {
                 self.asked.insert(call.clone(), shorten(arguments, 160));
                 if self.live {
-                    self.answer.finish()?;
+                    self.answer.pause()?;
                 }
             }
             EventKind::ToolCallStart { call, tool, arguments } => {
@@ -242,7 +246,7 @@ impl Printer {
     /// A line of the host.
     fn line(&mut self, line: &str) -> std::io::Result<()> {
         if self.live {
-            self.answer.finish()?;
+            self.answer.pause()?;
         }
         screen::note(line);
         Ok(())

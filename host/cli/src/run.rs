@@ -42,6 +42,7 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     };
     let found = trust::decided(common).await?;
     let operator = settings(common, &args, found.operator().clone())?;
+    screen::set_raw(!operator.terminal.markdown);
     if args.session.is_some() && operator.state.place == StatePlace::Memory {
         say::note(
             "warning: `[state] backend = \"memory\"` keeps nothing after this run; set `disk` or `redis` for --session",

@@ -43,9 +43,15 @@ impl Shown {
 
     /// Another attempt has followed: of the one before it only the kept prefix remains.
     fn cut(&mut self) {
-        let Some(kept) = self.kept.take() else { return };
-        let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(self.text.len());
-        self.text.truncate(self.text.floor_char_boundary(kept));
+        let kept = self.remains().len();
+        self.text.truncate(kept);
+        self.kept = None;
+    }
+
+    /// The part of the answer that remains if another attempt follows.
+    pub(crate) fn remains(&self) -> &str {
+        let kept = self.kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX).min(self.text.len());
+        &self.text[..self.text.floor_char_boundary(kept)]
     }
 
     /// The turn has ended: what was shown of an answer that was not accepted, the part that a rule stopped left out.

@@ -5,6 +5,7 @@ mod acp;
 mod agents;
 mod chat;
 mod chat_lists;
+mod chat_markdown;
 mod chat_model;
 mod chat_questions;
 mod chat_resized;

@@ -59,9 +59,11 @@ mod sources;
 mod state;
 mod switch;
 mod table_settings;
+mod terminal;
 pub mod thread_limits;
 mod transcript;
 mod trust_request;
+mod turn;
 mod typed;
 mod yaml;
 
@@ -78,8 +80,7 @@ pub use kinds::by_kind;
 pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use misplaced::misplaced;
 pub use operator::{
-    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, TurnSettings,
-    operator_file,
+    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, operator_file,
 };
 pub use operator_files::{FoundFiles, OperatorFiles, SETTINGS_VARIABLE};
 pub use operator_layers::{Layer, LayerKind};
@@ -98,8 +99,10 @@ pub use schema::{
 };
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
+pub use terminal::TerminalSettings;
 pub use transcript::TranscriptSettings;
 pub use trust_request::{JudgedSettings, RequestedKey, TrustRequest};
+pub use turn::TurnSettings;
 pub use typed::OnTimeout;
 pub use yaml::read as yaml_tree;
 

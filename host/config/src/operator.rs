@@ -15,7 +15,9 @@ use crate::mask;
 use crate::operator_layers::{self, Layer, LayerKind};
 use crate::rule_folders::RuleFolders;
 use crate::state::{StateSettings, check_state};
+use crate::terminal::TerminalSettings;
 use crate::transcript::TranscriptSettings;
+use crate::turn::TurnSettings;
 use crate::typed::{
     self, CompactionFile, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile,
     ProviderFile, TurnFile,
@@ -55,6 +57,8 @@ pub struct Operator {
     pub compaction: CompactionSettings,
     /// The limits of a turn.
     pub turn: TurnSettings,
+    /// How answers are shown at a terminal.
+    pub terminal: TerminalSettings,
 }
 
 /// The place that shows the file at `path` to be an operator's file: its beginning where it is named `tidegate.toml`, in others the first key
@@ -79,7 +83,8 @@ pub fn operator_file(path: &Path) -> Option<Location> {
 }
 
 /// The tables of an operator's file that a plugin's manifest does not have.
-const OPERATOR_ONLY: [&str; 8] = ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn"];
+const OPERATOR_ONLY: [&str; 9] =
+    ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn", "terminal"];
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,17 +225,6 @@ pub struct PluginLimits {
     pub state_bytes: u64,
 }
 
-/// The limits of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnSettings {
-    /// Steps of one turn.
-    pub max_steps: u32,
-    /// How often in a row the same call can have the same result; 0: any number of times.
-    pub max_repeats: u32,
-    /// How often a request that failed is sent again, whatever class of retried errors it has; `None`: each class has its own maximum.
-    pub max_retries: Option<u32>,
-}
-
 /// When the older part of a conversation is summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {
@@ -249,13 +243,6 @@ fn check_repeats(document: &mut Document<'_>, typed: &TurnFile) {
     if typed.max_repeats == 1 {
         let help = "write 0 for any number of times, or 2 and more";
         document.error(Code::ConfigOutOfRange, &steps!["turn", "max_repeats"], "`max_repeats` must not be 1", help);
-    }
-}
-
-impl TurnSettings {
-    fn of(typed: &TurnFile) -> Self {
-        let TurnFile { max_steps, max_repeats, max_retries } = *typed;
-        Self { max_steps, max_repeats, max_retries }
     }
 }
 
@@ -285,6 +272,7 @@ impl Default for Operator {
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),
+            terminal: TerminalSettings::of(&typed.terminal),
         }
     }
 }
@@ -361,6 +349,7 @@ impl Operator {
             transcript: TranscriptSettings::of(&typed.transcript, folder("transcript", "folder")),
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),
+            terminal: TerminalSettings::of(&typed.terminal),
         })
     }
 }

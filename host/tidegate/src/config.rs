@@ -8,5 +8,5 @@ pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     CompactionSettings, FoundFiles, Layer, LayerKind, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles,
     Policy, Provider, RuleFolders, SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings,
-    ToolSettings, TranscriptSettings, TurnSettings,
+    TerminalSettings, ToolSettings, TranscriptSettings, TurnSettings,
 };

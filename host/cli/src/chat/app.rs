@@ -13,6 +13,7 @@ use super::complete::Completion;
 use super::history::History;
 use super::input::Input;
 use super::offers::Offers;
+use super::running::Running;
 use super::slash::Slash;
 use super::status::Status;
 use super::view::View;
@@ -48,6 +49,7 @@ pub(super) struct App {
     pub(super) input: Input,
     history: History,
     pub(super) view: View,
+    pub(super) running: Running,
     printer: Printer,
     pub(super) status: Status,
     /// The question that is on the screen.
@@ -85,6 +87,7 @@ impl App {
             history,
             printer: Printer::of_chat(is_recorded.then_some(id)),
             view: View::new(),
+            running: Running::default(),
             status: Status::default(),
             asking: None,
             columns: 0,
@@ -131,6 +134,7 @@ impl App {
     pub(super) fn event(&mut self, event: &Event) -> Result<(), Failure> {
         self.printer.before(event)?;
         self.status.take(event);
+        self.running.take(event, Instant::now());
         let is_chat = self.chat.process(event).is_yes();
         if is_chat {
             self.print()?;
@@ -195,11 +199,12 @@ impl App {
 
     /// When the rows change by themselves.
     pub(super) fn wakes(&self, now: Instant) -> Option<Instant> {
+        let running = self.running.wakes(now);
         let Some(asking) = &self.asking else {
-            return self.is_put_off.then(|| live::held_until().unwrap_or(now));
+            return self.is_put_off.then(|| live::held_until().unwrap_or(now)).into_iter().chain(running).min();
         };
         let settled = self.resized.map(|at| at + live::SETTLED);
-        asking.wakes(now).into_iter().chain(settled).min()
+        asking.wakes(now).into_iter().chain(settled).chain(running).min()
     }
 
     fn print(&mut self) -> Result<(), Failure> {
@@ -227,6 +232,10 @@ impl App {
                 self.view_question();
             }
         }
+        if *key == Key::Resize {
+            // Where standard output is gone, the next event reports it.
+            let _gone = self.view.redraw();
+        }
         if let Some(act) = self.question_key(key, at) {
             return act;
         }
@@ -252,6 +261,17 @@ impl App {
             Some(Action::Cancel) => self.cancel(is_running, was_leaving),
             Some(Action::End) => self.end(is_running),
             Some(Action::Redraw) => Act::Redraw,
+            Some(Action::Reasoning) => {
+                let how = if self.view.toggle_reasoning() { "is shown" } else { "is one line" };
+                screen::note(err(style::DIM, &format!("  reasoning {how} from here on")));
+                Act::Stay
+            }
+            Some(Action::Raw) => {
+                screen::set_raw(!screen::is_raw());
+                let how = if screen::is_raw() { "is shown as it is" } else { "is rendered" };
+                screen::note(err(style::DIM, &format!("  Markdown {how} from here on")));
+                Act::Stay
+            }
             Some(Action::Stop) => Act::Stop,
         }
     }

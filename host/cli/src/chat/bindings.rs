@@ -11,6 +11,10 @@ pub(super) enum Action {
     Cancel,
     End,
     Redraw,
+    /// Prints reasoning, or only how long it is.
+    Reasoning,
+    /// Shows the model's text as it is, or rendered.
+    Raw,
     Stop,
 }
 
@@ -39,7 +43,7 @@ pub(super) struct AnswerKey {
 }
 
 /// All keys, in the order of the page.
-pub(super) const BINDINGS: [Binding; 11] = [
+pub(super) const BINDINGS: [Binding; 13] = [
     Binding {
         keys: "`Enter`",
         idle: "sends the input",
@@ -95,6 +99,18 @@ pub(super) const BINDINGS: [Binding; 11] = [
         idle: "clears the screen",
         running: "the same",
         action: Some((Key::Ctrl('l'), Action::Redraw)),
+    },
+    Binding {
+        keys: "`Ctrl+T`",
+        idle: "shows the reasoning that follows, or one line for each part of it",
+        running: "the same",
+        action: Some((Key::Ctrl('t'), Action::Reasoning)),
+    },
+    Binding {
+        keys: "`Ctrl+O`",
+        idle: "shows the text that follows as the model has written it, or rendered",
+        running: "the same",
+        action: Some((Key::Ctrl('o'), Action::Raw)),
     },
     Binding {
         keys: "`Ctrl+Z`",

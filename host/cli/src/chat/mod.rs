@@ -16,6 +16,7 @@ mod pick;
 mod questions;
 mod queue;
 mod rows;
+mod running;
 mod slash;
 mod status;
 mod view;
@@ -80,6 +81,7 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     let ending = Ending::watch();
     let found = trust::decided(common).await?;
     let operator = settings(common, &args, found.operator().clone())?;
+    screen::set_raw(!operator.terminal.markdown);
     let again = (common.clone(), args.clone());
     let measured = Measured::start(&args.metrics, exported).await?;
     let builder = Host::builder(operator)

@@ -1,4 +1,4 @@
-//! The rows at the bottom of the terminal: what waits, what is asked, the status, and the input.
+//! The rows at the bottom of the terminal: the tools that run, what waits, what is asked, the status, and the input.
 
 use std::time::Instant;
 
@@ -24,7 +24,8 @@ impl App {
         let Shown { rows: input, cursor } = self.input.shown(prompt, columns);
         // Where there is no place for all, the question and the input are what matters.
         let left = height.saturating_sub(1 + question.len() + input.len());
-        let mut rows = self.waiting_rows(columns);
+        let mut rows = self.running.rows(columns, now);
+        rows.extend(self.waiting_rows(columns));
         rows.truncate(left.saturating_sub(1));
         rows.extend(question);
         rows.extend((left > 0).then_some(status));

@@ -4,11 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, Str, ToolEntry, ToolStatus};
+use tidegate::chat::{Author, Block, BlockKind, ChatMessage, LogSnapshot, MessageId, Str, ToolEntry, ToolStatus};
 use tidegate::event::Interrupted;
 
 use crate::print::{result_lines, shorten};
-use crate::screen::{self, Answer};
+use crate::say::count;
+use crate::screen::{self, Answer, Reasoning};
 use crate::style::{self, err};
 
 /// Characters of the arguments of a call that are printed.
@@ -20,6 +21,9 @@ const EARLIER: usize = 20;
 #[derive(Debug)]
 pub(super) struct View {
     answer: Answer,
+    reasoning: Reasoning,
+    /// Reasoning is printed, and not only how long it is.
+    shows_reasoning: bool,
     /// The last message such that it and all before it are printed to their end.
     frontier: Option<MessageId>,
     /// What is printed of the messages after it.
@@ -39,6 +43,8 @@ pub(super) struct View {
 struct Printed {
     /// Bytes of all its text, what is void included.
     bytes: usize,
+    /// Bytes of its reasoning, or what is not printed of it and reported.
+    thoughts: usize,
     /// Blocks that are marked as void.
     void: usize,
     /// Of each call.
@@ -61,6 +67,8 @@ impl View {
     pub(super) fn new() -> Self {
         Self {
             answer: Answer::new(),
+            reasoning: Reasoning::new(),
+            shows_reasoning: false,
             frontier: None,
             printed: HashMap::new(),
             last_call: None,
@@ -77,7 +85,19 @@ impl View {
 
     /// Ends the model's line, before a line of the host.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
-        self.answer.finish()
+        self.reasoning.finish()?;
+        self.answer.pause()
+    }
+
+    /// Prints the reasoning that follows, or only how long it is. Returns whether it is printed.
+    pub(super) fn toggle_reasoning(&mut self) -> bool {
+        self.shows_reasoning = !self.shows_reasoning;
+        self.shows_reasoning
+    }
+
+    /// Draws what can still change again, because the terminal has got another size.
+    pub(super) fn redraw(&mut self) -> std::io::Result<()> {
+        self.answer.redraw()
     }
 
     /// Prints what is new. `is_idle`: nothing runs, so that no message grows any more.
@@ -176,7 +196,7 @@ impl View {
         self.text(message, printed)?;
         if (message.complete || message.partial.is_some() || is_idle) && !printed.is_ended {
             printed.is_ended = true;
-            self.finish()?;
+            self.answer.finish()?;
             if let Some(why) = &message.partial {
                 screen::note(err(style::DIM, &format!("  the answer is not complete: {why}")));
             }
@@ -192,12 +212,18 @@ impl View {
         Ok(())
     }
 
-    /// Prints new text. What becomes void stays in the message, so that the text only grows.
+    /// Prints new text and reasoning. What becomes void stays in the message, so that both only grow.
     fn text(&mut self, message: &ChatMessage, printed: &mut Printed) -> std::io::Result<()> {
-        let (mut start, mut void) = (0, 0);
-        for block in message.blocks.iter().filter(|block| block.kind == BlockKind::Text) {
+        let (mut start, mut thought, mut void) = (0, 0, 0);
+        for (index, block) in message.blocks.iter().enumerate() {
+            if block.kind == BlockKind::Reasoning {
+                self.thought(block, thought, printed)?;
+                thought += block.text.len();
+                continue;
+            }
             let end = start + block.text.len();
             if end > printed.bytes {
+                self.reasoning.finish()?;
                 for chunk in block.text.chunks_from(printed.bytes.saturating_sub(start)) {
                     self.answer.push(chunk)?;
                 }
@@ -211,10 +237,32 @@ impl View {
                 self.finish()?;
                 let last = shorten(&block.text.to_string(), 60);
                 screen::note(err(style::DIM, &format!("  void ({why}): {last}")));
+                self.answer.continue_after(&valid(message, index));
             }
         }
         // Text that was corrected is not printed again.
         printed.bytes = printed.bytes.min(start);
+        printed.thoughts = printed.thoughts.min(thought);
+        Ok(())
+    }
+
+    /// Prints what is new of a block of reasoning, which follows so many bytes of others; or how long it is, when it is complete.
+    fn thought(&mut self, block: &Block, start: usize, printed: &mut Printed) -> std::io::Result<()> {
+        let end = start + block.text.len();
+        if end <= printed.thoughts || !(self.shows_reasoning || block.complete) {
+            return Ok(());
+        }
+        let new = block.text.chunks_from(printed.thoughts.saturating_sub(start));
+        printed.thoughts = end;
+        if self.shows_reasoning {
+            self.answer.pause()?;
+            new.into_iter().try_for_each(|chunk| self.reasoning.push(chunk))?;
+            return if block.complete { self.reasoning.finish() } else { Ok(()) };
+        }
+        let characters: u64 = new.into_iter().map(|chunk| chunk.chars().count() as u64).sum();
+        self.finish()?;
+        let characters = count(characters, "character", "characters");
+        screen::note(err(style::DIM, &format!("  reasoning, {characters} (Ctrl+T shows the next)")));
         Ok(())
     }
 
@@ -261,6 +309,12 @@ impl View {
         lines.iter().for_each(screen::note);
         Ok(())
     }
+}
+
+/// The text before a block that is not void.
+fn valid(message: &ChatMessage, before: usize) -> String {
+    let blocks = message.blocks.iter().take(before).filter(|one| one.kind == BlockKind::Text && one.void.is_none());
+    blocks.flat_map(|block| block.text.chunks()).collect()
 }
 
 /// Whether a turn that continues can ask about the call or run it.

@@ -1,7 +1,8 @@
 //! The rows at the bottom of the terminal while a chat is open: they stay below everything that is printed.
 //!
-//! What is printed meanwhile, by whomever, goes above them: the rows are erased, the text is written, the rows are drawn again. The
-//! model's unfinished line is one of the rows until it ends, so that every delta is visible and nothing is written over.
+//! What is printed meanwhile, by whomever, goes above them: the rows are erased, the text is written, the rows are drawn again. What can
+//! still change of the model's text is in the rows until it cannot, so that every delta is visible and nothing is written over. Outside of a
+//! chat, those are the only rows, and the region is there as long as they are.
 //!
 //! A terminal that gets another size breaks or joins the rows that it shows, and the program learns of it later. What is drawn in between goes
 //! to the wrong rows, and leaves lines twice. So nothing is drawn from the first sign of another size until none has followed for [`SETTLED`].
@@ -136,12 +137,14 @@ impl Live {
     /// The terminal cannot be switched.
     pub(crate) fn suspended<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let mut region = lock().take();
+        // It is drawn again then.
+        let tail = region.as_mut().map(|region| std::mem::take(&mut region.tail)).unwrap_or_default();
         let erased = region.as_mut().map_or_else(String::new, |region| region.end(terminal::size()));
         sink::raw(format!("{erased}{PASTE_OFF}").as_bytes())?;
         terminal::leave_raw_mode()?;
         let done = work();
         terminal::enter_raw_mode()?;
-        *lock() = region.map(|region| Region { open: String::new(), ..region });
+        *lock() = region.map(|region| Region { open: String::new(), tail, ..region });
         // Keys answer a question only when it was drawn again.
         forget_rows();
         sink::raw(PASTE_ON.as_bytes())?;
@@ -179,6 +182,40 @@ pub(super) fn print(text: &[u8]) -> Option<io::Result<()>> {
     Some(sink::raw(frame.as_bytes()))
 }
 
+/// Prints rows of the answer above the region, and shows what follows them in it. `None`: there is no region, and no need for one.
+#[cfg(not(test))]
+pub(super) fn answer(text: &str, tail: Vec<String>) -> Option<io::Result<()>> {
+    let frame = answered(&mut lock(), text, tail, terminal::size(), Instant::now())?;
+    Some(sink::raw(frame.as_bytes()))
+}
+
+/// The tests of this crate have no region of the process.
+#[cfg(test)]
+pub(super) fn answer(_: &str, _: Vec<String>) -> Option<io::Result<()>> {
+    None
+}
+
+/// The bytes that do so. Outside of a chat, the region begins and ends here.
+fn answered(
+    region: &mut Option<Region>,
+    text: &str,
+    tail: Vec<String>,
+    size: (usize, usize),
+    now: Instant,
+) -> Option<String> {
+    if tail.is_empty() && region.is_none() {
+        return None;
+    }
+    let shown = region.get_or_insert_with(|| Region { is_passing: true, ..Region::default() });
+    shown.tail = tail;
+    let mut frame = shown.print(text, size, now);
+    if shown.is_passing && shown.tail.is_empty() {
+        frame.push_str(&shown.end(size));
+        *region = None;
+    }
+    Some(frame)
+}
+
 fn lock() -> MutexGuard<'static, Option<Region>> {
     REGION.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,9 +230,17 @@ const ERASE_BELOW: &str = "\x1b[J";
 /// Ends a row, and begins the next one over what is there.
 const NEXT: &str = "\r\n\x1b[2K";
 
+/// Begins a line that the terminal breaks itself where it is longer than a row, so that it is copied as one line. Clean text has no such
+/// character.
+pub(super) const WHOLE: char = '\u{e}';
+
 /// What is at the bottom of the terminal.
 #[derive(Debug, Default)]
 struct Region {
+    /// It is there only while `tail` is.
+    is_passing: bool,
+    /// What can still change of the model's text.
+    tail: Vec<String>,
     /// The line of the model's text that has not ended.
     open: String,
     rows: Vec<String>,
@@ -241,10 +286,14 @@ impl Region {
         let mut frame = format!("{HIDE_CURSOR}{}{ERASE_ROW}", self.up(columns));
         self.open.push_str(&text);
         while let Some(end) = self.open.find('\n') {
-            // A row that the terminal breaks itself would be written over what is below, which is not erased yet.
-            for row in rows(&self.open[..end], most) {
-                frame.extend([row.trim_end(), NEXT]);
-                self.since += 1;
+            let line = &self.open[..end];
+            let parts = rows(line.trim_start_matches(WHOLE), most);
+            self.since += parts.len();
+            if line.starts_with(WHOLE) {
+                frame.push_str(&whole(&parts));
+            } else {
+                // A row that the terminal breaks itself would be written over what is below, which is not erased yet.
+                parts.iter().for_each(|row| frame.extend([row.trim_end(), NEXT]));
             }
             self.open.drain(..=end);
             if counted.take_if(|counted| self.open.len() <= *counted).is_some() {
@@ -294,8 +343,10 @@ impl Region {
 
     fn draw(&mut self, frame: &mut String, most: usize, height: usize) {
         let open = (!self.open.is_empty()).then_some(&self.open);
-        let above = usize::from(open.is_some());
-        let rows: Vec<String> = open.into_iter().chain(&self.rows).map(|row| cut(row, most)).collect();
+        let answer: Vec<String> =
+            self.tail.iter().flat_map(|row| rows(row, most)).map(|row| row.trim_end().to_owned()).collect();
+        let above = answer.len() + usize::from(open.is_some());
+        let rows: Vec<String> = answer.iter().chain(open).chain(&self.rows).map(|row| cut(row, most)).collect();
         // What does not fit is left out from the top.
         let skipped = rows.len().saturating_sub(height.saturating_sub(1).max(1));
         let rows = &rows[skipped..];
@@ -328,7 +379,7 @@ impl Region {
         terminal::other_screen().1.to_owned()
     }
 
-    /// Erases the rows, and goes to the first; the model's unfinished line stays.
+    /// Erases the rows, and goes to the first; what is there of the model's text stays.
     fn end(&mut self, size: (usize, usize)) -> String {
         (self.size, self.held) = (size, None);
         let columns = size.0;
@@ -343,11 +394,21 @@ impl Region {
         self.drawn = Drawn { widths: vec![0; rows], cursor: (rows.saturating_sub(1), 0) };
         frame.push_str(&self.up(columns));
         self.drawn = Drawn::default();
-        if !self.open.is_empty() {
-            frame.extend([self.open.as_str(), "\r\n"]);
+        let open = (!self.open.is_empty()).then_some(&self.open);
+        for line in std::mem::take(&mut self.tail).iter().chain(open) {
+            frame.extend([line.as_str(), "\r\n"]);
         }
         frame.push_str(SHOW_CURSOR);
         frame
+    }
+}
+
+/// The bytes of a line that the terminal breaks itself, from its parts. What the rest is written over is erased before it, and the row is begun
+/// then: a terminal that is erased from its first cell on keeps what it has shown.
+fn whole(parts: &[String]) -> String {
+    match parts.split_first() {
+        Some((first, rest)) if !rest.is_empty() => format!("{first}{ERASE_BELOW}{}{NEXT}", rest.concat()),
+        _ => format!("{}{NEXT}", parts.concat()),
     }
 }
 
@@ -495,6 +556,36 @@ mod tests {
         }
         let lines = ["a line that is", "longer than the", "terminal is", "xxxxxxxxxxxxxxxxxx"];
         assert_eq!(shown.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn what_can_change_of_an_answer_is_replaced_and_its_region_passes() {
+        let (mut region, mut shown, now) = (None, Shown::default(), Instant::now());
+        let mut answer = |text: &str, tail: &[&str]| {
+            let tail = tail.iter().map(|row| (*row).to_owned()).collect();
+            let frame = answered(&mut region, text, tail, (20, 10), now);
+            shown.take(frame.as_deref().unwrap_or_default());
+            (shown.lines().join("\n").trim_end().to_owned(), region.is_some())
+        };
+        assert_eq!(answer("", &[]), (String::new(), false));
+        assert_eq!(answer("", &["**a"]), ("**a".to_owned(), true));
+        assert_eq!(
+            answer("", &["a | b", "--+--", "a row that is longer than so"]).0,
+            "a | b\n--+--\na row that is\nlonger than so"
+        );
+        assert_eq!(answer("a\n", &["b"]), ("a\nb".to_owned(), true));
+        assert_eq!(answer("b\nc\n", &[]), ("a\nb\nc".to_owned(), false));
+    }
+
+    #[test]
+    fn a_line_of_code_is_broken_by_the_terminal() {
+        let mut region = Region { rows: vec!["row".into()], ..Region::default() };
+        let now = Instant::now();
+        let text = format!("{WHOLE}\u{1b}[35mlet\u{1b}[0m a_variable = \"a string\";\n{WHOLE}    short  \nprose\n");
+        let frame = region.print(&text, (20, 10), now);
+        let long = format!("\u{1b}[35mlet\u{1b}[0m a_variable = {ERASE_BELOW}\"a string\";{NEXT}");
+        assert!(frame.contains(&long) && frame.contains(&format!("    short  {NEXT}")), "{frame:?}");
+        assert_eq!((region.since, frame.matches(WHOLE).count()), (4, 0));
     }
 
     #[test]

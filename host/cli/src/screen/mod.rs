@@ -3,7 +3,7 @@
 //!
 //! - [`out`] is standard output for the commands that print what was asked for;
 //! - [`json`] prints a value exactly, as JSON that no terminal acts on;
-//! - [`Answer`] streams the model's text;
+//! - [`Answer`] streams the model's text, which `markdown` renders;
 //! - [`note`] and [`block`] are lines of the host, on standard error; [`log`] makes one of each log event.
 //!
 //! [`live`] has the rows at the bottom of a chat, and [`keys`] what is pressed.
@@ -11,11 +11,13 @@
 //! Where the model's text and the host's lines share a terminal, each line of the host begins with a gutter that the model's
 //! text cannot contain.
 
+mod answer;
 pub(crate) mod clean;
 pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod log;
 mod reader;
+mod reasoning;
 mod sink;
 pub(crate) mod table;
 pub(crate) mod terminal;
@@ -25,8 +27,10 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub(crate) use self::answer::{Answer, is_raw, set_raw};
 use self::clean::{Cleaner, GUTTER, Keep};
 pub(crate) use self::reader::when_unread;
+pub(crate) use self::reasoning::Reasoning;
 #[cfg(test)]
 pub(crate) use self::sink::testing;
 use self::sink::{Stream, is_terminal};
@@ -128,34 +132,6 @@ impl Drop for Out {
 /// Prints a value as one line of JSON. It is exact: what a terminal would act on is escaped as JSON escapes it.
 pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
     sink::write(Stream::Out, format!("{}\n", clean::json(&value.to_string())).as_bytes())
-}
-
-/// The model's text on standard output.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    cleaner: Cleaner,
-}
-
-impl Answer {
-    pub(crate) fn new() -> Self {
-        Self { cleaner: Cleaner::new(Keep::Lines, is_shared()) }
-    }
-
-    /// Prints a chunk.
-    pub(crate) fn push(&mut self, text: &str) -> io::Result<()> {
-        let mut shown = String::with_capacity(text.len());
-        self.cleaner.push(text, &mut shown);
-        write_answer(&shown)
-    }
-
-    /// Ends the text, and its line.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
-        let mut shown = String::new();
-        self.cleaner.finish(&mut shown);
-        self.cleaner = Cleaner::new(Keep::Lines, is_shared());
-        write_answer(&shown)?;
-        end_line()
-    }
 }
 
 fn write_answer(text: &str) -> io::Result<()> {

@@ -33,10 +33,12 @@ pub(super) enum Stream {
     Err,
 }
 
-/// Writes bytes, all of them, and flushes. While a chat is open both streams are one terminal, and they go above its rows.
+/// Writes bytes, all of them, and flushes. While there are rows at the bottom of the terminal, they go above them.
 #[cfg(not(test))]
 pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    if let Some(printed) = super::live::print(bytes) {
+    if is_terminal(stream)
+        && let Some(printed) = super::live::print(bytes)
+    {
         return printed;
     }
     match stream {

@@ -1,6 +1,6 @@
 //! What a terminal is asked: its size, raw mode, and to forget what was typed before a question.
 
-use std::io::{self, IsTerminal, stderr, stdin};
+use std::io::{self, IsTerminal, stderr, stdin, stdout};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
@@ -58,9 +58,9 @@ pub(super) fn width_of(c: char) -> usize {
     }
 }
 
-/// Columns and rows of standard error; 80 and 24 where the terminal does not know.
+/// Columns and rows of the terminal; 80 and 24 where it does not know.
 pub(crate) fn size() -> (usize, usize) {
-    size_of(stderr())
+    if stderr().is_terminal() { size_of(stderr()) } else { size_of(stdout()) }
 }
 
 /// Columns of a terminal; 80 where it does not know.

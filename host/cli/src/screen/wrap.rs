@@ -45,6 +45,36 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
     parts
 }
 
+/// A line of prose in parts of at most so many columns, cut between words wherever a word fits into a part. Joined, they are the line; spaces at the
+/// end of a part can exceed it. What follows a part has no effect on it.
+pub(crate) fn between_words(line: &str, columns: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    // The start of the part, and the columns since; the same for its last word.
+    let (mut start, mut used) = (0, 0);
+    let (mut word, mut in_word) = (0, 0);
+    let mut at = 0;
+    for cluster in line.graphemes(true).flat_map(|cluster| units(cluster, columns)) {
+        let width = width_of(cluster);
+        if cluster == " " {
+            (word, in_word) = (at + 1, 0);
+        } else {
+            if used + width > columns && word > start {
+                parts.extend(line.get(start..word));
+                (start, used) = (word, in_word);
+            }
+            if used + width > columns && at > start {
+                parts.extend(line.get(start..at));
+                (start, used, word, in_word) = (at, 0, at, 0);
+            }
+            in_word += width;
+        }
+        used += width;
+        at += cluster.len();
+    }
+    parts.extend(line.get(start..));
+    parts
+}
+
 /// A cluster, or its characters where it is wider than a part: a cluster has no greatest width, and a terminal breaks a row that is
 /// too wide into rows that the host has not begun.
 fn units(cluster: &str, columns: usize) -> Vec<&str> {
@@ -102,6 +132,36 @@ mod tests {
                     // A character cannot be cut.
                     let is_one = part.chars().filter(|c| width(*c) > 0).count() == 1;
                     assert!(width_of(&part) <= columns || is_one, "{part:?} has more than {columns} columns");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn prose_is_cut_between_words() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("", &[""]),
+            ("a very long line", &["a very ", "long line"]),
+            ("exactly te n", &["exactly te ", "n"]),
+            ("a wordthatistoolong b", &["a ", "wordthatis", "toolong b"]),
+            ("  two  spaces   ", &["  two  ", "spaces   "]),
+            ("wordthatistoolong", &["wordthatis", "toolong"]),
+            ("日本語日本語 x", &["日本語日本", "語 x"]),
+            ("1234567890          x", &["1234567890          ", "x"]),
+            (
+                "a e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}",
+                &["a ", "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}"],
+            ),
+        ];
+        for (line, parts) in cases {
+            assert_eq!(between_words(line, 10), parts, "{line:?}");
+            for columns in 1..12 {
+                let parts = between_words(line, columns);
+                assert_eq!(parts.concat(), line);
+                for part in parts {
+                    let is_one = part.chars().filter(|c| width(*c) > 0).count() == 1;
+                    let is_one = is_one || part.trim_end().chars().filter(|c| width(*c) > 0).count() == 1;
+                    assert!(width_of(part.trim_end()) <= columns || is_one, "{part:?} has more than {columns} columns");
                 }
             }
         }

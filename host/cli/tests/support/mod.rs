@@ -133,8 +133,16 @@ pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("{output:?}"))
 }
 
-/// Text without the styles of the host.
+/// Text without the styles of the host, and with what it draws at the bottom of a terminal on lines of its own.
 pub(crate) fn plain(text: &str) -> String {
+    // What begins and ends a drawing, and what erases: the carriage returns next to them are the host's.
+    let mut text = text.replace("\u{1b}[?25l\r", "\n").replace("\r\r\n\u{1b}[2K", "\n");
+    for drawn in ["\u{1b}[J\r", "\u{1b}[?25h\r", "\u{1b}[2K", "\u{1b}[J", "\u{1b}[?25h"] {
+        text = text.replace(drawn, "");
+    }
+    for rows in 1..30 {
+        text = text.replace(&["\u{1b}[", &rows.to_string(), "A"].concat(), "");
+    }
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |mut text, part| {

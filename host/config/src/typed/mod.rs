@@ -23,8 +23,8 @@ pub use events::{Durability, Fallback};
 pub(crate) use manifest::{EventFile, LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub use operator::OnTimeout;
 pub(crate) use operator::{
-    CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile, ToolsFile,
-    TranscriptFile, TurnFile,
+    CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile,
+    TerminalFile, ToolsFile, TranscriptFile, TurnFile,
 };
 pub(crate) use policy::MachinePolicyFile;
 pub(crate) use rules::RulesFile;

@@ -44,6 +44,8 @@ pub(crate) struct OperatorFile {
     pub(crate) compaction: CompactionFile,
     /// The limits of a turn.
     pub(crate) turn: TurnFile,
+    /// How `tidegate chat`, and `tidegate run` at a terminal, show what the model writes.
+    pub(crate) terminal: TerminalFile,
 }
 
 /// The model and its provider.
@@ -467,5 +469,19 @@ pub(crate) struct TurnFile {
 impl Default for TurnFile {
     fn default() -> Self {
         Self { max_steps: 50, max_repeats: 8, max_retries: None }
+    }
+}
+
+/// The terminal: how answers are shown there.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TerminalFile {
+    /// Whether the Markdown of answers is rendered. Without it, the text is shown as the model has written it; `Ctrl+O` in a chat changes it.
+    pub(crate) markdown: bool,
+}
+
+impl Default for TerminalFile {
+    fn default() -> Self {
+        Self { markdown: true }
     }
 }
