@@ -48,6 +48,8 @@ fn an_answer_that_is_stopped_goes_on_in_the_same_message() {
                 assert_eq!((roles.as_slice(), added[0].1.as_str()), (&["assistant", "user"][..], "One line."));
                 assert!(added[1].1.contains("Never say it.") && added[1].1.contains("has been kept"), "{added:?}");
                 assert_eq!(seen.fired, ["no-forbidden"]);
+                // One id of the message from its beginning to its end, as clients expect.
+                assert!(!text.contains("msg_2") && !text.contains("chatcmpl-2") && !text.contains("resp_2"), "{text}");
             }
         }
     }

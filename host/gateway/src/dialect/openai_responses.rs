@@ -130,7 +130,10 @@ impl OpenAiResponses {
     /// The end of the response has the items of all attempts.
     fn finish(&self, response: &mut Value) {
         if self.first.is_some() && self.earlier.is_some() && response.is_object() {
-            // The id is that of the last answer: a client that goes on by `previous_response_id` goes on from what was accepted.
+            // Clients refuse another id than that of the beginning.
+            if let Some(id) = self.first.as_ref().and_then(|first| first.get("id")) {
+                response["id"] = id.clone();
+            }
             response["output"] = Value::from(self.ended.clone());
             add(response, "input_tokens", self.lost.input);
             add(response, "output_tokens", self.lost.output);
