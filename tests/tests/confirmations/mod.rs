@@ -178,7 +178,8 @@ async fn a_session_that_is_closed_while_a_person_is_asked_is_suspended() {
     assert_eq!(place.read("plain"), "x");
     place.close(session).await;
     // A cancel is a cancel, also right before the end.
-    let session = place.session(&ScriptedModel::new([calls(&[("b", "write_file", &plain)], usize::MAX)])).await;
+    let session =
+        place.session(&ScriptedModel::new([calls(&[("b", "write_file", &write("plain", "y"))], usize::MAX)])).await;
     let turn = session.prompt("go");
     pending(&session, 1).await;
     session.cancel();
