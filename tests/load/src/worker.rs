@@ -155,6 +155,9 @@ impl Worker {
                 }
                 EventKind::Notice { message } => self.tally.problem(format!("a notice: {message}")),
                 EventKind::ExtensionWithheld { .. } if disturbed => {}
+                // A breaker that opened in an outage, as in `check_report`.
+                EventKind::ExtensionWithheld { reason, .. }
+                    if self.tally.outage().1 > 0 && reason.contains("tried again in") => {}
                 EventKind::ExtensionWithheld { plugin, reason, .. } => {
                     self.tally.problem(format!("{plugin} withheld something: {reason}"));
                 }
