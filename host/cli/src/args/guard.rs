@@ -24,6 +24,6 @@ pub(crate) struct Guard {
     #[arg(long, value_name = "URL")]
     pub(crate) openai_url: Option<String>,
     /// The agent and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -95,6 +95,7 @@ fn what_is_wrong_is_said_before_the_command_starts() {
         ),
         (&["guard", "--openai-url", "ftp://a/", "--", "true"], "does not begin with http:// or https://"),
         (&["guard"], "COMMAND"),
+        (&["guard", "--prt", "1", "--", "true"], "--port"),
     ] {
         let output = place.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
