@@ -30,8 +30,8 @@ impl Door {
                  help: use 127.0.0.1, and `ssh -L` from another machine; --allow-remote takes the address as it is, without encryption"
             )));
         }
-        let access =
-            access(args)?.origins(args.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()));
+        let origins: Vec<String> = args.allow_origin.iter().map(|text| origin(text)).collect::<Result<_, _>>()?;
+        let access = access(args)?.origins(origins);
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| Failure::setup(format_args!("cannot listen at {address}: {error}")))?;
         Ok(Some(Self { listener, access, is_new: args.token_env.is_none() }))
@@ -58,6 +58,20 @@ fn access(args: &Listen) -> Result<Access, Failure> {
         return Err(Failure::setup(format_args!("--token-env {}: the variable is not set, or is no text", flat(name))));
     };
     Access::new(token).map_err(|error| Failure::setup(format_args!("--token-env {}: {error}", flat(name))))
+}
+
+/// An origin as browsers send it: scheme, host and port. Anything else would match no page.
+fn origin(text: &str) -> Result<String, Failure> {
+    let origin = text.trim_end_matches('/');
+    let parts = origin.split_once("://").filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty());
+    let is_odd = |host: &str| host.contains(['/', '?', '#', '@', '*']) || host.contains(char::is_whitespace);
+    if parts.is_none_or(|(_, host)| is_odd(host)) {
+        let text = flat(text);
+        return Err(Failure::setup(format_args!(
+            "--allow-origin {text}: no origin; it looks like http://localhost:3000"
+        )));
+    }
+    Ok(origin.to_owned())
 }
 
 /// What a client connects to. A token that the user has given is not printed.

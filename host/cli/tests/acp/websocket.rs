@@ -127,6 +127,10 @@ fn an_address_that_others_reach_and_a_weak_token_are_refused() {
     assert!(code == 2 && error.contains("TEST_NONE: the variable is not set"), "{error}");
     let (code, error) = refused(&["--listen", "localhost:80"], "");
     assert!(code == 2 && error.contains("expected an IP address and a port"), "{error}");
+    for origin in ["x", "http://", "http://a/b", "*"] {
+        let (code, error) = refused(&["--listen", "127.0.0.1:0", "--allow-origin", origin], "");
+        assert!(code == 2 && error.contains(&format!("--allow-origin {origin}: no origin")), "{error}");
+    }
     let (code, error) = refused(&["--allow-remote"], "");
     assert!(code == 2 && error.contains("--listen"), "{error}");
 }
