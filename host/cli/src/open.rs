@@ -1,16 +1,15 @@
 //! Builds the operator's settings from the operator's files and the flags, which take precedence.
 
-use std::env;
 use std::path::Path;
 use std::sync::Once;
 
-use tidegate::Operator;
 use tidegate::config::{LayerKind, OPERATOR_FILE, OperatorFiles, SETTINGS_VARIABLE};
 use tidegate::diagnostic::DiagnosticCode;
 use tidegate::model::{KeySource, ProviderKind};
 use tidegate::plugin::{PluginEntry, Power, SettingValue};
 use tidegate::tool::PermissionRule;
 use tidegate::trust::{SettingsReader, WorkspaceSettings};
+use tidegate::{Operator, environment};
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
@@ -23,7 +22,7 @@ pub(crate) const MAX_INSTANCES: u32 = 128;
 
 /// The operator's files that the arguments mean, and the settings of the environment.
 pub(crate) fn files(common: &Common) -> OperatorFiles {
-    OperatorFiles::new().named(common.config.clone()).environment(env::var_os(SETTINGS_VARIABLE).as_deref())
+    OperatorFiles::new().named(common.config.clone()).environment(environment::variable(SETTINGS_VARIABLE).as_deref())
 }
 
 /// Reads the operator's files of workspaces, and which of them are trusted.

@@ -46,6 +46,19 @@ fn keys_are_not_in_the_environment_that_others_see() {
     assert!(!got.contains("sk-test") && !got.contains("PLAIN") && !got.contains("TIDEGATE"), "{got}");
 }
 
+/// A variable whose value looks like a key is taken out of the environment, and is read nevertheless.
+#[test]
+fn settings_of_the_environment_count_whatever_they_contain() {
+    let place = place("true", "");
+    let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWx-AAAA";
+    for arguments in [&["run", "Go."][..], &["doctor"]] {
+        let mut program = place.command(arguments);
+        let output = program.env("TIDEGATE_SETTINGS", format!("nonsense = \"{key}\"")).output().unwrap();
+        assert_eq!(code(&output), 2, "{}", err(&output));
+        assert!(err(&output).contains("TIDEGATE_SETTINGS:1:1"), "{}", err(&output));
+    }
+}
+
 /// Without the rights of a superuser, a command reads the environment of another process, and not that of the program.
 #[cfg(target_os = "linux")]
 #[test]
