@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How every secret begins. It ends with `.`, so that no secret is the beginning of another.
 pub(crate) const CANARY: &str = "canary-";
@@ -12,6 +13,8 @@ pub(crate) const CANARY: &str = "canary-";
 const SLACK: u64 = 24 << 20;
 /// Bytes that may be added for each turn: a leak of one event a turn would be more.
 const PER_TURN: u64 = 512;
+/// The longest back-off of a circuit breaker.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 /// How many problems are kept; the others are counted.
 const KEPT: usize = 20;
 
@@ -30,6 +33,8 @@ pub(crate) struct Tally {
     /// Whether the server of the state is away, and how often it has been.
     away: AtomicBool,
     outages: AtomicU64,
+    /// When the server went away last, or was back.
+    back: Mutex<Option<Instant>>,
     /// Turns that reported that state was not saved.
     unsaved: AtomicU64,
     /// Callbacks that could not be called in an outage.
@@ -82,11 +87,17 @@ impl Tally {
             self.outages.fetch_add(1, Ordering::SeqCst);
         }
         self.away.store(away, Ordering::SeqCst);
+        *lock(&self.back) = Some(Instant::now());
     }
 
     /// Where in the outages a turn begins or ends.
     pub(crate) fn outage(&self) -> (bool, u64) {
         (self.away.load(Ordering::SeqCst), self.outages.load(Ordering::SeqCst))
+    }
+
+    /// Whether a breaker that an outage has opened can still be open.
+    pub(crate) fn is_recovering(&self) -> bool {
+        lock(&self.back).is_some_and(|back| back.elapsed() < LONGEST_BACK_OFF)
     }
 
     pub(crate) fn set_memory(&self, samples: Vec<(u64, u64, u64)>) {

@@ -157,7 +157,7 @@ impl Worker {
                 EventKind::ExtensionWithheld { .. } if disturbed => {}
                 // A breaker that opened in an outage, as in `check_report`.
                 EventKind::ExtensionWithheld { reason, .. }
-                    if self.tally.outage().1 > 0 && reason.contains("tried again in") => {}
+                    if self.tally.is_recovering() && reason.contains("tried again in") => {}
                 EventKind::ExtensionWithheld { plugin, reason, .. } => {
                     self.tally.problem(format!("{plugin} withheld something: {reason}"));
                 }
@@ -173,7 +173,7 @@ impl Worker {
             CallbackOutcome::Passed | CallbackOutcome::Changed => self.tally.add(Count::Callback),
             CallbackOutcome::Skipped(why) if is_unused(why, *callback) => {}
             // A breaker that opened in an outage stays open for a while after it. What opened it was a failure, which is judged by itself.
-            CallbackOutcome::NotPermitted(_) if self.tally.outage().1 > 0 => {
+            CallbackOutcome::NotPermitted(_) if self.tally.is_recovering() => {
                 self.tally.add(Count::WithoutState);
                 return true;
             }
