@@ -95,10 +95,40 @@ fn what_is_wrong_is_said_before_the_command_starts() {
         ),
         (&["guard", "--openai-url", "ftp://a/", "--", "true"], "does not begin with http:// or https://"),
         (&["guard"], "COMMAND"),
+        (&["--plugin", "p", "guard", "--", "true"], "plugins do not act in `guard`"),
+        (&["guard", "--set", "p.a=b", "--", "true"], "plugins do not act in `guard`"),
         (&["guard", "--prt", "1", "--", "true"], "--port"),
     ] {
         let output = place.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(err(&output).contains(said), "{}", err(&output));
+    }
+}
+
+/// Who asks for a guard gets it, or is told why not.
+#[test]
+fn what_is_required_is_in_force() {
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/redact-secrets").canonicalize().unwrap();
+    let entry = |more: &str| format!("[[plugin]]\npath = {plugin:?}\ngrants = [\"state\"]\n{more}");
+    let own_tool = "+++\ncondition = \"forbidden\"\nscope = \"tool:exec_command\"\n+++\nNever.\n";
+    for (settings, rule, code, said) in [
+        ("[rules]\nrequired = [\"gone\"]\n".to_owned(), RULE, 2, "`gone`"),
+        (
+            "[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(),
+            "+++\ncondition = \"(\"\n+++\nNever.\n",
+            2,
+            "no-forbidden",
+        ),
+        // The tools are the agent's.
+        ("[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(), own_tool, 0, "guard: 0 answers checked"),
+        (entry("required = true\n"), RULE, 2, "the plugin `redact-secrets` is required"),
+        (entry(""), RULE, 0, "plugins do not act in `guard`, only their rules: redact-secrets"),
+        (String::new(), "+++\ncondition = \"(\"\n+++\nNever.\n", 0, "1 rule has errors and is not in force"),
+    ] {
+        let place = Place::with(&[("no-forbidden", rule)]);
+        place.write("tidegate.toml", &settings);
+        let output = place.run(&["guard", "--", "true"]);
+        assert_eq!(output.status.code(), Some(code), "{settings}: {}", err(&output));
+        assert!(err(&output).contains(said), "{settings}: {}", err(&output));
     }
 }
