@@ -2,8 +2,10 @@
 //! all of a conversation.
 
 use std::collections::HashMap;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use fnv::FnvHasher;
 use rules::{RuleSession, RuleSet};
 use serde_json::Value;
@@ -12,7 +14,7 @@ use wire::Wire;
 use crate::Exchange;
 
 /// So many conversations are remembered; for one more the one that was used least recently is forgotten.
-pub const MAX_CONVERSATIONS: usize = 10_000;
+const MAX_CONVERSATIONS: usize = 10_000;
 
 /// Headers by which clients name a conversation.
 const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "thread-id"];
@@ -21,6 +23,7 @@ const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_i
 #[derive(Debug)]
 pub struct Conversations {
     set: Arc<RuleSet>,
+    is_watched: bool,
     known: Mutex<Known>,
 }
 
@@ -50,38 +53,45 @@ pub struct Place {
 impl Conversations {
     /// Conversations that are watched by these rules.
     pub fn new(set: Arc<RuleSet>) -> Self {
-        Self { set, known: Mutex::default() }
+        let is_watched = !RuleSession::new(Arc::clone(&set)).gate().is_idle();
+        Self { set, is_watched, known: Mutex::default() }
     }
 
-    /// The rules that all of them are watched by.
-    pub fn rules(&self) -> &Arc<RuleSet> {
-        &self.set
+    /// Whether any rule watches: without one a server passes on what it receives.
+    pub fn are_watched(&self) -> bool {
+        self.is_watched
     }
 
     /// Begins the exchange of a request. `header`: the value of one of its headers, by its name in lower case. The place goes
     /// to [`Conversations::end`].
-    pub fn begin<'h>(&self, wire: Wire, body: Vec<u8>, header: impl Fn(&str) -> Option<&'h str>) -> (Place, Exchange) {
-        let request: Option<Value> = serde_json::from_slice(&body).ok();
-        let name = name(wire, request.as_ref(), header);
+    pub fn begin<'h>(&self, wire: Wire, body: Bytes, header: impl Fn(&str) -> Option<&'h str>) -> (Place, Exchange) {
+        let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let named = named(&request, header);
+        let is_new = named.is_none() && begins(wire, &request);
+        let name = named.unwrap_or_else(|| beginning(wire, &request));
         let mut known = self.known();
         known.requests += 1;
         let used = known.requests;
+        if is_new {
+            // Another conversation that begins with the same words.
+            known.all.remove(&name);
+        }
         if known.all.len() >= MAX_CONVERSATIONS && !known.all.contains_key(&name) {
             let oldest = known.all.iter().min_by_key(|(_, one)| one.used).map(|(name, _)| name.clone());
             oldest.map(|name| known.all.remove(&name));
         }
         let conversation = known.all.entry(name.clone()).or_insert_with(|| {
-            let mut rules = RuleSession::new(Arc::clone(&self.set));
-            rules.begin_turn();
-            Conversation { rules, used, ended: 0 }
+            let rules = RuleSession::new(Arc::clone(&self.set));
+            Conversation { rules, used: 0, ended: 0 }
         });
-        let is_first = conversation.used == used;
-        conversation.used = used;
-        if !is_first && !continues(wire, request.as_ref()) {
+        if conversation.used > 0 && !continues(wire, &request) {
             conversation.rules.end_turn();
             conversation.rules.begin_turn();
         }
-        (Place { name, ended: conversation.ended }, Exchange::new(wire, body, conversation.rules.clone()))
+        conversation.used = used;
+        let place = Place { name, ended: conversation.ended };
+        let model = request["model"].as_str().unwrap_or_default();
+        (place, Exchange::new(wire, body, model, conversation.rules.clone()))
     }
 
     /// An exchange is over, however it ended: what its rules have done counts in the requests that follow. Of exchanges at one time, what
@@ -91,7 +101,7 @@ impl Conversations {
             if conversation.ended == place.ended {
                 conversation.rules = exchange.rules().clone();
             } else {
-                conversation.rules.injected(&exchange.reminded());
+                conversation.rules.injected(exchange.reminded());
             }
             conversation.ended += 1;
         }
@@ -102,29 +112,38 @@ impl Conversations {
     }
 }
 
-/// What a conversation is known by: what the client says, else how it begins.
-fn name<'h>(wire: Wire, request: Option<&Value>, header: impl Fn(&str) -> Option<&'h str>) -> String {
-    if let Some(told) = HEADERS.iter().find_map(|name| header(name)) {
-        return told.to_owned();
-    }
-    let Some(request) = request else { return String::new() };
-    let told = [&request["metadata"]["user_id"], &request["prompt_cache_key"]].into_iter().find_map(Value::as_str);
-    if let Some(told) = told {
-        return told.to_owned();
-    }
+/// What the client calls its conversation.
+fn named<'h>(request: &Value, header: impl Fn(&str) -> Option<&'h str>) -> Option<String> {
+    let in_head = HEADERS.iter().find_map(|name| header(name));
+    let in_body =
+        || [&request["metadata"]["user_id"], &request["prompt_cache_key"]].into_iter().find_map(Value::as_str);
+    in_head.or_else(in_body).map(str::to_owned)
+}
+
+/// A name for a conversation that has none: how it begins.
+fn beginning(wire: Wire, request: &Value) -> String {
     let first = match messages(wire, request) {
         Value::Array(messages) => messages.iter().find(|message| message["role"] == "user").unwrap_or(&Value::Null),
         other => other,
     };
     let mut hasher = FnvHasher::default();
-    std::hash::Hash::hash(&first.to_string(), &mut hasher);
-    format!("{:016x}", std::hash::Hasher::finish(&hasher))
+    first.to_string().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Whether nothing of a model is in a request.
+fn begins(wire: Wire, request: &Value) -> bool {
+    let is_users =
+        |message: &Value| message["role"].as_str().is_some_and(|role| ["user", "system", "developer"].contains(&role));
+    let all = messages(wire, request).as_array();
+    request["previous_response_id"].is_null()
+        && all.is_none_or(|messages| messages.iter().all(is_users))
+        && !continues(wire, request)
 }
 
 /// Whether a request gives the results of calls: the turn goes on.
-fn continues(wire: Wire, request: Option<&Value>) -> bool {
-    let Some(Value::Array(messages)) = request.map(|request| messages(wire, request)) else { return false };
-    let Some(last) = messages.last() else { return false };
+fn continues(wire: Wire, request: &Value) -> bool {
+    let Some(last) = messages(wire, request).as_array().and_then(|messages| messages.last()) else { return false };
     match wire {
         Wire::Anthropic => {
             last["content"].as_array().is_some_and(|parts| parts.iter().any(|part| part["type"] == "tool_result"))

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use flow::{Action, CallId, Delta, FailureKind, RuleMatch, StreamKind};
-use guard::attempt::{Attempt, Context, Effect, Ending, Prefix, Stopped};
+use bytes::Bytes;
+use flow::{Action, CallId, Delta, EventKind, FailureKind, RuleMatch};
+use guard::attempt::{Context, Effect, Ending, Stopped};
 use rules::RuleSession;
-use wire::{AnswerDecoder, SseDecoder, TooLarge, Wire};
+use wire::{TooLarge, Wire};
 
+use crate::attempt::{Input, Now};
 use crate::body;
 use crate::dialect::{self, Message};
 use crate::frame::Frame;
-use crate::queue::Queue;
 use crate::request::Request;
 
-/// The most bytes of an answer that comes as one body.
-pub const WHOLE_BYTES: usize = 32 << 20;
+/// The most bytes of an answer that comes as one body, and of what waits of one that streams.
+pub(crate) const MOST_BYTES: usize = 32 << 20;
 
 /// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
 pub const MAX_ATTEMPTS: u32 = 8;
@@ -34,42 +35,21 @@ pub struct Exchange {
     /// The number of the attempt under way, from 1.
     number: u32,
     now: Now,
+    /// The client gets one body.
+    is_whole: bool,
     fired: Vec<Fired>,
     /// The rules of which the model was reminded.
     reminded: Vec<String>,
+    notices: Vec<String>,
 }
 
-/// The attempt under way.
-#[derive(Debug)]
-struct Now {
-    attempt: Attempt,
-    input: Input,
-    /// The client gets one body.
-    is_whole: bool,
-    queue: Queue,
-    /// What the blocks of the answer are.
-    kinds: Vec<StreamKind>,
-}
-
-/// How the answer comes.
-#[derive(Debug)]
-enum Input {
-    /// Nothing of it was received.
-    None,
-    Stream {
-        sse: SseDecoder,
-        decoder: Box<AnswerDecoder>,
-    },
-    Whole(Vec<u8>),
-}
-
-/// Rules that have fired in an exchange.
+/// A match in an exchange.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fired {
     /// What was found.
-    pub matches: Vec<RuleMatch>,
-    /// The strongest action on it.
+    pub found: RuleMatch,
+    /// What was done about it.
     pub action: Action,
     /// The attempt in which it was, from 1.
     pub attempt: u32,
@@ -101,42 +81,33 @@ pub enum Then {
 
 impl Exchange {
     /// An exchange that has not begun. `rules` are those of the conversation, with what it remembers. `model`: as the request names it.
-    pub fn new(wire: Wire, body: Vec<u8>, rules: RuleSession) -> Self {
-        let model = serde_json::from_slice::<serde_json::Value>(&body).ok();
-        let model = model.as_ref().and_then(|body| body["model"].as_str()).unwrap_or_default();
+    pub fn new(wire: Wire, body: Bytes, model: &str, rules: RuleSession) -> Self {
         let (message, now) = (dialect::message(wire, model), Now::new(&rules, ""));
-        let request = Request::new(wire, body);
         Self {
             wire,
-            request,
+            request: Request::new(wire, body),
             rules,
             message,
             said: String::new(),
             number: 1,
             now,
+            is_whole: false,
             fired: Vec::new(),
             reminded: Vec::new(),
+            notices: Vec::new(),
         }
-    }
-
-    /// Whether any rule watches: without one a server passes on what it receives.
-    pub fn is_watched(&self) -> bool {
-        !self.rules.gate().is_idle()
     }
 
     /// The body that goes upstream: the client's own bytes, and after a stop the same conversation with the reminder. `None`: it cannot be
     /// continued.
-    pub fn request(&self) -> Option<Vec<u8>> {
+    pub fn request(&self) -> Option<Bytes> {
         self.request.body()
     }
 
     /// The answer begins, as a stream of events or as one body.
     pub fn begin(&mut self, is_stream: bool) {
-        self.now.is_whole = !is_stream;
-        self.now.input = match is_stream {
-            true => Input::Stream { sse: SseDecoder::new(), decoder: Box::new(AnswerDecoder::new(self.wire)) },
-            false => Input::Whole(Vec::new()),
-        };
+        self.is_whole = !is_stream;
+        self.now.input = Input::new(self.wire, is_stream);
     }
 
     /// More of the answer. `now`: the time since some fixed point.
@@ -146,7 +117,7 @@ impl Exchange {
             Input::None => return Next::default(),
             Input::Whole(body) => {
                 body.extend_from_slice(bytes);
-                let too_large = body.len() > WHOLE_BYTES;
+                let too_large = body.len() > MOST_BYTES;
                 return if too_large { self.close("it is too large to be checked") } else { Next::default() };
             }
             Input::Stream { sse, .. } => {
@@ -188,7 +159,7 @@ impl Exchange {
                 }
                 // What was cut off in the middle was not read.
                 if is_whole && (rest.data.is_some() || rest.name.is_empty()) {
-                    self.push(rest, &deltas);
+                    self.now.push(rest, &deltas, &*self.message);
                 }
                 match self.deltas(deltas, now) {
                     Next { send, then: Then::More } => Next { send, then: Then::Break },
@@ -205,13 +176,13 @@ impl Exchange {
 
     /// When held bytes have waited for as long as they may, as the time of [`Exchange::receive`].
     pub fn deadline(&self) -> Option<Duration> {
-        self.now.attempt.deadline()
+        self.now.core.deadline()
     }
 
     /// Releases bytes that have waited for as long as they may.
     pub fn release(&mut self, now: Duration) -> Vec<u8> {
         let mut effects = Vec::new();
-        self.now.attempt.tick(now, &mut effects);
+        self.now.core.tick(now, &mut effects);
         self.perform(effects);
         self.send()
     }
@@ -221,14 +192,14 @@ impl Exchange {
         self.message.keep_alive()
     }
 
-    /// The number of the attempt under way, from 1.
-    pub fn attempt(&self) -> u32 {
-        self.number
-    }
-
-    /// The rules that have fired so far.
+    /// The matches so far.
     pub fn fired(&self) -> &[Fired] {
         &self.fired
+    }
+
+    /// What its user has to know, a sentence each: what could not be checked, and what was shown before it was judged.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// The rules with what they remember.
@@ -237,8 +208,8 @@ impl Exchange {
     }
 
     /// The rules of which the model was reminded.
-    pub(crate) fn reminded(&self) -> Vec<String> {
-        self.reminded.clone()
+    pub(crate) fn reminded(&self) -> &[String] {
+        &self.reminded
     }
 
     fn frame(&mut self, frame: Frame, now: Duration) -> Next {
@@ -250,19 +221,22 @@ impl Exchange {
         let decoded = decoder.push(for_rules.as_deref().unwrap_or(&frame.raw));
         let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
         // The client knows what to do about a failure, and asks once more; of what goes on it has the start.
-        let is_told = self.message.is_failure(&frame) && self.number == 1;
+        let is_passed_on = self.message.is_failure(&frame) && self.number == 1;
         // Of an answer without anything that a client shows or runs there is nothing to check.
         let has_nothing =
-            matches!(&decoded, Err(error) if error.facts.kind == Some(FailureKind::Unsupported)) && !is_told;
-        if decoded.is_ok() || is_told || has_nothing {
-            self.push(frame, &deltas);
+            matches!(&decoded, Err(error) if error.facts.kind == Some(FailureKind::Unsupported)) && !is_passed_on;
+        if decoded.is_ok() || is_passed_on || has_nothing {
+            self.now.push(frame, &deltas, &*self.message);
         }
-        if has_nothing && self.now.kinds.is_empty() {
+        if has_nothing && self.now.is_blank() {
             return self.passed();
+        }
+        if self.now.queue.bytes() > MOST_BYTES {
+            return self.close("too much of it waits to be checked");
         }
         let Next { mut send, then } = self.deltas(deltas, now);
         match decoded {
-            Err(_) if then == Then::More && !is_told => {
+            Err(_) if then == Then::More && !is_passed_on => {
                 // The error itself may repeat what was not checked.
                 let end = self.close("a part of it could not be read, and so not be checked");
                 send.extend_from_slice(&end.send);
@@ -277,24 +251,13 @@ impl Exchange {
         }
     }
 
-    /// A frame waits for what the rules say about it.
-    fn push(&mut self, frame: Frame, deltas: &[Delta]) {
-        let (text, thinking) = self.now.words(deltas);
-        let begins_call = self.message.begins_call(&frame);
-        self.now.queue.push(frame, text, thinking, &*self.message);
-        if begins_call {
-            self.now.queue.call_begins();
-        }
-    }
-
     /// Takes what a frame has brought.
     fn deltas(&mut self, deltas: Vec<Delta>, now: Duration) -> Next {
         let (mut effects, clock) = (Vec::new(), || now);
         let mut is_over = false;
         for delta in deltas {
-            self.now.note(&delta, &self.rules);
             let mut context = Context { rules: &mut self.rules, now: &clock, effects: &mut effects };
-            if self.now.attempt.delta(delta, &mut context) {
+            if self.now.core.delta(delta, &mut context) {
                 is_over = true;
                 break;
             }
@@ -303,7 +266,7 @@ impl Exchange {
         if !is_over {
             return Next { send: self.send(), then: Then::More };
         }
-        match self.now.attempt.take_ending() {
+        match self.now.core.take_ending() {
             Some(Ending::Stopped(stopped)) => {
                 let send = self.send();
                 self.stopped(&stopped, send)
@@ -318,7 +281,11 @@ impl Exchange {
         if !refused.is_empty() {
             let send = self.send();
             let reminder = self.rules.reminder(&refused);
-            return self.again(&refused, reminder, send);
+            // That a call could not be read is no violation: its rules remain as they were.
+            let (unread, violations): (Vec<RuleMatch>, _) =
+                refused.into_iter().partition(|found| found.evidence.unread);
+            self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
+            return self.again(&violations, reminder, send);
         }
         self.now.queue.complete();
         Next { send: self.send(), then: Then::End }
@@ -326,8 +293,8 @@ impl Exchange {
 
     /// What was found in calls that must not run.
     fn refused(&mut self) -> Vec<RuleMatch> {
-        let calls: Vec<CallId> = self.now.attempt.answer.calls().into_iter().map(|call| call.id).collect();
-        calls.iter().flat_map(|call| self.now.attempt.noted.take_call(call).refusals).collect()
+        let calls: Vec<CallId> = self.now.core.answer.calls().into_iter().map(|call| call.id).collect();
+        calls.iter().flat_map(|call| self.now.core.noted.take_call(call).refusals).collect()
     }
 
     fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
@@ -345,8 +312,12 @@ impl Exchange {
     /// The model is reminded, and answers once more.
     fn again(&mut self, injected: &[RuleMatch], mut reminder: String, mut send: Vec<u8>) -> Next {
         if self.number >= MAX_ATTEMPTS {
-            let rule = injected.first().map_or("", |found| &found.rule);
-            let words = format!("[Tidegate: the rule `{rule}` stopped this answer {MAX_ATTEMPTS} times.]");
+            let words = match injected.first() {
+                Some(found) => {
+                    format!("[Tidegate: the rule `{}` stopped this answer {MAX_ATTEMPTS} times.]", found.rule)
+                }
+                None => ended_because("a call in it could not be read"),
+            };
             return self.close_with(&words, send);
         }
         let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
@@ -360,7 +331,7 @@ impl Exchange {
         if self.request.body().is_none() {
             return self.close_with(&ended_because("the request has no messages that could be continued"), send);
         }
-        self.message.go_on(self.now.attempt.answer.usage(), &mut send);
+        self.message.go_on(self.now.core.answer.usage(), &mut send);
         self.number += 1;
         self.said.push_str(&kept);
         self.now = Now::new(&self.rules, &self.said);
@@ -385,11 +356,12 @@ impl Exchange {
     }
 
     fn close(&mut self, cause: &str) -> Next {
+        self.notices.push(format!("an answer was ended, because {cause}"));
         self.close_with(&ended_because(cause), Vec::new())
     }
 
     fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {
-        match self.now.is_whole {
+        match self.is_whole {
             true => send = self.message.whole(words).to_string().into_bytes(),
             false => self.message.close(words, &mut send),
         }
@@ -403,9 +375,12 @@ impl Exchange {
                 Effect::ShowText(text) => self.now.queue.release_text(&text),
                 Effect::ShowThinking(text) => self.now.queue.release_thinking(&text),
                 Effect::Fired { matches, judgement } => {
-                    self.fired.push(Fired { matches, action: judgement.action, attempt: self.number });
+                    let attempt = self.number;
+                    let pairs = matches.into_iter().zip(judgement.actions);
+                    self.fired.extend(pairs.map(|(found, action)| Fired { found, action, attempt }));
                 }
-                Effect::Report(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
+                Effect::Report(event) => self.notices.extend(notice(*event)),
+                Effect::Held { .. } | Effect::Restarted(_) => {}
             }
         }
     }
@@ -417,59 +392,16 @@ impl Exchange {
     }
 }
 
-impl Now {
-    /// An attempt that continues a message with the text `said`, which has been shown: nothing is to be shown at its start.
-    fn new(rules: &RuleSession, said: &str) -> Self {
-        let prefix = Prefix { text: said.to_owned(), released: said.len() };
-        let attempt = Attempt::new(rules, prefix, &mut Vec::new());
-        Self { attempt, input: Input::None, is_whole: false, queue: Queue::default(), kinds: Vec::new() }
-    }
-
-    /// The text and the reasoning that deltas add.
-    fn words(&self, deltas: &[Delta]) -> (String, String) {
-        let (mut words, mut kinds) = ((String::new(), String::new()), self.kinds.clone());
-        for delta in deltas {
-            match delta {
-                Delta::Start { .. } => kinds.clear(),
-                Delta::BlockStart { kind, .. } => kinds.push(kind.clone()),
-                Delta::Piece { block, text } => match kinds.get(*block as usize) {
-                    Some(StreamKind::Text) => words.0.push_str(text),
-                    Some(StreamKind::Thinking) => words.1.push_str(text),
-                    _ => {}
-                },
-                _ => {}
-            }
+/// What of the reports of an attempt its user has to know.
+fn notice(event: EventKind) -> Option<String> {
+    match event {
+        EventKind::Notice { message } => Some(message),
+        EventKind::RuleHoldReleased { stream, bytes, bound } => {
+            let stream = stream.as_str();
+            Some(format!("{bytes} bytes of {stream} were sent before they were judged, because of `{bound}`"))
         }
-        words
+        _ => None,
     }
-
-    /// Keeps what a delta says about blocks, and how long their frames wait.
-    fn note(&mut self, delta: &Delta, rules: &RuleSession) {
-        match delta {
-            Delta::Start { .. } if !self.kinds.is_empty() => {
-                self.kinds.clear();
-                self.queue.restart();
-            }
-            Delta::BlockStart { kind, .. } => {
-                match kind {
-                    StreamKind::Tool { .. } => self.queue.call_begins(),
-                    // A part of it without its signature would be refused by providers later.
-                    StreamKind::Thinking if watches_thinking(rules) => self.queue.reasoning_begins(),
-                    StreamKind::Thinking | StreamKind::Text => {}
-                }
-                self.kinds.push(kind.clone());
-            }
-            Delta::BlockEnd { block } if self.kinds.get(*block as usize) == Some(&StreamKind::Thinking) => {
-                self.queue.reasoning_ends();
-            }
-            _ => {}
-        }
-    }
-}
-
-fn watches_thinking(rules: &RuleSession) -> bool {
-    let set = rules.rules();
-    set.rules().any(|info| set.active(&info.rule.name).is_some() && info.scopes.iter().any(|scope| scope == "thinking"))
 }
 
 fn ended_because(cause: &str) -> String {

@@ -14,13 +14,19 @@ pub(crate) struct Frame {
     pub(crate) data: Option<Value>,
     /// Its bytes are not those that came.
     pub(crate) is_changed: bool,
+    /// A string in it has half of a character, whose other half another frame has: written anew, it would be lost.
+    pub(crate) has_halves: bool,
 }
 
 impl Frame {
     pub(crate) fn new(raw: &[u8], event: Option<&SseEvent<'_>>) -> Self {
-        let data = event.and_then(|event| serde_json::from_str(&event.data).ok()).filter(Value::is_object);
-        let name = event.map_or_else(String::new, |event| event.name.to_string());
-        Self { raw: raw.to_owned(), name, data, is_changed: false }
+        let mut own = Self { raw: raw.to_owned(), ..Self::default() };
+        let Some(event) = event else { return own };
+        own.name = event.name.to_string();
+        let strict = serde_json::from_str(&event.data).ok();
+        own.has_halves = strict.is_none();
+        own.data = strict.or_else(|| wire::json(&event.data).ok()).filter(Value::is_object);
+        own
     }
 
     /// The kind of its event, which formats write into the data as well.
@@ -30,7 +36,7 @@ impl Frame {
 
     /// A frame of our own.
     pub(crate) fn of(name: &str, data: Value) -> Self {
-        let mut own = Self { raw: Vec::new(), name: name.to_owned(), data: Some(data), is_changed: true };
+        let mut own = Self { name: name.to_owned(), data: Some(data), ..Self::default() };
         own.write();
         own
     }

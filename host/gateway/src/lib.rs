@@ -11,6 +11,7 @@
 //! returns. What decides about a match is the code that decides in turns and replays.
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod body;
 mod conversations;
 mod dialect;
@@ -19,6 +20,6 @@ mod frame;
 mod queue;
 mod request;
 
-pub use conversations::{Conversations, MAX_CONVERSATIONS, Place};
-pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then, WHOLE_BYTES};
+pub use conversations::{Conversations, Place};
+pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then};
 pub use wire::Wire;

@@ -23,6 +23,8 @@ pub(crate) struct Queue {
     reasoning: Option<u64>,
     /// The answer has passed: nothing waits any more.
     is_done: bool,
+    /// The bytes of the frames that wait.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -41,11 +43,12 @@ struct Waiting {
 impl Queue {
     /// A frame with what was decoded of it.
     pub(crate) fn push(&mut self, frame: Frame, text: String, thinking: String, message: &dyn Message) {
-        let own = message.text(&frame);
+        let own = message.text(&frame).filter(|_| !frame.has_halves);
         let splits = own.is_some();
         // What is sent is what the rules have seen.
         let changed = own.is_some_and(|own| own != text);
         let opens = message.opens(&frame) && text.is_empty();
+        self.bytes += frame.raw.len();
         self.waiting.push_back(Waiting { frame, text, thinking, splits, changed, opens });
     }
 
@@ -65,13 +68,12 @@ impl Queue {
         self.reasoning = None;
     }
 
-    /// The provider restarts its answer with the frame that was pushed last: what waits before it is void.
+    /// The provider restarts its answer with the frame that follows: what waits before it is void, and so is what was sent.
     pub(crate) fn restart(&mut self) {
-        let void = self.waiting.len().saturating_sub(1);
-        self.waiting.drain(..void);
-        self.taken += void as u64;
-        self.text.clear();
-        self.thinking.clear();
+        self.taken += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.bytes = 0;
+        [&mut self.text, &mut self.thinking, &mut self.sent].into_iter().for_each(String::clear);
         (self.call, self.reasoning) = (None, None);
     }
 
@@ -91,6 +93,11 @@ impl Queue {
     /// The text of the attempt that the client has.
     pub(crate) fn sent(&self) -> &str {
         &self.sent
+    }
+
+    /// The bytes of the frames that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether anything waits.
@@ -121,6 +128,7 @@ impl Queue {
             }
             let Some(mut first) = self.waiting.pop_front() else { return };
             self.taken += 1;
+            self.bytes -= first.frame.raw.len();
             self.text.drain(..first.text.len());
             self.thinking.drain(..first.thinking.len());
             if first.changed {

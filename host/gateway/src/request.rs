@@ -1,5 +1,6 @@
 //! The client's request, and what it becomes when a rule has stopped the answer to it.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use wire::Wire;
 
@@ -7,13 +8,13 @@ use wire::Wire;
 #[derive(Debug)]
 pub(crate) struct Request {
     wire: Wire,
-    body: Vec<u8>,
+    body: Bytes,
     /// What was kept of each answer that was stopped, and the reminder that followed it.
     stopped: Vec<(String, String)>,
 }
 
 impl Request {
-    pub(crate) fn new(wire: Wire, body: Vec<u8>) -> Self {
+    pub(crate) fn new(wire: Wire, body: Bytes) -> Self {
         Self { wire, body, stopped: Vec::new() }
     }
 
@@ -23,7 +24,7 @@ impl Request {
     }
 
     /// The next body: the client's own bytes, until an answer was stopped. `None`: the body has no conversation that could be continued.
-    pub(crate) fn body(&self) -> Option<Vec<u8>> {
+    pub(crate) fn body(&self) -> Option<Bytes> {
         if self.stopped.is_empty() {
             return Some(self.body.clone());
         }
@@ -39,7 +40,7 @@ impl Request {
             }
             messages.push(self.message("user", reminder));
         }
-        serde_json::to_vec(&body).ok()
+        serde_json::to_vec(&body).ok().map(Bytes::from)
     }
 
     fn message(&self, role: &str, text: &str) -> Value {

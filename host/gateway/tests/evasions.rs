@@ -38,7 +38,7 @@ fn anthropic(more: &[Value]) -> Vec<u8> {
     events(&[&[start], more].concat())
 }
 
-/// Nothing of these reaches the client, which is told or gets another answer.
+/// Nothing of these reaches the client: it gets the cause, or another answer.
 #[test]
 fn no_field_gets_past() {
     let function = json!({"name": "write", "arguments": "{\"a\":\"forbidden\"}"});
@@ -108,6 +108,11 @@ fn no_field_gets_past() {
             Wire::OpenAiResponses,
             responses(&[json!({"type": "response.content_part.added", "output_index": 0, "content_index": 0,
                 "part": {"type": "output_text", "text": "forbidden"}})]),
+        ),
+        (
+            "another choice with half of a character",
+            Wire::OpenAiChat,
+            b"data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"forbidden \\ud83d\"}}]}\n\n".to_vec(),
         ),
         (
             "an index as text",
@@ -217,4 +222,45 @@ fn nothing_is_begun_that_stays_empty() {
         assert!(begun.iter().all(|times| *times <= 2), "{text}");
         assert!(!text.contains("\"index\":1") && !text.contains("\"output_index\":1"), "{text}");
     }
+}
+
+/// Several parts of one item, and refusals, end as what they are when the answer is stopped.
+#[test]
+fn each_part_of_a_stopped_item_ends() {
+    let item = json!({"id": "i", "type": "message", "role": "assistant", "content": []});
+    let delta = |kind: &str, part: u64, text: &str| json!({"type": kind, "item_id": "i", "output_index": 0, "content_index": part, "delta": text});
+    let first = responses(&[
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        delta("response.output_text.delta", 0, "First. "),
+        delta("response.refusal.delta", 1, "No. "),
+        delta("response.output_text.delta", 2, "forbidden"),
+    ]);
+    let second = stream(Wire::OpenAiResponses, 2, &[Said::Text("Good.")], 100);
+    let seen = play(Wire::OpenAiResponses, &forbidden(""), &[first, second], true, 10);
+    let text = String::from_utf8_lossy(&seen.bytes);
+    let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let done: Value =
+        serde_json::from_str(data.find(|data| data.contains("response.output_item.done")).unwrap()).unwrap();
+    assert_eq!(
+        done["item"]["content"],
+        json!([{"type": "output_text", "text": "First. ", "annotations": []}, {"type": "refusal", "refusal": "No. "}])
+    );
+}
+
+/// A provider that restarts its answer after a stop restarts what it adds to the message, too.
+#[test]
+fn an_answer_that_restarts_after_a_stop_has_indexes_of_its_own() {
+    let first = stream(Wire::Anthropic, 1, &[Said::Text("One. forbidden")], 3);
+    let void = stream(Wire::Anthropic, 2, &[Said::Text("Void. ")], 3);
+    let half: Vec<u8> = void.split_inclusive(|byte| *byte == b'\n').take(9).collect::<Vec<_>>().concat();
+    let again = stream(Wire::Anthropic, 3, &[Said::Text("Good.")], 3);
+    let seen = play(Wire::Anthropic, &forbidden(""), &[first, [half, again].concat()], true, 10);
+    let text = String::from_utf8_lossy(&seen.bytes);
+    let starts: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: ").filter(|data| data.contains("content_block_start")))
+        .map(|data| serde_json::from_str::<Value>(data).unwrap()["index"].to_string())
+        .collect();
+    assert_eq!(starts, ["0", "1", "2"], "{text}");
+    assert!(read(Wire::Anthropic, &seen.bytes).0.ends_with("Good."), "{text}");
 }

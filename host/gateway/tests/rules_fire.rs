@@ -1,10 +1,11 @@
 //! Where a rule fires, the client gets one message, and no byte of what was stopped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use rules::RuleSet;
+use rules::{RuleSession, RuleSet};
 use serde_json::Value;
-use tidegate_gateway::Then;
+use tidegate_gateway::{Exchange, Then};
 use tidegate_kit::rule_set;
 use wire::Wire;
 
@@ -127,7 +128,7 @@ fn a_whole_body_that_is_stopped_is_not_sent() {
     }
 }
 
-/// What cannot be read cannot be checked: it is not passed on, and the client is told in its own protocol, where it does not ask again.
+/// What cannot be read cannot be checked: it is not passed on. The message ends in the client's own protocol, so that it does not ask again.
 #[test]
 fn what_cannot_be_checked_ends_the_message() {
     for wire in WIRES {
@@ -174,4 +175,18 @@ fn nothing_beside_the_text_gives_it_away() {
     let seen = play(Wire::OpenAiChat, &forbidden(""), &[chunk(other).into_bytes()], true, 7);
     let text = String::from_utf8_lossy(&seen.bytes);
     assert!(!text.contains("forbidden") && text.contains("it has several choices"), "{text}");
+}
+
+#[test]
+fn a_whole_body_ends_as_one_when_the_model_cannot_be_asked_again() {
+    for wire in WIRES {
+        let mut exchange = Exchange::new(wire, request(wire).into(), "m", RuleSession::new(forbidden("")));
+        exchange.begin(false);
+        let first = exchange.receive(&whole(wire, &[Said::Text("forbidden")]), Duration::ZERO);
+        assert!(first.send.is_empty() && exchange.end(Duration::ZERO).then == Then::Ask);
+        let last = exchange.give_up("its server answered with status 500");
+        serde_json::from_slice::<Value>(&last.send).unwrap();
+        assert!(String::from_utf8_lossy(&last.send).contains("because its server answered with status 500"));
+        assert_eq!(exchange.notices(), ["an answer was ended, because its server answered with status 500"]);
+    }
 }

@@ -210,7 +210,7 @@ pub(crate) fn request(wire: Wire) -> Vec<u8> {
     format!("{{ \"model\": \"m\",\n \"stream\" : true, \"{key}\": {messages}, \"x-unknown\": 1.0 }}").into_bytes()
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// All that the client received.
@@ -226,10 +226,10 @@ pub(crate) struct Seen {
 pub(crate) fn play(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<u8>], is_stream: bool, cut: usize) -> Seen {
     let mut rules = RuleSession::new(Arc::clone(set));
     rules.begin_turn();
-    let mut exchange = Exchange::new(wire, request(wire), rules);
+    let mut exchange = Exchange::new(wire, request(wire).into(), "m", rules);
     let mut seen = Seen::default();
     for answer in answers {
-        seen.requests.push(exchange.request().unwrap());
+        seen.requests.push(exchange.request().unwrap().to_vec());
         exchange.begin(is_stream);
         let mut then = Then::More;
         for bytes in answer.chunks(cut) {
@@ -250,7 +250,7 @@ pub(crate) fn play(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<u8>], is_strea
             break;
         }
     }
-    let fired = exchange.fired().iter().flat_map(|fired| &fired.matches).map(|found| found.rule.clone());
+    let fired = exchange.fired().iter().map(|fired| fired.found.rule.clone());
     seen.fired = fired.collect();
     seen
 }

@@ -14,7 +14,7 @@ fn bytes_are_held_back_for_as_long_as_the_settings_say() {
     let rule = "+++\ncondition = \"A.*Z\"\n+++\nNever.";
     for wire in WIRES {
         let set = rule_set(&[("endless", rule)], |settings| settings.hold_max_ms = 1_500);
-        let mut exchange = Exchange::new(wire, request(wire), RuleSession::new(set));
+        let mut exchange = Exchange::new(wire, request(wire).into(), "m", RuleSession::new(set));
         exchange.begin(true);
         let answer = stream(wire, 1, &[Said::Text("x A rest of it")], 1);
         // The last frames, from the end of the text on, come later.
@@ -35,7 +35,7 @@ fn bytes_are_held_back_for_as_long_as_the_settings_say() {
 fn a_sign_of_life_changes_nothing() {
     for wire in WIRES {
         let set = rule_set(&[("rare", "+++\ncondition = \"zyzzyva\"\n+++\nNever.")], |_| ());
-        let mut exchange = Exchange::new(wire, request(wire), RuleSession::new(set));
+        let mut exchange = Exchange::new(wire, request(wire).into(), "m", RuleSession::new(set));
         exchange.begin(true);
         let mut got = exchange.keep_alive().to_vec();
         for frame in stream(wire, 1, &[Said::Text("Fine.")], 2).split_inclusive(|byte| *byte == b'\n') {

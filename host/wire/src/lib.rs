@@ -27,6 +27,7 @@ pub use self::conversation::Renamed;
 pub use self::decode::AnswerDecoder;
 pub use self::limits::AnswerLimits;
 pub use self::sse::{Frame, MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
+pub use self::surrogates::json;
 
 /// The wire formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

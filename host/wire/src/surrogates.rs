@@ -28,6 +28,14 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> serde_json::
     })
 }
 
+/// The value of an event's data, for whoever passes it on; unpaired surrogates are U+FFFD in it.
+///
+/// # Errors
+/// It is not JSON.
+pub fn json(data: &str) -> serde_json::Result<Value> {
+    from_str(data)
+}
+
 /// Reads JSON into a type that borrows nothing.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(json).or_else(|cause| match std::str::from_utf8(json).ok().and_then(marked) {

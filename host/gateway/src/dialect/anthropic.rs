@@ -24,6 +24,12 @@ impl Anthropic {
     pub(super) fn new(model: String) -> Self {
         Self { model, ..Self::default() }
     }
+
+    fn end_open(&mut self, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.take() {
+            push(out, "content_block_stop", json!({"index": open}));
+        }
+    }
 }
 
 impl Message for Anthropic {
@@ -56,8 +62,13 @@ impl Message for Anthropic {
     fn send(&mut self, mut frame: Frame, out: &mut Vec<u8>) {
         let kind = frame.kind().to_owned();
         match kind.as_str() {
-            "message_start" if self.earlier.is_some() => return,
-            "message_start" => self.has_begun = true,
+            "message_start" if self.earlier.is_some() => {
+                // The provider may also restart its answer: what is open of the void start ends.
+                self.end_open(out);
+                self.earlier = Some(self.next);
+                return;
+            }
+            "message_start" => (self.has_begun, self.open, self.next) = (true, None, 0),
             "message_delta" if self.earlier.is_some() => {
                 if let Some(data) = &mut frame.data {
                     add(data, "output_tokens", self.lost.output);
@@ -83,9 +94,7 @@ impl Message for Anthropic {
     }
 
     fn go_on(&mut self, usage: Usage, out: &mut Vec<u8>) {
-        if let Some(open) = self.open.take() {
-            push(out, "content_block_stop", json!({"index": open}));
-        }
+        self.end_open(out);
         self.lost.add(usage);
         // A message that has not begun begins with the next attempt.
         self.earlier = self.has_begun.then_some(self.next);
@@ -97,9 +106,7 @@ impl Message for Anthropic {
             (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
             push(out, "message_start", json!({"message": message}));
         }
-        if let Some(open) = self.open.take() {
-            push(out, "content_block_stop", json!({"index": open}));
-        }
+        self.end_open(out);
         let index = self.next;
         push(out, "content_block_start", json!({"index": index, "content_block": {"type": "text", "text": ""}}));
         push(out, "content_block_delta", json!({"index": index, "delta": {"type": "text_delta", "text": words}}));

@@ -2,6 +2,8 @@
 
 mod streamed;
 
+use std::collections::BTreeMap;
+
 use flow::{StreamKind, Usage};
 use serde_json::{Value, json};
 
@@ -35,8 +37,15 @@ pub(crate) struct OpenAiResponses {
 struct Item {
     index: u64,
     item: Value,
-    /// The index of its open part, and what was sent of that.
-    part: Option<(u64, String)>,
+    /// Its parts by their indexes, as far as they were sent.
+    parts: BTreeMap<u64, Part>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    text: String,
+    is_refusal: bool,
+    has_ended: bool,
 }
 
 /// Items that a client runs.
@@ -69,40 +78,60 @@ impl OpenAiResponses {
     fn note(&mut self, kind: &str, data: &Value) {
         let index = data["output_index"].as_u64().unwrap_or(0);
         let open = self.open.iter().position(|item| item.index == index);
-        match (kind, open) {
-            ("response.output_item.added", _) => {
-                self.open.push(Item { index, item: data["item"].clone(), part: None });
+        let part = data["content_index"].as_u64().unwrap_or(0);
+        match kind {
+            // It may restart its answer.
+            "response.created" => {
+                self.open.clear();
+                self.ended.clear();
+                self.next = 0;
+            }
+            "response.output_item.added" => {
+                self.open.push(Item { index, item: data["item"].clone(), parts: BTreeMap::new() });
                 self.next = self.next.max(index.saturating_add(1));
             }
-            ("response.output_item.done", _) => {
+            "response.output_item.done" => {
                 if let Some(at) = open {
                     self.open.remove(at);
                 }
                 self.next = self.next.max(index.saturating_add(1));
                 self.ended.push(data["item"].clone());
             }
-            ("response.output_text.delta", Some(at)) => {
-                let (_, sent) = self.open[at]
-                    .part
-                    .get_or_insert_with(|| (data["content_index"].as_u64().unwrap_or(0), String::new()));
-                sent.push_str(data["delta"].as_str().unwrap_or_default());
+            "response.output_text.delta" | "response.refusal.delta" => {
+                if let Some(at) = open {
+                    let part = self.open[at].parts.entry(part).or_default();
+                    part.text.push_str(data["delta"].as_str().unwrap_or_default());
+                    part.is_refusal = kind == "response.refusal.delta";
+                }
+            }
+            "response.content_part.done" => {
+                if let Some(at) = open {
+                    self.open[at].parts.entry(part).or_default().has_ended = true;
+                }
             }
             _ => {}
         }
     }
 
-    fn end(&mut self, Item { index, mut item, part }: Item, out: &mut Vec<u8>) {
-        if let Some((part, text)) = part {
-            let at = json!({"item_id": item["id"], "output_index": index, "content_index": part});
-            let whole = json!({"type": "output_text", "text": text, "annotations": []});
-            let with = |key: &str, value: Value| {
-                let mut fields = at.clone();
-                fields[key] = value;
-                fields
-            };
-            self.push("response.output_text.done", with("text", Value::from(text)), out);
-            self.push("response.content_part.done", with("part", whole.clone()), out);
-            item["content"] = json!([whole]);
+    fn end(&mut self, Item { index, mut item, parts }: Item, out: &mut Vec<u8>) {
+        let mut content = Vec::new();
+        for (number, Part { text, is_refusal, has_ended }) in parts {
+            let (kind, key) = if is_refusal { ("refusal", "refusal") } else { ("output_text", "text") };
+            let mut whole = json!({"type": kind, key: text});
+            if !is_refusal {
+                whole["annotations"] = json!([]);
+            }
+            if !has_ended {
+                let mut done = json!({"item_id": item["id"], "output_index": index, "content_index": number});
+                let mut part = done.clone();
+                (done[key], part["part"]) = (Value::from(text), whole.clone());
+                self.push(&format!("response.{kind}.done"), done, out);
+                self.push("response.content_part.done", part, out);
+            }
+            content.push(whole);
+        }
+        if !content.is_empty() {
+            item["content"] = Value::from(content);
         }
         item["status"] = Value::from("completed");
         self.push("response.output_item.done", json!({"output_index": index, "item": item}), out);
@@ -228,7 +257,14 @@ impl Message for OpenAiResponses {
         let Some(data) = &mut frame.data else { return out.extend_from_slice(&frame.raw) };
         let before = data.clone();
         match kind.as_str() {
-            "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => return,
+            "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => {
+                // The provider may also restart its answer: what is open of the void start ends.
+                if kind == "response.created" {
+                    std::mem::take(&mut self.open).into_iter().for_each(|item| self.end(item, out));
+                    self.earlier = Some(self.next);
+                }
+                return;
+            }
             "response.created" => self.first = Some(data["response"].clone()),
             "response.completed" | "response.incomplete" => {
                 if let Some(response) = data.get_mut("response") {
@@ -283,7 +319,8 @@ impl Message for OpenAiResponses {
         delta["delta"] = Value::from(words);
         self.push("response.content_part.added", part, out);
         self.push("response.output_text.delta", delta, out);
-        self.end(Item { index, item, part: Some((0, words.to_owned())) }, out);
+        let part = Part { text: words.to_owned(), ..Part::default() };
+        self.end(Item { index, item, parts: BTreeMap::from([(0, part)]) }, out);
         let response = self.response("completed");
         self.push("response.completed", json!({"response": response}), out);
     }

@@ -31,7 +31,7 @@ const WAITING: usize = 8;
 /// Where nothing was sent for so long, something is, so that nobody on the way takes the connection for a dead one.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// A body that is sent from elsewhere. Empty bytes are its end: whoever sends it and is gone without them has broken off.
+/// A body that is sent from elsewhere. Empty bytes are its end: without them it has broken off.
 pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let frames = Received { receiver, has_ended: false };
@@ -150,6 +150,9 @@ impl Guarded {
             }
         }
         self.shared.conversations.end(&self.place, &self.exchange);
+        for notice in self.exchange.notices() {
+            tracing::warn!("{notice}");
+        }
         self.shared.report.count(&self.exchange);
     }
 
@@ -171,7 +174,7 @@ impl Guarded {
 
     async fn ask(&self, is_stream: bool) -> Result<Response, String> {
         let body = self.exchange.request().ok_or("the request cannot be continued")?;
-        let asked = self.shared.upstreams.send(&self.sent, body, true);
+        let asked = self.sent.send(body, true);
         let asked = tokio::select! {
             () = self.client.closed() => return Err("nobody reads it".to_owned()),
             asked = asked => asked,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use gateway::Wire;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use hyper::{Method, Uri};
@@ -55,23 +56,13 @@ impl Upstreams {
         if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
     }
 
-    /// The URL that a request goes to.
-    pub(super) fn url(&self, uri: &Uri, headers: &HeaderMap) -> Url {
-        let (upstream, path) = self.upstream(uri.path(), headers);
+    /// A request on its way to the server that its path and its headers name.
+    pub(super) fn request(&self, method: Method, uri: &Uri, headers: HeaderMap) -> Sent {
+        let (upstream, path) = self.upstream(uri.path(), &headers);
         let mut url = upstream.base.clone();
         url.set_path(&format!("{}{path}", upstream.base.path().trim_end_matches('/')));
         url.set_query(uri.query());
-        url
-    }
-
-    /// Sends a request. `plain`: the answer must not be compressed, because it is read.
-    pub(super) async fn send(&self, request: &Sent, body: Vec<u8>, plain: bool) -> Result<Response, reqwest::Error> {
-        let mut headers = request.headers.clone();
-        if plain {
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        }
-        let client = &self.upstream(request.path.as_str(), &request.headers).0.client;
-        client.request(request.method.clone(), request.url.clone()).headers(headers).body(body).send().await
+        Sent { method, url, headers, client: upstream.client.clone() }
     }
 
     /// The server for a path, and the path on it.
@@ -120,10 +111,21 @@ fn plain(path: &str) -> Result<String, Disguised> {
 /// A request as it goes to a server, without its body.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    pub(super) method: Method,
-    pub(super) path: String,
+    method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
+    client: Client,
+}
+
+impl Sent {
+    /// Sends it. `plain`: the answer must not be compressed, because it is read.
+    pub(super) async fn send(&self, body: Bytes, plain: bool) -> Result<Response, reqwest::Error> {
+        let mut headers = self.headers.clone();
+        if plain {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        self.client.request(self.method.clone(), self.url.clone()).headers(headers).body(body).send().await
+    }
 }
 
 impl Upstream {

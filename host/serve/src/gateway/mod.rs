@@ -62,7 +62,7 @@ struct Shared {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It does not listen for other machines: whoever can reach it can use the keys of its clients.
+    /// It does not listen for other machines: their requests would leave this one as those of its user.
     #[error("cannot listen on {0}: a gateway listens on addresses of this machine alone; write 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// The address cannot be listened on.

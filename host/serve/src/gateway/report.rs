@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gateway::Exchange;
 use tidegate::rule::Action;
 
+/// The most different notices that are kept.
+const MOST_NOTICES: usize = 20;
+
 /// Counts of a gateway.
 #[derive(Debug, Default)]
 pub struct Report(Mutex<Counts>);
@@ -14,15 +17,16 @@ pub struct Report(Mutex<Counts>);
 struct Counts {
     answers: u64,
     rules: BTreeMap<String, RuleCount>,
+    notices: BTreeMap<String, u64>,
 }
 
 /// What a rule has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleCount {
-    /// Answers that it stopped, after which the model was asked again.
+    /// Matches for which an answer was stopped, after which the model was asked again.
     pub stopped: u64,
-    /// Answers that it ended for good.
+    /// Matches for which an answer was ended for good.
     pub ended: u64,
     /// Matches on which nothing was done.
     pub passed: u64,
@@ -39,18 +43,27 @@ impl Report {
         self.counts().rules.clone()
     }
 
+    /// What its user has to know, a sentence each, with how often: what could not be checked, and what was sent before it was judged. At most
+    /// twenty different ones; all are logged.
+    pub fn notices(&self) -> BTreeMap<String, u64> {
+        self.counts().notices.clone()
+    }
+
     /// An exchange is over.
     pub(super) fn count(&self, exchange: &Exchange) {
         let mut counts = self.counts();
         counts.answers += 1;
         for fired in exchange.fired() {
-            for found in &fired.matches {
-                let count = counts.rules.entry(found.rule.clone()).or_default();
-                match fired.action {
-                    Action::Interrupt | Action::Block => count.stopped += 1,
-                    Action::Stop => count.ended += 1,
-                    _ => count.passed += 1,
-                }
+            let count = counts.rules.entry(fired.found.rule.clone()).or_default();
+            match fired.action {
+                Action::Interrupt | Action::Block => count.stopped += 1,
+                Action::Stop => count.ended += 1,
+                _ => count.passed += 1,
+            }
+        }
+        for notice in exchange.notices() {
+            if counts.notices.len() < MOST_NOTICES || counts.notices.contains_key(notice) {
+                *counts.notices.entry(notice.clone()).or_default() += 1;
             }
         }
     }

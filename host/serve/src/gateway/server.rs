@@ -63,37 +63,30 @@ async fn respond(request: Request<Incoming>, shared: Arc<Shared>) -> Response<Bo
     if let Some(refused) = refuse(&head.method, &head.headers, &shared) {
         return refused;
     }
-    let path = head.uri.path().to_owned();
-    let url = shared.upstreams.url(&head.uri, &head.headers);
-    if is_same(&url, shared.address) {
+    let Ok(wire) = Upstreams::wire(head.uri.path()) else {
+        let message = "the path has steps, or is another way to write that of an endpoint, and is not passed on";
+        return error(StatusCode::NOT_FOUND, message);
+    };
+    let sent = shared.upstreams.request(head.method, &head.uri, head::passed(&head.headers));
+    if is_same(&sent.url, shared.address) {
         return error(StatusCode::LOOP_DETECTED, "the address of the model is this gateway itself");
     }
     let body = match Limited::new(body, MAX_BODY).collect().await {
-        Ok(body) => body,
+        Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
             return self::error(StatusCode::PAYLOAD_TOO_LARGE, &format!("the request has more than {MAX_BODY} bytes"));
         }
         Err(error) => return self::error(StatusCode::BAD_REQUEST, &format!("the request broke off: {error}")),
     };
-    let body = body.to_bytes().to_vec();
-    let Ok(wire) = Upstreams::wire(&path) else {
-        return error(
-            StatusCode::NOT_FOUND,
-            "the path is another way to write that of an endpoint, and is not passed on",
-        );
-    };
-    // Whatever the method is: what answers with a stream is guarded.
-    let headers = head::passed(&head.headers);
-    let sent = Sent { method: head.method, path, url, headers };
     exchange(shared, sent, wire, body).await
 }
 
 /// Sends a request on, and begins to answer it.
-async fn exchange(shared: Arc<Shared>, sent: Sent, wire: Option<Wire>, body: Vec<u8>) -> Response<Body> {
+async fn exchange(shared: Arc<Shared>, sent: Sent, wire: Option<Wire>, body: Bytes) -> Response<Body> {
     let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
-    let guarded = wire.map(|wire| shared.conversations.begin(wire, body.clone(), header));
-    let guarded = guarded.filter(|(_, exchange)| exchange.is_watched());
-    let answered = match shared.upstreams.send(&sent, body, guarded.is_some()).await {
+    let watched = wire.filter(|_| shared.conversations.are_watched());
+    let guarded = watched.map(|wire| shared.conversations.begin(wire, body.clone(), header));
+    let answered = match sent.send(body, guarded.is_some()).await {
         Ok(answered) => answered,
         Err(cause) => {
             let place = net::place(&sent.url);

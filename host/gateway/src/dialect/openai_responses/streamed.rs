@@ -21,12 +21,12 @@ struct Item {
 }
 
 impl Streamed {
-    /// Notes an event. Returns whether it contradicts what came before it.
+    /// Notes an event. Returns whether it contradicts the events before it.
     pub(super) fn contradicts(&mut self, event: &Value) -> bool {
         let index = event["output_index"].as_u64().unwrap_or(0);
         let part = event["content_index"].as_u64().unwrap_or(0);
         match event["type"].as_str().unwrap_or_default() {
-            // A second one: what came before it is void.
+            // A second one: the events before it are void.
             "response.created" => {
                 self.0.clear();
                 false

@@ -1,0 +1,104 @@
+//! The attempt under way: what its frames bring to the rules, and which of them wait for what.
+
+use flow::{Delta, StreamKind};
+use guard::attempt::{Attempt, Prefix};
+use rules::{RuleSession, Scope};
+use wire::{AnswerDecoder, SseDecoder, Wire};
+
+use crate::dialect::Message;
+use crate::frame::Frame;
+use crate::queue::Queue;
+
+/// The attempt under way.
+#[derive(Debug)]
+pub(crate) struct Now {
+    /// The core that decides.
+    pub(crate) core: Attempt,
+    pub(crate) input: Input,
+    pub(crate) queue: Queue,
+    /// What the blocks of the answer are.
+    kinds: Vec<StreamKind>,
+    watches_thinking: bool,
+}
+
+/// How the answer comes.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Nothing of it is read: it has not begun, or is over.
+    None,
+    Stream {
+        sse: SseDecoder,
+        decoder: Box<AnswerDecoder>,
+    },
+    Whole(Vec<u8>),
+}
+
+impl Input {
+    pub(crate) fn new(wire: Wire, is_stream: bool) -> Self {
+        match is_stream {
+            true => Self::Stream { sse: SseDecoder::new(), decoder: Box::new(AnswerDecoder::new(wire)) },
+            false => Self::Whole(Vec::new()),
+        }
+    }
+}
+
+impl Now {
+    /// An attempt that continues a message with the text `said`, which has been shown: nothing is to be shown at its start.
+    pub(crate) fn new(rules: &RuleSession, said: &str) -> Self {
+        let prefix = Prefix { text: said.to_owned(), released: said.len() };
+        let core = Attempt::new(rules, prefix, &mut Vec::new());
+        let set = rules.rules();
+        let is_about = |rule: &rules::Rule| rule.scopes.iter().any(|scope| matches!(scope, Scope::Thinking));
+        let watches_thinking = set.rules().any(|info| is_about(info.rule) && set.active(&info.rule.name).is_some());
+        Self { core, input: Input::None, queue: Queue::default(), kinds: Vec::new(), watches_thinking }
+    }
+
+    /// Whether nothing has come of the answer that a client shows or runs.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// A frame, with the deltas that it has brought, waits for what the rules say about it.
+    pub(crate) fn push(&mut self, frame: Frame, deltas: &[Delta], message: &dyn Message) {
+        let is_first = self.kinds.is_empty();
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let (mut restarts, mut begins_call, mut begins_reasoning) = (false, message.begins_call(&frame), false);
+        let mut ends_reasoning = false;
+        for delta in deltas {
+            match delta {
+                Delta::Start { .. } if !self.kinds.is_empty() => {
+                    self.kinds.clear();
+                    restarts = !is_first;
+                }
+                Delta::BlockStart { kind, .. } => {
+                    begins_call |= kind.is_tool();
+                    begins_reasoning |= *kind == StreamKind::Thinking;
+                    self.kinds.push(kind.clone());
+                }
+                Delta::Piece { block, text: more } => match self.kinds.get(*block as usize) {
+                    Some(StreamKind::Text) => text.push_str(more),
+                    Some(StreamKind::Thinking) => thinking.push_str(more),
+                    _ => {}
+                },
+                Delta::BlockEnd { block } => {
+                    ends_reasoning |= self.kinds.get(*block as usize) == Some(&StreamKind::Thinking);
+                }
+                _ => {}
+            }
+        }
+        if restarts {
+            self.queue.restart();
+        }
+        self.queue.push(frame, text, thinking, message);
+        if begins_call {
+            self.queue.call_begins();
+        }
+        if begins_reasoning && self.watches_thinking {
+            // A part of it without its signature would be refused by providers later.
+            self.queue.reasoning_begins();
+        }
+        if ends_reasoning {
+            self.queue.reasoning_ends();
+        }
+    }
+}
