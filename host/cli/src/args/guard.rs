@@ -7,10 +7,11 @@ pub(super) const GUARD_HELP: &str = "\
 Example:
     tidegate guard -- claude
 
-The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE and OPENCODE_CONFIG_CONTENT, which
-Claude Code, opencode and the SDKs of both vendors read; codex gets flags with a provider. Its own key goes
-to its own provider. What a rule stops never reaches it: the model is asked again inside of the same answer.
-Plugins, transcripts and rules that only remind do not act here. The exit code is that of the command.";
+The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE and
+OPENCODE_CONFIG_CONTENT, which Claude Code, opencode and the SDKs of both vendors read; codex
+gets flags with a provider. Its own key goes to its own provider. What a rule stops never
+reaches it: the model is asked again within the same answer. Plugins, transcripts and rules that
+only remind do not act here. The exit code is that of the command.";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Guard {
