@@ -98,7 +98,7 @@ pub use places::RulePlaces;
 pub use required::UnmetRule;
 pub use rule::{Bucket, Requirement, Rule};
 pub use scope::Scope;
-pub use session::{InjectionRecord, Judgement, RuleSession};
+pub use session::{InjectionRecord, Judgement, RuleMemory, RuleSession, TurnSpent};
 pub use set::{RuleInfo, RuleSet, RuleState};
 pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, RuleSettings};
 pub use shadow::Shadow;

@@ -1,10 +1,13 @@
 //! What one session remembers of rules: which were injected when, what waits, and what a turn has spent.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use flow::{Action, RuleMatch, StreamKind};
 
+pub use self::kept::{RuleMemory, TurnSpent};
 use crate::gate::{Gate, RuleMode};
 use crate::unread;
 use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleSet, RuleState};

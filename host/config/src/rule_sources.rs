@@ -331,6 +331,15 @@ impl BuiltRules {
         self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned().collect()
     }
 
+    /// As [`BuiltRules::unmet`], for an agent with tools of its own: that none of these `tools` is the one that a rule watches is no reason.
+    pub fn unmet_for_other_tools(&self, tools: &[String]) -> Vec<Diagnostic> {
+        let waits_for_tool = |name: &str| {
+            let mut idle = self.idle.iter().map(|(rule, _)| rule);
+            idle.any(|rule| rule.name == name && missing_tools(rule, tools).is_some())
+        };
+        self.unmet.iter().filter(|one| !one.rule().is_some_and(waits_for_tool)).cloned().collect()
+    }
+
     /// All diagnostics, human-readable.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why, &self.tools, &self.agents));

@@ -31,8 +31,8 @@ pub use files::{FileKind, FileStatus, Files};
 pub use journal::{Durability, Journal, JournalError, JournalProgress};
 pub use known::{AbsentState, KnownPlugins};
 pub use state::{
-    PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
-    StateEntry, StateError, StateLifetime, StateStore, StoredState, SweptState,
+    PluginSummary, Replaced, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch,
+    StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState, SweptState,
 };
 pub use terminals::{TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 

@@ -17,8 +17,9 @@ impl SessionExtensions {
         let stored = state.plugins().await?;
         let notes = if stored.contains(&host) { state.load(&host).await? } else { StoredState::default() };
         let absent: Vec<&PluginId> = stored.iter().filter(|id| **id != host && !known.ids.contains(id)).collect();
-        // Those that are configured again, or of which nothing is left.
-        let over = notes.entries.iter().filter(|note| !absent.iter().any(|plugin| plugin.as_str() == note.key));
+        // Those that are configured again, or of which nothing is left. Notes about something else have keys that no plugin has as its id.
+        let about_plugins = notes.entries.iter().filter(|note| note.key.parse::<PluginId>().is_ok());
+        let over = about_plugins.filter(|note| !absent.iter().any(|plugin| plugin.as_str() == note.key));
         let mut changes: Vec<StateChange> = over.map(|note| StateChange::Delete(note.key.clone())).collect();
         let mut found = Vec::new();
         for plugin in absent {

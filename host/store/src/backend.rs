@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::PluginId;
-use flow::ports::{BoxFuture, StateError, StoredState};
+use flow::ports::{BoxFuture, Replaced, StateEntry, StateError, StoredState};
 
 use crate::activity::Recorded;
 use crate::queue::Flight;
@@ -37,6 +37,20 @@ pub(crate) trait Backend: Send + Sync {
     /// Writes a flight, as a whole or not at all, and returns the keys that its sweeps removed. Does nothing if a flight with this
     /// number or a higher one was written before. Dropping the future does not stop the write.
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>>;
+
+    /// Replaces a note of the host's where its value still is `seen`; `None`: nobody else writes, so that the note is written as all else.
+    fn replace_note<'a>(
+        &'a self,
+        _seen: Option<&'a [u8]>,
+        _note: &'a StateEntry,
+    ) -> Option<BoxFuture<'a, Result<Replaced, StateError>>> {
+        None
+    }
+
+    /// Whether another host has written since this one opened the session.
+    fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
 
     /// Releases the lease. Flights that arrive later are not written. A lease that cannot be released ends by itself.
     fn release(&self) -> BoxFuture<'_, ()>;

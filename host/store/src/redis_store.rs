@@ -14,12 +14,13 @@ use flow::ports::{
 };
 use flow::{PluginId, SessionId};
 
+use crate::backend::Opened;
 use crate::lifetime::ExpiryCheck;
 use crate::memory::shown;
 use crate::options::StoreOptions;
 use crate::session::OpenSession;
 use server::{SCRIPTS, Server};
-use session::Holder;
+use session::{Holder, RedisSession, SHARED};
 use wire::{ALL_STATES, Keys, decode, session_of};
 
 /// Where the server is, and how long a host is waited for.
@@ -84,6 +85,11 @@ impl RedisStore {
             session_ttl: self.options.store.session_ttl,
             clock: Arc::clone(&self.clock),
         })
+    }
+
+    fn opened(&self, session: &SessionId, opened: Opened<RedisSession>) -> Arc<dyn SessionState> {
+        let (clock, ttl_ms) = (Arc::clone(&self.clock), self.options.store.session_ttl_ms());
+        Arc::new(OpenSession::new(session.clone(), opened, clock, ttl_ms))
     }
 
     async fn read(&self, session: &SessionId) -> Result<Option<ShownSession>, StateError> {
@@ -184,11 +190,13 @@ impl std::fmt::Debug for RedisStore {
 
 impl StateStore for RedisStore {
     fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
+        Box::pin(async { Ok(self.opened(session, self.holder(session)?.open().await?)) })
+    }
+
+    fn share<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
         Box::pin(async {
-            let opened = self.holder(session)?.open().await?;
-            let (clock, ttl_ms) = (Arc::clone(&self.clock), self.options.store.session_ttl_ms());
-            let open: Arc<dyn SessionState> = Arc::new(OpenSession::new(session.clone(), opened, clock, ttl_ms));
-            Ok(open)
+            let holder = Holder { token: SHARED.to_owned(), ..self.holder(session)? };
+            Ok(self.opened(session, holder.open().await?))
         })
     }
 }

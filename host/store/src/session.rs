@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use flow::ports::{BoxFuture, Clock, SessionState, StateBatch, StateError, StoredState};
+use flow::ports::{
+    BoxFuture, Clock, Replaced, SessionState, StateBatch, StateChange, StateEntry, StateError, StoredState,
+};
 use flow::{PluginId, SessionId};
 
 use crate::activity::Activity;
@@ -90,6 +92,24 @@ impl<B: Backend> OpenSession<B> {
         Ok(())
     }
 
+    /// Replaces a note of the host's behind all that is queued.
+    async fn replace(&self, seen: Option<&[u8]>, note: StateEntry, patience: Duration) -> Result<Replaced, StateError> {
+        self.write(patience).await?;
+        let turn = self.turn.lock().await;
+        let mut pauses = Pauses::new(&*self.clock, patience);
+        loop {
+            self.check_open()?;
+            let Some(replacing) = self.backend.replace_note(seen, &note) else { break };
+            match replacing.await {
+                Ok(replaced) => return Ok(replaced),
+                Err(error) => self.failed(error.into(), &mut pauses).await?,
+            }
+        }
+        drop(turn);
+        self.queue().push(&PluginId::host(), vec![StateChange::Set(note)].into());
+        self.write(patience).await.map(|()| Replaced::Done)
+    }
+
     /// Pauses before the next try; returns the error if there is none.
     async fn failed(&self, failure: WriteError, pauses: &mut Pauses<'_>) -> Result<(), StateError> {
         let WriteError { error, is_definite } = failure;
@@ -147,6 +167,23 @@ impl<B: Backend> SessionState for OpenSession<B> {
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
         Box::pin(self.write(patience))
+    }
+
+    fn replace_note<'a>(
+        &'a self,
+        seen: Option<&'a [u8]>,
+        note: StateEntry,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Replaced, StateError>> {
+        Box::pin(self.replace(seen, note, patience))
+    }
+
+    fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
+        Box::pin(async {
+            let _turn = self.turn.lock().await;
+            self.check_open()?;
+            self.backend.is_outdated().await.inspect_err(|error| self.note(error))
+        })
     }
 
     fn clear<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), StateError>> {

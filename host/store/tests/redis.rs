@@ -329,3 +329,55 @@ async fn an_address_is_named_without_its_password() {
     let error = RedisStore::new(RedisOptions::new("http://:secret@x"), TestClock::new()).map(drop).unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
 }
+
+/// Replaces a note of the host's; returns what is there instead.
+async fn replace(state: &dyn SessionState, seen: Option<&str>, value: &str) -> Option<String> {
+    let note = flow::ports::StateEntry::written("conversation.1", value.as_bytes(), StateLifetime::Session, 0);
+    match state.replace_note(seen.map(str::as_bytes), note, PATIENCE).await.unwrap() {
+        flow::ports::Replaced::Done => None,
+        flow::ports::Replaced::Other(other) => {
+            Some(other.map_or_else(|| "nothing".to_owned(), |note| String::from_utf8_lossy(&note).into_owned()))
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_share_a_session_see_what_each_other_write_and_lose_no_note() {
+    let (server, clock) = (RedisServer::start().unwrap(), TestClock::new());
+    let (one, other) = (store_of(&server, "one", clock.clone()), store_of(&server, "other", clock.clone()));
+    let first = one.share(&session("a")).await.unwrap();
+    let second = other.share(&session("a")).await.unwrap();
+    assert!(!first.is_outdated().await.unwrap() && !second.is_outdated().await.unwrap());
+    assert_eq!(replace(&*first, None, "1").await, None);
+    assert!(!first.is_outdated().await.unwrap(), "its own write is known");
+    assert!(second.is_outdated().await.unwrap());
+    // Whoever has not seen the last note does not replace it.
+    assert_eq!(replace(&*second, None, "2").await, Some("1".to_owned()));
+    assert_eq!(replace(&*second, Some("0"), "2").await, Some("1".to_owned()));
+    assert_eq!(replace(&*second, Some("1"), "1 and 2").await, None);
+    // Both write the state of plugins, each its own keys.
+    save(&*first, "notes", vec![set(&clock, "one", "1", DEFAULT)]).await;
+    save(&*second, "notes", vec![set(&clock, "other", "2", DEFAULT)]).await;
+    assert_eq!(stored(&server, &clock).await, ["one=1", "other=2"]);
+    // One that closes it, or dies, leaves it to the others.
+    first.close(PATIENCE).await.unwrap();
+    assert_eq!(replace(&*second, Some("1 and 2"), "3").await, None);
+    let third = one.share(&session("a")).await.unwrap();
+    assert_eq!(listed(&*third, "notes").await, ["one=1", "other=2"]);
+    let leased = one.open(&session("a")).await.err().unwrap();
+    assert!(leased.to_string().contains("instances of the gateway"), "{leased}");
+    let notes = third.load(&flow::PluginId::host()).await.unwrap().entries;
+    assert_eq!(notes.iter().map(|note| &*note.value).collect::<Vec<_>>(), [b"3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shared_state_that_the_server_lost_is_reported_and_written_again() {
+    let (mut server, clock) = (RedisServer::start().unwrap(), TestClock::new());
+    let state = store_of(&server, "one", clock.clone()).share(&session("a")).await.unwrap();
+    save(&*state, "notes", vec![set(&clock, "old", "1", DEFAULT)]).await;
+    server.start_again().unwrap();
+    state.apply(&plugin("notes"), vec![set(&clock, "new", "2", DEFAULT)].into());
+    assert!(matches!(state.settle(PATIENCE).await, Err(StateError::Lost { .. })));
+    save(&*state, "notes", vec![set(&clock, "old", "1", DEFAULT), set(&clock, "new", "2", DEFAULT)]).await;
+    assert_eq!(stored(&server, &clock).await, ["new=2", "old=1"]);
+}

@@ -84,6 +84,7 @@ pub mod transcript;
 pub mod trust;
 
 mod agents;
+mod conversation;
 mod doctor;
 mod error;
 mod front_end;
@@ -116,6 +117,7 @@ pub use ::flow::{Event, EventKind, Message, PluginId, SessionId, TurnStatus};
 pub use ::record;
 pub use ::system::{SystemClock, environment};
 pub use ::turn::{CancellationToken, Subscription, TurnReport};
+pub use conversation::{Conversation, ConversationOptions};
 pub use error::HostError;
 pub use front_end::{Chat, carry_out};
 pub use host::engine::Engine;

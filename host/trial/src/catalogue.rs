@@ -224,11 +224,7 @@ impl Catalogue {
     /// Why an agent with tools of its own must not run with these rules: as [`Catalogue::unmet`], but that this host has no such tool is no
     /// reason.
     pub fn unmet_for_other_tools(&self) -> Vec<Diagnostic> {
-        let waits_for_tool = |name: &str| {
-            let mut idle = self.built.idle.iter().map(|(rule, _)| rule);
-            idle.any(|rule| rule.name == name && rule_sources::missing_tools(rule, &self.tools).is_some())
-        };
-        self.unmet().iter().filter(|one| !one.rule().is_some_and(waits_for_tool)).cloned().collect()
+        self.built.unmet_for_other_tools(&self.tools)
     }
 
     /// Every rule, used or not, highest layer first.

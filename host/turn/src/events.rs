@@ -170,13 +170,13 @@ impl Hub {
     }
 
     /// Numbers the events from `next` on, where a thread continues.
-    pub(crate) fn continue_at(&self, next: u64) {
+    pub fn continue_at(&self, next: u64) {
         self.0.seq.store(next, Ordering::SeqCst);
         self.0.lock().durable = next.checked_sub(1);
     }
 
     /// Records every event from now on.
-    pub(crate) fn record(&self, journal: Arc<dyn Journal>) {
+    pub fn record(&self, journal: Arc<dyn Journal>) {
         let shared = Arc::clone(&self.0);
         journal.watch(Box::new(move |progress| shared.progressed(progress)));
         let mut state = self.0.lock();

@@ -52,3 +52,4 @@ pub use session::{Canceller, Compaction, Handles, InjectedRules, Session, Sessio
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages
 /// remain in the history.
 pub use tokio_util::sync::CancellationToken;
+pub use view::View;

@@ -42,7 +42,8 @@ use crate::sources::{ExtensionSource, RuleSource};
 use crate::spans;
 use crate::view::View;
 use flow::ports::{
-    Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, Journal, Model, RuleRecords, StateError, Tools,
+    Approvals, Clock, Confirm, EventSink, EventTypes, ExtensionHost, Journal, Model, RuleRecords, SessionInfo,
+    StateError, Tools,
 };
 use guard::Caller;
 
@@ -64,6 +65,19 @@ pub struct SessionParts {
     pub clock: Arc<dyn Clock>,
     /// The operator's settings of the session.
     pub settings: SessionSettings,
+}
+
+impl SessionParts {
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            id: self.id.clone(),
+            place: RunPosition::default(),
+            provider: self.model.provider().to_owned(),
+            model: self.model.name().to_owned(),
+            workspace: self.settings.workspace.clone(),
+            agent: self.settings.agent.clone(),
+        }
+    }
 }
 
 impl std::fmt::Debug for SessionParts {
@@ -236,7 +250,9 @@ impl Session {
     pub async fn open(parts: SessionParts) -> Result<Self, StateError> {
         let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
         let history = History::default();
-        let view = Arc::new(View::new(&parts, history.clone(), Arc::clone(&hub)));
+        let view = Arc::new(View::new(parts.info(), history.clone(), Arc::clone(&hub)));
+        let tools = Arc::clone(&parts.tools);
+        view.set_tools(move || tools.specs());
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
         let extensions = parts.extensions.open(&parts.id, Arc::<View>::clone(&view), sink).await?;

@@ -2,56 +2,51 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use flow::{Message, PluginId, RunPosition, ToolSpec};
+use flow::{Message, PluginId, ToolSpec};
 use serde_json::Value;
 
 use crate::events::Hub;
 use crate::history::History;
-use crate::session::SessionParts;
-use flow::ports::{EmitError, EventTypes, Model, SessionInfo, SessionView, Tools};
+use flow::ports::{EmitError, EventTypes, SessionInfo, SessionView};
+
+/// Returns the tools that the model is offered.
+type Offered = Arc<dyn Fn() -> Vec<ToolSpec> + Send + Sync>;
 
 /// The view of one session.
-pub(crate) struct View {
+pub struct View {
     info: Mutex<SessionInfo>,
-    tools: Mutex<Arc<dyn Tools>>,
+    tools: Mutex<Option<Offered>>,
     history: History,
     hub: Arc<Hub>,
     event_types: OnceLock<Arc<dyn EventTypes>>,
 }
 
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
 impl View {
-    pub(crate) fn new(parts: &SessionParts, history: History, hub: Arc<Hub>) -> Self {
-        let info = SessionInfo {
-            id: parts.id.clone(),
-            place: RunPosition::default(),
-            provider: parts.model.provider().to_owned(),
-            model: parts.model.name().to_owned(),
-            workspace: parts.settings.workspace.clone(),
-            agent: parts.settings.agent.clone(),
-        };
-        Self {
-            info: Mutex::new(info),
-            tools: Mutex::new(Arc::clone(&parts.tools)),
-            history,
-            hub,
-            event_types: OnceLock::new(),
-        }
+    /// The view of a session without tools. Its position is that of the hub.
+    pub fn new(info: SessionInfo, history: History, hub: Arc<Hub>) -> Self {
+        Self { info: Mutex::new(info), tools: Mutex::default(), history, hub, event_types: OnceLock::new() }
     }
 
     /// Extensions emit events of these types.
-    pub(crate) fn set_event_types(&self, types: Arc<dyn EventTypes>) {
+    pub fn set_event_types(&self, types: Arc<dyn EventTypes>) {
         let _first = self.event_types.set(types);
     }
 
     /// This model answers from now on.
-    pub(crate) fn set_model(&self, model: &dyn Model) {
+    pub fn set_model(&self, provider: &str, model: &str) {
         let mut info = self.info.lock().unwrap_or_else(PoisonError::into_inner);
-        (info.provider, info.model) = (model.provider().to_owned(), model.name().to_owned());
+        (info.provider, info.model) = (provider.to_owned(), model.to_owned());
     }
 
-    /// The session has these tools from now on.
-    pub(crate) fn set_tools(&self, tools: Arc<dyn Tools>) {
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
+    /// The session has the tools from now on that `offered` returns.
+    pub fn set_tools(&self, offered: impl Fn() -> Vec<ToolSpec> + Send + Sync + 'static) {
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(offered));
     }
 }
 
@@ -70,8 +65,8 @@ impl SessionView for View {
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        let tools = Arc::clone(&self.tools.lock().unwrap_or_else(PoisonError::into_inner));
-        tools.specs()
+        let offered = self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        offered.map(|offered| offered()).unwrap_or_default()
     }
 
     fn admit_event(&self, plugin: &PluginId, event_type: &str, payload: &Value) -> Result<String, EmitError> {

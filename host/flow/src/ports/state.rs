@@ -23,6 +23,15 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     /// [`StateError::Leased`] names the owner of a session that is open; all others mean that the state cannot be read.
     fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>>;
+
+    /// Opens a session that any number of hosts have open at the same time: nobody has its lease, and of two writes of one key the later one
+    /// counts. A store that is not shared between hosts opens it as [`StateStore::open`] does, which is the default.
+    ///
+    /// # Errors
+    /// As [`StateStore::open`]; [`StateError::Leased`] where an owner has it alone.
+    fn share<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
+        self.open(session)
+    }
 }
 
 /// The state of one open session.
@@ -65,6 +74,30 @@ pub trait SessionState: Send + Sync {
     /// written, and nothing will be. [`StateError::Lost`]: see there.
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>>;
 
+    /// Replaces a note of the host's own ([`PluginId::host`]) by `note`, durably, where its value still is `seen`. Batches that were applied
+    /// before are durable, too, when it returns. By default nobody else writes.
+    ///
+    /// # Errors
+    /// As [`SessionState::settle`].
+    fn replace_note<'a>(
+        &'a self,
+        seen: Option<&'a [u8]>,
+        note: StateEntry,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Replaced, StateError>> {
+        let _alone = seen;
+        self.apply(&PluginId::host(), vec![StateChange::Set(note)].into());
+        Box::pin(async move { self.settle(patience).await.map(|()| Replaced::Done) })
+    }
+
+    /// Whether another host has written since this one opened a session that is shared: what was loaded may be outdated.
+    ///
+    /// # Errors
+    /// As for [`SessionState::load`].
+    fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// Deletes everything that a plugin keeps, its version included, durably.
     ///
     /// # Errors
@@ -77,6 +110,15 @@ pub trait SessionState: Send + Sync {
     /// # Errors
     /// As [`SessionState::settle`]; the lease is released all the same.
     fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>>;
+}
+
+/// The result of [`SessionState::replace_note`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// The note is durable.
+    Done,
+    /// Nothing was written: the note has another value, which another host has written; `None`: there is no such note any more.
+    Other(Option<Arc<[u8]>>),
 }
 
 /// What a plugin keeps in a session.

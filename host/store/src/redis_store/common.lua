@@ -8,6 +8,10 @@
 local state, lease = KEYS[1], KEYS[2]
 local holder, lease_ms, keep_ms, ttl_ms, now_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
+-- Hosts that share a session have one holder among them: it has no lease, and none of them is fenced off by another. `!number` counts their
+-- writes, so that each sees when another one has written.
+local shared = holder:sub(1, 7) == 'shared '
+
 local function hold()
     redis.call('SET', lease, holder, 'PX', lease_ms)
     redis.call('PEXPIRE', state, keep_ms)
@@ -23,6 +27,10 @@ end
 local function refusal()
     local owner = redis.call('HGET', state, '!holder')
     if owner == holder then return nil end
+    if shared and owner == '' then
+        redis.call('HSET', state, '!holder', holder)
+        return nil
+    end
     local held = redis.call('GET', lease)
     if owner then return {'fenced', held or owner} end
     if held and held ~= holder then return {'fenced', held} end

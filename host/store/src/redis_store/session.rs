@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ::redis::{RedisError, Script, ScriptInvocation};
-use flow::ports::{BoxFuture, Clock, StateError, StoredState};
+use flow::ports::{BoxFuture, Clock, Replaced, StateEntry, StateError, StoredState};
 use flow::{PluginId, SessionId};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -28,6 +29,9 @@ pub(crate) struct Holder {
     pub(super) session_ttl: Duration,
     pub(super) clock: Arc<dyn Clock>,
 }
+
+/// The token of all hosts that share a session. `common.lua` knows its first word.
+pub(super) const SHARED: &str = "shared among instances of the gateway";
 
 /// The longest time that a server is asked to keep a key: 100 years. More is out of its range.
 const LONGEST_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
@@ -88,8 +92,10 @@ impl Holder {
             has_state: reply.text(2) == "1",
         };
         let holder = Arc::new(self);
-        let renewal = tokio::spawn(renew(Arc::clone(&holder)));
-        Ok(Opened { backend: RedisSession { holder, renewal }, recorded })
+        // What is shared has no lease that could end.
+        let renewal = (holder.token != SHARED).then(|| tokio::spawn(renew(Arc::clone(&holder))));
+        let writes = Writes { seen: AtomicU64::new(reply.number(3).unwrap_or(0)), outdated: AtomicBool::new(false) };
+        Ok(Opened { backend: RedisSession { holder, renewal, writes }, recorded })
     }
 }
 
@@ -110,7 +116,30 @@ async fn renew(holder: Arc<Holder>) {
 
 pub(crate) struct RedisSession {
     holder: Arc<Holder>,
-    renewal: JoinHandle<()>,
+    /// `None`: the session is shared.
+    renewal: Option<JoinHandle<()>>,
+    writes: Writes,
+}
+
+/// The writes of a shared session: the number of the last one that is known here, and whether one of another host was before it.
+struct Writes {
+    seen: AtomicU64,
+    outdated: AtomicBool,
+}
+
+impl Writes {
+    /// A write of this host had this number.
+    fn wrote(&self, number: Option<u64>) {
+        let Some(number) = number else { return };
+        let before = self.seen.swap(number, Ordering::Relaxed);
+        self.outdated.fetch_or(number != before.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+impl RedisSession {
+    fn is_shared(&self) -> bool {
+        self.renewal.is_none()
+    }
 }
 
 async fn release(holder: &Holder) {
@@ -121,7 +150,8 @@ async fn release(holder: &Holder) {
 
 impl Drop for RedisSession {
     fn drop(&mut self) {
-        self.renewal.abort();
+        let Some(renewal) = &self.renewal else { return };
+        renewal.abort();
         if let Ok(runtime) = Handle::try_current() {
             let holder = Arc::clone(&self.holder);
             drop(runtime.spawn(async move { release(&holder).await }));
@@ -173,6 +203,9 @@ impl Backend for RedisSession {
         Box::pin(async move {
             let reply = self.holder.run(&SCRIPTS.write, |invocation| put_flight(invocation, &flight)).await;
             let reply = reply.map_err(|error| WriteError { is_definite: is_answer(&error), error })?;
+            if self.is_shared() {
+                self.writes.wrote(reply.number(0));
+            }
             let fields = (0..reply.rest.len()).map(|index| reply.text(index));
             Ok(fields
                 .filter_map(|field| {
@@ -185,8 +218,42 @@ impl Backend for RedisSession {
 
     fn release(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.renewal.abort();
-            release(&self.holder).await;
+            if let Some(renewal) = &self.renewal {
+                renewal.abort();
+                release(&self.holder).await;
+            }
+        })
+    }
+
+    fn replace_note<'a>(
+        &'a self,
+        seen: Option<&'a [u8]>,
+        note: &'a StateEntry,
+    ) -> Option<BoxFuture<'a, Result<Replaced, StateError>>> {
+        let replace = async move {
+            let reply = self.holder.run(&SCRIPTS.note, |invocation| {
+                invocation.arg(format!("{}/{}", PluginId::host(), note.key)).arg(u8::from(seen.is_some()));
+                invocation.arg(seen.unwrap_or_default()).arg(encode(note));
+            });
+            let reply = reply.await?;
+            if reply.kind == "other" {
+                let other = (reply.text(0) == "1").then(|| reply.rest.into_iter().nth(1)).flatten();
+                return Ok(Replaced::Other(other.map(Arc::from)));
+            }
+            self.writes.wrote(reply.number(0));
+            Ok(Replaced::Done)
+        };
+        self.is_shared().then(|| -> BoxFuture<'a, _> { Box::pin(replace) })
+    }
+
+    fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
+        Box::pin(async {
+            if !self.is_shared() || self.writes.outdated.load(Ordering::Relaxed) {
+                return Ok(self.is_shared());
+            }
+            let key = &self.holder.keys.state;
+            let number: Option<u64> = self.holder.server.command("HGET", &[key, "!number"]).await?;
+            Ok(number != Some(self.writes.seen.load(Ordering::Relaxed)))
         })
     }
 }

@@ -2,12 +2,18 @@
 -- ARGV: 6 the number of the flight, 7 `!active`, 8 `!shortest`, 9 whether memory is needed, then operations with their arguments.
 local refused = refusal()
 if refused then return refused end
-if tonumber(redis.call('HGET', state, '!number')) >= tonumber(ARGV[6]) then return {'written'} end
+if not shared and tonumber(redis.call('HGET', state, '!number')) >= tonumber(ARGV[6]) then return {'written'} end
 -- A server whose memory is full refuses a script whose first write needs memory. Deletions have to pass: they free some.
 if ARGV[9] == '0' then redis.call('PEXPIRE', state, keep_ms) end
-redis.call('HSET', state, '!number', ARGV[6], '!active', ARGV[7], '!shortest', ARGV[8])
+redis.call('HSET', state, '!active', ARGV[7], '!shortest', ARGV[8])
 
+-- A shared write that is sent twice is done twice, which is the same as once.
 local reply = {'written'}
+if shared then
+    reply[2] = tostring(redis.call('HINCRBY', state, '!number', 1))
+else
+    redis.call('HSET', state, '!number', ARGV[6])
+end
 local run = {}
 
 -- Fields and values that are set together: a command of the server costs more than what it writes.

@@ -60,6 +60,7 @@ pub struct HostBuilder {
     pub(crate) operator: Operator,
     pub(crate) engine: Option<Engine>,
     model: Option<Arc<dyn Model>>,
+    connects_model: bool,
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Option<Stored>,
@@ -106,6 +107,14 @@ impl HostBuilder {
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// Connects no provider, whichever the operator has chosen: the host is for [conversations](Host::conversation), or each session brings a
+    /// model.
+    #[must_use]
+    pub fn without_model(mut self) -> Self {
+        self.connects_model = false;
         self
     }
 
@@ -238,6 +247,7 @@ impl HostBuilder {
         blocking(move || {
             let this = self.under_policy()?;
             let provider = match this.provider() {
+                _ if !this.connects_model => None,
                 Ok(provider) => Some(provider),
                 Err(HostError::NoProvider { .. }) => None,
                 Err(error @ HostError::Config(_)) => return Err(error),
@@ -304,6 +314,7 @@ impl Host {
             operator,
             engine: None,
             model: None,
+            connects_model: true,
             confirm: Arc::new(Nobody),
             clock: Arc::new(SystemClock),
             stored: None,

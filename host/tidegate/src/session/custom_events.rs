@@ -10,13 +10,13 @@ use serde_json::Value;
 use store::emission::{DeclaredTypes, OwnType};
 
 use crate::host::loaded::Loaded;
-use crate::plugins::of_session::SessionPlugins;
 
 /// The declared types of a session, which are read when they are first needed.
 pub(crate) struct CustomEvents {
     workspace: PathBuf,
     variables: Variables,
-    plugins: Arc<SessionPlugins>,
+    /// Returns the plugins as they are now.
+    loaded: Box<dyn Fn() -> Arc<Loaded> + Send + Sync>,
     catalogue: OnceLock<Result<Arc<EventCatalogue>, String>>,
     /// The types of these plugins, by their serial numbers.
     types: Mutex<Option<(Vec<u64>, Arc<DeclaredTypes>)>>,
@@ -24,8 +24,12 @@ pub(crate) struct CustomEvents {
 
 impl CustomEvents {
     /// Those of the session's plugins, and of the files of the user and of the workspace.
-    pub(crate) fn new(workspace: PathBuf, variables: Variables, plugins: Arc<SessionPlugins>) -> Self {
-        Self { workspace, variables, plugins, catalogue: OnceLock::new(), types: Mutex::default() }
+    pub(crate) fn new(
+        workspace: PathBuf,
+        variables: Variables,
+        loaded: impl Fn() -> Arc<Loaded> + Send + Sync + 'static,
+    ) -> Self {
+        Self { workspace, variables, loaded: Box::new(loaded), catalogue: OnceLock::new(), types: Mutex::default() }
     }
 
     /// The catalogue was read for the transcript of the session.
@@ -34,7 +38,7 @@ impl CustomEvents {
     }
 
     fn types(&self) -> Result<Arc<DeclaredTypes>, String> {
-        let loaded = self.plugins.loaded();
+        let loaded = (self.loaded)();
         let serials: Vec<u64> = loaded.host_plugins.iter().map(|plugin| plugin.serial).collect();
         let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, types)) = types.as_ref().filter(|(of, _)| *of == serials) {

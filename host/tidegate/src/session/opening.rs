@@ -83,7 +83,8 @@ impl Session {
         let is_resumable = recorded.is_some() && !is_child;
         let (mut recorder, mut before, mut interrupted, mut cancel_file) = (None, None, None, None);
         let variables = variables(&loaded, &*model);
-        let custom_events = CustomEvents::new(options.workspace.clone(), variables, Arc::clone(&plugins));
+        let of_session = Arc::clone(&plugins);
+        let custom_events = CustomEvents::new(options.workspace.clone(), variables, move || of_session.loaded());
         let custom_events = Arc::new(custom_events);
         session = session.with_event_types(Arc::<CustomEvents>::clone(&custom_events));
         if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, mut notices, chat, catalogue }) =

@@ -1,6 +1,7 @@
 //! Sessions as an embedder uses them: handles that no turn blocks, and parts that the embedder brings.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod conversations;
 mod custom_events;
 mod expiry;
 mod handles;

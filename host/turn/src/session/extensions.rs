@@ -70,7 +70,8 @@ impl Session {
         let unregistered: Vec<PluginId> = changes.iter().filter(unregistered).map(|one| one.plugin.clone()).collect();
         let extensions = host.adopt(self.caller.extensions(), &unregistered)?;
         self.caller = Arc::new(Caller::new(host.registrations(), extensions, Arc::<Hub>::clone(&self.handles.hub)));
-        self.view.set_tools(Arc::clone(&tools));
+        let offered = Arc::clone(&tools);
+        self.view.set_tools(move || offered.specs());
         let settings = &mut self.parts.settings;
         (settings.system, settings.additions) = (system, additions);
         self.frame = Frame::new(&settings.system, &settings.additions, settings.max_tokens);

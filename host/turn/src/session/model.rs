@@ -11,7 +11,7 @@ impl Session {
     /// Has this model answer from the next turn on, which reports it as [`flow::EventKind::ThreadResumed`]. `compaction` and `price` are those
     /// of the model. The conversation, its budget and everything else stay.
     pub fn set_model(&mut self, model: Arc<dyn Model>, compaction: Option<Compaction>, price: Option<Price>) {
-        self.view.set_model(&*model);
+        self.view.set_model(model.provider(), model.name());
         self.parts.model = model;
         (self.parts.settings.compaction, self.parts.settings.price) = (compaction, price);
         // What was learnt about the other model: how it counts, what it refused, and where its context was full.

@@ -1,0 +1,76 @@
+//! What a conversation is opened with.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use flow::{PluginId, SessionId};
+use rules::{RuleSet, RuleSpec};
+
+use crate::SessionOptions;
+use crate::plugins::native::Native;
+
+/// What one conversation has of its own. Whatever is not set comes from the host.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConversationOptions {
+    pub(crate) session: SessionOptions,
+    pub(crate) rule_set: Option<Arc<RuleSet>>,
+    pub(crate) is_kept: bool,
+}
+
+impl ConversationOptions {
+    /// A conversation about this folder. The folder's own rule files (`.tidegate/rules`) count for it.
+    pub fn new(workspace: impl AsRef<Path>) -> Self {
+        let session = SessionOptions::new(workspace).without_builtin_tools();
+        Self { session, rule_set: None, is_kept: true }
+    }
+
+    fn with(mut self, change: impl FnOnce(SessionOptions) -> SessionOptions) -> Self {
+        self.session = change(self.session);
+        self
+    }
+
+    /// As [`SessionOptions::id`].
+    #[must_use]
+    pub fn id(self, id: SessionId) -> Self {
+        self.with(|session| session.id(id))
+    }
+
+    /// As [`SessionOptions::agent`].
+    #[must_use]
+    pub fn agent(self, name: impl Into<String>) -> Self {
+        self.with(|session| session.agent(name))
+    }
+
+    /// As [`SessionOptions::plugins`].
+    #[must_use]
+    pub fn plugins(self, plugins: impl IntoIterator<Item = PluginId>) -> Self {
+        self.with(|session| session.plugins(plugins))
+    }
+
+    /// As [`SessionOptions::rule`].
+    #[must_use]
+    pub fn rule(self, rule: RuleSpec) -> Self {
+        self.with(|session| session.rule(rule))
+    }
+
+    /// As [`SessionOptions::extension`].
+    #[must_use]
+    pub fn extension(self, extension: Native) -> Self {
+        self.with(|session| session.extension(extension))
+    }
+
+    /// Goes by these rules, instead of those that the files and the host have when an exchange begins.
+    #[must_use]
+    pub fn rule_set(mut self, set: Arc<RuleSet>) -> Self {
+        self.rule_set = Some(set);
+        self
+    }
+
+    /// Keeps nothing of the conversation: it is neither stored nor recorded.
+    #[must_use]
+    pub fn not_kept(mut self) -> Self {
+        self.is_kept = false;
+        self
+    }
+}

@@ -1,0 +1,127 @@
+//! What of a conversation is in the store: written at the end of exchanges, read anew where another host has written.
+
+use std::sync::Arc;
+
+use flow::EventKind;
+use flow::PluginId;
+use flow::ports::{Replaced, SessionState, StateError};
+
+use super::kept::{KEY, Kept, Stored};
+use super::{Conversation, PATIENCE, opening};
+use crate::HostError;
+
+/// How often a note that another host replaces at the same time is merged with its own, before that is an error.
+const TRIES: u32 = 64;
+
+impl Conversation {
+    /// Makes the conversation what it is now: by the rule files, and by what other hosts have done in it. At the start of an exchange.
+    ///
+    /// # Errors
+    /// A required rule is not in force, or the store cannot be read.
+    pub async fn refresh(&self) -> Result<(), HostError> {
+        if self.0.options.rule_set.is_none() {
+            self.renew_rules().await?;
+        }
+        let store = Arc::clone(&self.state().store);
+        match store.is_outdated().await {
+            Ok(false) => Ok(()),
+            Ok(true) => self.reopen().await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn renew_rules(&self) -> Result<(), HostError> {
+        let live = &self.0.loaded.live;
+        if let Some(message) = live.refresh().await {
+            self.emit(EventKind::Notice { message });
+        }
+        let built = live.built();
+        opening::refuse_unmet(&built)?;
+        let mut state = self.state();
+        if !Arc::ptr_eq(state.rules.rules(), &built.set) {
+            state.rules.replace_rules(Arc::clone(&built.set));
+        }
+        Ok(())
+    }
+
+    /// Opens it in the store again, because another host has written.
+    async fn reopen(&self) -> Result<(), HostError> {
+        let mut stored = self.0.storing.lock().await;
+        let (store, caller) = self.0.open_extensions(&self.0.shared_store()).await?;
+        let read = read(&*store).await?;
+        {
+            let mut state = self.state();
+            let own = Kept { rules: state.rules.memory(), memory: state.memory.clone() };
+            let merged = own.merged(&stored.kept, &read.kept);
+            state.rules.remember(merged.rules);
+            (state.memory, state.store, state.caller) = (merged.memory, store, caller);
+            state.in_turn = false;
+        }
+        *stored = read;
+        Ok(())
+    }
+
+    /// Makes durable what its plugins keep, what its rules have done and what the embedder remembers. What other hosts have stored meanwhile
+    /// is merged.
+    ///
+    /// # Errors
+    /// It is not stored yet, and stored with the next call.
+    pub async fn settle(&self) -> Result<(), HostError> {
+        let mut stored = self.0.storing.lock().await;
+        let (store, caller) = {
+            let state = self.state();
+            (Arc::clone(&state.store), Arc::clone(&state.caller))
+        };
+        caller.extensions().settle(PATIENCE).await?;
+        for _ in 0..TRIES {
+            let own = {
+                let state = self.state();
+                Kept { rules: state.rules.memory(), memory: state.memory.clone() }
+            };
+            if own == stored.kept {
+                return Ok(());
+            }
+            let note = own.note(self.0.clock.now_ms()).map_err(|error| unreadable(&error))?;
+            let value = Arc::clone(&note.value);
+            match store.replace_note(stored.note.as_deref(), note, PATIENCE).await? {
+                Replaced::Done => {
+                    *stored = Stored { note: Some(value), kept: own };
+                    return Ok(());
+                }
+                Replaced::Other(note) => self.merge(&mut stored, note)?,
+            }
+        }
+        let cause = "other hosts have written it all the time, so that nothing could be merged".to_owned();
+        Err(StateError::Unreadable { place: self.0.id.to_string(), cause }.into())
+    }
+
+    /// Takes up a note that another host has written.
+    fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
+        let theirs = parse(note)?;
+        let mut state = self.state();
+        let own = Kept { rules: state.rules.memory(), memory: state.memory.clone() };
+        let merged = own.merged(&stored.kept, &theirs.kept);
+        state.rules.remember(merged.rules);
+        state.memory = merged.memory;
+        *stored = theirs;
+        Ok(())
+    }
+}
+
+/// Reads what is stored of a conversation.
+pub(super) async fn read(store: &dyn SessionState) -> Result<Stored, StateError> {
+    let notes = store.load(&PluginId::host()).await?.entries;
+    parse(notes.into_iter().find(|note| note.key == KEY).map(|note| note.value))
+}
+
+fn parse(note: Option<Arc<[u8]>>) -> Result<Stored, StateError> {
+    let kept = match &note {
+        Some(note) => Kept::read(note).map_err(|error| unreadable(&error))?,
+        None => Kept::default(),
+    };
+    Ok(Stored { note, kept })
+}
+
+fn unreadable(error: &serde_json::Error) -> StateError {
+    StateError::Unreadable { place: format!("the note {KEY} of a conversation"), cause: error.to_string() }
+}
