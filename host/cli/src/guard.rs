@@ -185,7 +185,12 @@ fn report(report: &Report) {
         say::note(format_args!("  {times}× {notice}"));
     }
     for (rule, did) in rules {
-        let words = [(did.stopped, "stopped and asked again"), (did.ended, "ended"), (did.passed, "only noted")];
+        let words = [
+            (did.stopped, "stopped and asked again"),
+            (did.ended, "ended"),
+            (did.reminded, "reminded of"),
+            (did.passed, "only noted"),
+        ];
         let words: Vec<String> =
             words.iter().filter(|(times, _)| *times > 0).map(|(times, what)| format!("{what} {times}×")).collect();
         say::note(format_args!("  {}: {}", style::err(style::STRONG, &rule), words.join(", ")));

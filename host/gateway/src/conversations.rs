@@ -11,7 +11,7 @@ use rules::{RuleSession, RuleSet};
 use serde_json::Value;
 use wire::Wire;
 
-use crate::Exchange;
+use crate::{Exchange, Memory};
 
 /// So many conversations are remembered; for one more the one that was used least recently is forgotten.
 const MAX_CONVERSATIONS: usize = 10_000;
@@ -37,6 +37,7 @@ struct Known {
 #[derive(Debug)]
 struct Conversation {
     rules: RuleSession,
+    memory: Memory,
     used: u64,
     /// Exchanges of it that are over.
     ended: u64,
@@ -82,7 +83,7 @@ impl Conversations {
         }
         let conversation = known.all.entry(name.clone()).or_insert_with(|| {
             let rules = RuleSession::new(Arc::clone(&self.set));
-            Conversation { rules, used: 0, ended: 0 }
+            Conversation { rules, memory: Memory::default(), used: 0, ended: 0 }
         });
         if conversation.used > 0 && !continues(wire, &request) {
             conversation.rules.end_turn();
@@ -91,6 +92,7 @@ impl Conversations {
         conversation.used = used;
         let place = Place { name, ended: conversation.ended };
         let model = request["model"].as_str().unwrap_or_default();
+        let body = conversation.memory.remind(wire, &body);
         (place, Exchange::new(wire, body, model, conversation.rules.clone()))
     }
 
@@ -103,6 +105,7 @@ impl Conversations {
             } else {
                 conversation.rules.injected(exchange.reminded());
             }
+            exchange.remember(&mut conversation.memory);
             conversation.ended += 1;
         }
     }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flow::{Action, CallId, Delta, EventKind, FailureKind, RuleMatch};
-use guard::attempt::{Context, Effect, Ending, Stopped};
+use guard::attempt::{CallNotes, Context, Effect, Ending, Stopped};
 use rules::RuleSession;
+use serde_json::Value;
 use wire::{TooLarge, Wire};
 
 use crate::attempt::{Input, Now};
 use crate::body;
 use crate::dialect::{self, Message};
 use crate::frame::Frame;
+use crate::memory::{Memory, Said};
 use crate::request::Request;
 
 /// The most bytes of an answer that comes as one body, and of what waits of one that streams.
@@ -40,6 +42,10 @@ pub struct Exchange {
     fired: Vec<Fired>,
     /// The rules of which the model was reminded.
     reminded: Vec<String>,
+    /// What the model is reminded of in the next request of the conversation.
+    due: Option<String>,
+    /// The id of an answer that came as one body.
+    id: Option<String>,
     notices: Vec<String>,
 }
 
@@ -94,6 +100,8 @@ impl Exchange {
             is_whole: false,
             fired: Vec::new(),
             reminded: Vec::new(),
+            due: None,
+            id: None,
             notices: Vec::new(),
         }
     }
@@ -202,6 +210,16 @@ impl Exchange {
         &self.notices
     }
 
+    /// The exchange is over: notes what its conversation has to remember.
+    pub fn remember(&self, memory: &mut Memory) {
+        let Some(words) = &self.due else { return };
+        let answer = &self.now.core.answer;
+        let calls = answer.calls().into_iter().map(|call| call.id.as_str().to_owned()).collect();
+        let id = self.message.id().or_else(|| self.id.clone());
+        let (wire, body) = self.request.first();
+        memory.note_reminder(wire, body, &Said { calls, text: answer.text(), id: id.as_deref() }, words);
+    }
+
     /// The rules with what they remember.
     pub(crate) fn rules(&self) -> &RuleSession {
         &self.rules
@@ -277,24 +295,44 @@ impl Exchange {
 
     /// The answer is complete, and nothing that follows it counts. Calls that are refused are taken back with all that follows them.
     fn passed(&mut self) -> Next {
-        let refused = self.refused();
-        if !refused.is_empty() {
-            let send = self.send();
-            let reminder = self.rules.reminder(&refused);
-            // That a call could not be read is no violation: its rules remain as they were.
-            let (unread, violations): (Vec<RuleMatch>, _) =
-                refused.into_iter().partition(|found| found.evidence.unread);
-            self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
-            return self.again(&violations, reminder, send);
+        let CallNotes { refusals, mut reminders } = self.notes();
+        reminders.extend(self.now.core.noted.take_prose());
+        if refusals.is_empty() {
+            self.remind(&reminders);
+            self.now.queue.complete();
+            return Next { send: self.send(), then: Then::End };
         }
-        self.now.queue.complete();
-        Next { send: self.send(), then: Then::End }
+        let send = self.send();
+        let reminder = self.rules.reminder(&[refusals.clone(), reminders.clone()].concat());
+        // That a call could not be read is no violation: its rules remain as they were.
+        let (unread, mut violations): (Vec<RuleMatch>, _) =
+            refusals.into_iter().partition(|found| found.evidence.unread);
+        self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
+        violations.extend(reminders);
+        self.again(&violations, reminder, send)
     }
 
-    /// What was found in calls that must not run.
-    fn refused(&mut self) -> Vec<RuleMatch> {
+    /// What was noted about the calls of the answer.
+    fn notes(&mut self) -> CallNotes {
         let calls: Vec<CallId> = self.now.core.answer.calls().into_iter().map(|call| call.id).collect();
-        calls.iter().flat_map(|call| self.now.core.noted.take_call(call).refusals).collect()
+        let mut all = CallNotes::default();
+        for call in calls {
+            let CallNotes { refusals, reminders } = self.now.core.noted.take_call(&call);
+            all.refusals.extend(refusals);
+            all.reminders.extend(reminders);
+        }
+        all
+    }
+
+    /// The model is reminded in the next request.
+    fn remind(&mut self, matches: &[RuleMatch]) {
+        if matches.is_empty() {
+            return;
+        }
+        self.due = Some(self.rules.tool_reminder(matches));
+        let names: Vec<String> = matches.iter().map(|found| found.rule.clone()).collect();
+        self.rules.injected(&names);
+        self.reminded.extend(names);
     }
 
     fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
@@ -340,12 +378,13 @@ impl Exchange {
 
     /// An answer that came as one body.
     fn whole(&mut self, body: Vec<u8>, now: Duration) -> Next {
-        let Ok(value) = serde_json::from_slice(&body) else {
+        let Ok(value) = serde_json::from_slice::<Value>(&body) else {
             return self.close("it is not JSON, so that it cannot be checked");
         };
         if let Some(cause) = self.message.unreadable(&value) {
             return self.close(cause);
         }
+        self.id = value.get("id").and_then(Value::as_str).map(str::to_owned);
         let deltas = body::deltas(self.message.blocks(&value));
         // Nothing is sent before all of it has passed, and so nothing is kept of what was stopped.
         match self.deltas(deltas, now) {

@@ -13,13 +13,17 @@
 
 mod attempt;
 mod body;
+mod conversation;
 mod conversations;
 mod dialect;
 mod exchange;
 mod frame;
+mod json;
+mod memory;
 mod queue;
 mod request;
 
 pub use conversations::{Conversations, Place};
 pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then};
+pub use memory::Memory;
 pub use wire::Wire;

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use wire::Wire;
 
+use crate::json::{Doc, Edits};
+
 /// A request for an answer.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -18,29 +20,44 @@ impl Request {
         Self { wire, body, stopped: Vec::new() }
     }
 
+    /// The body as it went upstream first.
+    pub(crate) fn first(&self) -> (Wire, &Bytes) {
+        (self.wire, &self.body)
+    }
+
     /// Another answer was stopped.
     pub(crate) fn stopped(&mut self, kept: &str, reminder: String) {
         self.stopped.push((kept.trim_end().to_owned(), reminder));
     }
 
-    /// The next body: the client's own bytes, until an answer was stopped. `None`: the body has no conversation that could be continued.
+    /// The next body: the client's own bytes, and after a stop what was kept and the reminder behind the last message. `None`: the body has no
+    /// conversation that could be continued.
     pub(crate) fn body(&self) -> Option<Bytes> {
         if self.stopped.is_empty() {
             return Some(self.body.clone());
         }
-        let mut body: Value = serde_json::from_slice(&self.body).ok()?;
-        let messages = match self.wire {
-            Wire::Anthropic | Wire::OpenAiChat => body.get_mut("messages")?,
-            Wire::OpenAiResponses => as_list(body.get_mut("input")?),
-        };
-        let messages = messages.as_array_mut()?;
-        for (kept, reminder) in &self.stopped {
-            if !kept.is_empty() {
-                messages.push(self.message("assistant", kept));
+        let (doc, root) = Doc::read(&self.body)?;
+        let list = root.get(if self.wire == Wire::OpenAiResponses { "input" } else { "messages" })?;
+        let mut edits = Edits::default();
+        let added: Vec<String> = self.added().map(|message| message.to_string()).collect();
+        match doc.text(list) {
+            // The input can be one text.
+            Some(text) if self.wire == Wire::OpenAiResponses => {
+                let first = self.message("user", &text);
+                edits.raw(list.at.clone(), format!("[{first},{}]", added.join(",")));
             }
-            messages.push(self.message("user", reminder));
+            _ if list.is_array() => edits.insert(list, list.items().len(), &added.join(",")),
+            _ => return None,
         }
-        serde_json::to_vec(&body).ok().map(Bytes::from)
+        Some(Bytes::from(edits.apply(&self.body)))
+    }
+
+    /// The messages behind those of the client.
+    fn added(&self) -> impl Iterator<Item = Value> {
+        self.stopped.iter().flat_map(|(kept, reminder)| {
+            let kept = (!kept.is_empty()).then(|| self.message("assistant", kept));
+            kept.into_iter().chain([self.message("user", reminder)])
+        })
     }
 
     fn message(&self, role: &str, text: &str) -> Value {
@@ -53,12 +70,4 @@ impl Request {
             }
         }
     }
-}
-
-/// The input of a request, which can be one text.
-fn as_list(input: &mut Value) -> &mut Value {
-    if let Value::String(text) = input {
-        *input = json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}]);
-    }
-    input
 }

@@ -5,6 +5,7 @@ mod conversations;
 mod custom_calls;
 mod evasions;
 mod fidelity;
+mod reminders;
 mod rules_fire;
 mod script;
 mod waiting;

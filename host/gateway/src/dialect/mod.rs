@@ -54,6 +54,11 @@ pub(crate) trait Message: Debug + Send + Sync {
         b": keep-alive\n\n"
     }
 
+    /// The id by which a later request can continue the answer without repeating it.
+    fn id(&self) -> Option<String> {
+        None
+    }
+
     /// The blocks of an answer that came as one body.
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)>;
 

@@ -325,6 +325,10 @@ impl Message for OpenAiResponses {
         self.push("response.completed", json!({"response": response}), out);
     }
 
+    fn id(&self) -> Option<String> {
+        self.first.as_ref().and_then(|first| first["id"].as_str()).map(str::to_owned)
+    }
+
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
         let items = body["output"].as_array().into_iter().flatten();
         items.flat_map(blocks_of).filter(|(_, text)| !text.is_empty()).collect()

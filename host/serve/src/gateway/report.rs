@@ -28,6 +28,8 @@ pub struct RuleCount {
     pub stopped: u64,
     /// Matches for which an answer was ended for good.
     pub ended: u64,
+    /// Matches of which the model was reminded in its next request.
+    pub reminded: u64,
     /// Matches on which nothing was done.
     pub passed: u64,
 }
@@ -58,6 +60,7 @@ impl Report {
             match fired.action {
                 Action::Interrupt | Action::Block => count.stopped += 1,
                 Action::Stop => count.ended += 1,
+                Action::Remind => count.reminded += 1,
                 _ => count.passed += 1,
             }
         }

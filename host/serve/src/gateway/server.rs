@@ -86,6 +86,8 @@ async fn exchange(shared: Arc<Shared>, sent: Sent, wire: Option<Wire>, body: Byt
     let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
     let watched = wire.filter(|_| shared.conversations.are_watched());
     let guarded = watched.map(|wire| shared.conversations.begin(wire, body.clone(), header));
+    // With the reminders of earlier answers.
+    let body = guarded.as_ref().and_then(|(_, exchange)| exchange.request()).unwrap_or(body);
     let answered = match sent.send(body, guarded.is_some()).await {
         Ok(answered) => answered,
         Err(cause) => {

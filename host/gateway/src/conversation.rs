@@ -1,0 +1,271 @@
+//! The conversation in a request: who wrote which text of it, and where that is in the bytes.
+
+#![allow(dead_code, reason = "the stages of plugins use the rest")]
+
+use serde_json::Value;
+use wire::Wire;
+
+use crate::json::{Doc, Edits, Kind, Node};
+
+/// The messages of a request, in order; in the Responses API its items.
+#[derive(Debug)]
+pub(crate) struct Conversation<'d> {
+    wire: Wire,
+    doc: Doc<'d>,
+    /// What has the messages.
+    input: &'d Node,
+    /// The list of messages; `None`: the input is one text.
+    list: Option<&'d Node>,
+    pub(crate) messages: Vec<Message<'d>>,
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Message<'d> {
+    pub(crate) author: Author,
+    pub(crate) parts: Vec<Part<'d>>,
+    /// The list of its parts; `None`: it is one text, or has none.
+    pub(crate) content: Option<&'d Node>,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Author {
+    User,
+    Model,
+    Tool,
+    /// Instructions of the client's program.
+    System,
+}
+
+/// A part of a message.
+#[derive(Debug)]
+pub(crate) enum Part<'d> {
+    /// A text, and the number of its block among those of the message.
+    Text {
+        at: &'d Node,
+        block: usize,
+    },
+    /// Reasoning that its provider has signed, or will get back as it was.
+    Thinking {
+        at: &'d Node,
+    },
+    Call(Call<'d>),
+    Result(ToolOutput<'d>),
+}
+
+/// A call that the model made.
+#[derive(Debug)]
+pub(crate) struct Call<'d> {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) given: Given<'d>,
+}
+
+/// What a call is given, as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'d> {
+    /// A value.
+    Value(&'d Node),
+    /// JSON in a string.
+    Written(&'d Node),
+    /// A string that is no JSON: the argument `input`.
+    Input(&'d Node),
+}
+
+/// The result of a call.
+#[derive(Debug)]
+pub(crate) struct ToolOutput<'d> {
+    pub(crate) call: String,
+    pub(crate) texts: Vec<&'d Node>,
+    pub(crate) is_error: bool,
+}
+
+impl Call<'_> {
+    /// Its arguments as JSON.
+    pub(crate) fn arguments(&self, doc: Doc<'_>) -> String {
+        match self.given {
+            Given::Value(node) => String::from_utf8_lossy(&doc.bytes[node.at.clone()]).into_owned(),
+            Given::Written(node) => doc.text(node).unwrap_or_default(),
+            Given::Input(node) => serde_json::json!({"input": doc.text(node)}).to_string(),
+        }
+    }
+}
+
+impl<'d> Conversation<'d> {
+    /// The conversation of a request; `None`: it has none.
+    pub(crate) fn of(wire: Wire, doc: Doc<'d>, root: &'d Node) -> Option<Self> {
+        let node = root.get(if wire == Wire::OpenAiResponses { "input" } else { "messages" })?;
+        let list = node.is_array().then_some(node);
+        let messages = match list {
+            Some(list) => list.items().iter().map(|one| message(wire, doc, one)).collect(),
+            None if node.is_string() => {
+                let parts = vec![Part::Text { at: node, block: 0 }];
+                vec![Message { author: Author::User, parts, content: None }]
+            }
+            None => return None,
+        };
+        Some(Self { wire, doc, input: node, list, messages })
+    }
+
+    /// The number of the first message behind the last of the model's.
+    pub(crate) fn first_new(&self) -> usize {
+        self.messages.iter().rposition(|one| one.author == Author::Model).map_or(0, |last| last + 1)
+    }
+
+    /// Puts words of the host behind the model's message with this number: behind the results of its calls, and before what the user says next.
+    /// Nothing that is before them changes. Returns whether there is such a place.
+    pub(crate) fn remind(&self, after: Option<usize>, words: &str, edits: &mut Edits) -> bool {
+        let first = after.map_or(0, |after| after + 1);
+        let results = |one: &&Message<'_>| one.author == Author::Tool;
+        let next = first + self.messages[first.min(self.messages.len())..].iter().take_while(results).count();
+        if first >= self.messages.len() {
+            return false;
+        }
+        let Some(list) = self.list else {
+            let said = self.said(words);
+            edits.raw(self.input.at.start..self.input.at.start, format!("[{said},{{\"role\":\"user\",\"content\":"));
+            edits.raw(self.input.at.end..self.input.at.end, "}]".to_owned());
+            return true;
+        };
+        if self.wire != Wire::Anthropic {
+            edits.insert(list, next, &self.said(words).to_string());
+            return true;
+        }
+        let message = &self.messages[first];
+        let block = serde_json::json!({"type": "text", "text": words});
+        match (message.content, list.items()[first].get("content")) {
+            (Some(content), _) => {
+                let is_result = |block: &Node| self.doc.text_of(block, "type").as_deref() == Some("tool_result");
+                let behind = content.items().iter().rposition(is_result).map_or(0, |last| last + 1);
+                edits.insert(content, behind, &block.to_string());
+            }
+            (None, Some(text)) if text.is_string() => {
+                edits.raw(text.at.start..text.at.start, format!("[{block},{{\"type\":\"text\",\"text\":"));
+                edits.raw(text.at.end..text.at.end, "}]".to_owned());
+            }
+            _ => return false,
+        }
+        message.author == Author::User || message.author == Author::Tool
+    }
+
+    fn said(&self, words: &str) -> Value {
+        match self.wire {
+            Wire::OpenAiResponses => {
+                let content = serde_json::json!([{"type": "input_text", "text": words}]);
+                serde_json::json!({"type": "message", "role": "user", "content": content})
+            }
+            Wire::Anthropic | Wire::OpenAiChat => serde_json::json!({"role": "user", "content": words}),
+        }
+    }
+}
+
+fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'d> {
+    let kind = doc.text_of(node, "type").unwrap_or_default();
+    let author = match doc.text_of(node, "role").as_deref() {
+        Some("assistant") => Author::Model,
+        Some("user") => Author::User,
+        Some("tool" | "function") => Author::Tool,
+        Some(_) => Author::System,
+        None if kind.ends_with("_output") => Author::Tool,
+        None => Author::Model,
+    };
+    let content = node.get("content");
+    let mut own = Message { author, parts: Vec::new(), content: content.filter(|content| content.is_array()) };
+    match wire {
+        Wire::Anthropic => anthropic(doc, content, &mut own),
+        Wire::OpenAiChat => chat(doc, node, content, &mut own),
+        Wire::OpenAiResponses => responses(doc, node, &kind, &mut own),
+    }
+    own
+}
+
+/// The texts of a content that is a text or a list of parts.
+fn texts<'d>(doc: Doc<'_>, content: Option<&'d Node>) -> Vec<(usize, &'d Node)> {
+    let Some(content) = content else { return Vec::new() };
+    if content.is_string() {
+        return vec![(0, content)];
+    }
+    let of_part = |part: &'d Node| match &part.kind {
+        Kind::Object(_) => ["text", "refusal"].iter().find_map(|key| part.get(key)).filter(|text| text.is_string()),
+        _ => None,
+    };
+    let is_prose =
+        |part: &Node| doc.text_of(part, "type").is_none_or(|kind| kind.contains("text") || kind == "refusal");
+    let parts = content.items().iter().enumerate().filter(|(_, part)| is_prose(part));
+    parts.filter_map(|(block, part)| Some((block, of_part(part)?))).collect()
+}
+
+fn anthropic<'d>(doc: Doc<'d>, content: Option<&'d Node>, own: &mut Message<'d>) {
+    let Some(list) = own.content else {
+        own.parts.extend(content.filter(|text| text.is_string()).map(|at| Part::Text { at, block: 0 }));
+        return;
+    };
+    for (block, part) in list.items().iter().enumerate() {
+        let of = |name: &str| doc.text_of(part, name).unwrap_or_default();
+        match (of("type").as_str(), part) {
+            ("text", part) => own.parts.extend(part.get("text").map(|at| Part::Text { at, block })),
+            ("thinking", part) => own.parts.extend(part.get("thinking").map(|at| Part::Thinking { at })),
+            ("tool_use", part) => {
+                let given = part.get("input").map(Given::Value);
+                own.parts.extend(given.map(|given| Part::Call(Call { id: of("id"), name: of("name"), given })));
+            }
+            ("tool_result", part) => {
+                let texts = texts(doc, part.get("content")).into_iter().map(|(_, text)| text).collect();
+                let is_error = part.get("is_error").is_some_and(|node| &doc.bytes[node.at.clone()] == b"true");
+                own.parts.push(Part::Result(ToolOutput { call: of("tool_use_id"), texts, is_error }));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut Message<'d>) {
+    let of = |node: &Node, name: &str| doc.text_of(node, name).unwrap_or_default();
+    let thinking = ["reasoning_content", "reasoning"].iter().find_map(|key| node.get(key));
+    own.parts.extend(thinking.filter(|text| text.is_string()).map(|at| Part::Thinking { at }));
+    let texts = texts(doc, content);
+    if own.author == Author::Tool {
+        let texts = texts.into_iter().map(|(_, text)| text).collect();
+        own.parts.push(Part::Result(ToolOutput { call: of(node, "tool_call_id"), texts, is_error: false }));
+        return;
+    }
+    own.parts.extend(texts.into_iter().map(|(block, at)| Part::Text { at, block }));
+    for call in node.get("tool_calls").map(Node::items).unwrap_or_default() {
+        let custom = call.get("custom").filter(|custom| matches!(custom.kind, Kind::Object(_)));
+        let (function, given) = match custom {
+            Some(custom) => (custom, custom.get("input").map(Given::Input)),
+            None => match call.get("function") {
+                Some(function) => (function, function.get("arguments").map(Given::Written)),
+                None => continue,
+            },
+        };
+        let (id, name) = (of(call, "id"), of(function, "name"));
+        own.parts.extend(given.map(|given| Part::Call(Call { id, name, given })));
+    }
+}
+
+fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>) {
+    let of = |name: &str| doc.text_of(node, name).unwrap_or_default();
+    if own.author == Author::Tool {
+        let texts = texts(doc, node.get("output")).into_iter().map(|(_, text)| text).collect();
+        own.parts.push(Part::Result(ToolOutput { call: of("call_id"), texts, is_error: false }));
+        return;
+    }
+    if own.author != Author::Model || kind == "message" || (kind.is_empty() && node.get("content").is_some()) {
+        let texts = texts(doc, node.get("content"));
+        own.parts.extend(texts.into_iter().map(|(block, at)| Part::Text { at, block }));
+        return;
+    }
+    if kind == "reasoning" {
+        let said = ["summary", "content"].iter().flat_map(|key| texts(doc, node.get(key)));
+        own.parts.extend(said.map(|(_, at)| Part::Thinking { at }));
+        return;
+    }
+    let written =
+        node.get("arguments").map(|node| if node.is_string() { Given::Written(node) } else { Given::Value(node) });
+    let given =
+        written.or_else(|| node.get("input").map(Given::Input)).or_else(|| node.get("action").map(Given::Value));
+    let name = if node.get("name").is_some() { of("name") } else { kind.to_owned() };
+    own.parts.extend(given.map(|given| Part::Call(Call { id: of("call_id"), name, given })));
+}
