@@ -1,6 +1,7 @@
 //! State on the disk: one file for each session in a folder, and next to it a lock while the session is open.
 
 mod file;
+mod names;
 mod opened;
 mod session;
 mod tables;
@@ -9,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use flow::ports::{
     BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore, SweptState,
@@ -133,6 +134,7 @@ impl DiskStore {
 
     fn remove_expired_now(&self) -> Result<SweptState, StateError> {
         let (now_ms, ttl_ms) = (self.clock.now_ms(), self.options.session_ttl_ms());
+        names::sweep(&self.folder, self.options.session_ttl, UNIX_EPOCH + Duration::from_millis(now_ms));
         // The times of the last writes: most files need not be opened. A time after now says nothing: the clock is not that of the file
         // system, or somebody has set the time.
         let used: Vec<(u64, PathBuf)> = self.paths()?.into_iter().map(|path| (written_ms(&path), path)).collect();
@@ -187,6 +189,17 @@ impl StateStore for DiskStore {
             Ok(open)
         })
     }
+
+    fn named<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<String>>, StateError>> {
+        let (folder, names) = (self.folder.clone(), names.to_vec());
+        let read = move || names.iter().map(|name| names::read(&folder, name)).collect();
+        Box::pin(on_thread(self.folder.clone(), read))
+    }
+
+    fn name<'a>(&'a self, name: &'a str, line: &'a str) -> BoxFuture<'a, Result<Option<String>, StateError>> {
+        let (folder, name, line) = (self.folder.clone(), name.to_owned(), line.to_owned());
+        Box::pin(on_thread(self.folder.clone(), move || names::write(&folder, &name, &line)))
+    }
 }
 
 impl StateAdmin for DiskStore {
@@ -216,7 +229,7 @@ impl StateAdmin for DiskStore {
             }
             let open = self.open(session).await?;
             let cleared = open.clear(plugin).await;
-            open.close(std::time::Duration::ZERO).await.and(cleared).map(|()| true)
+            open.close(Duration::ZERO).await.and(cleared).map(|()| true)
         })
     }
 

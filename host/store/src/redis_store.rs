@@ -21,7 +21,7 @@ use crate::options::StoreOptions;
 use crate::session::OpenSession;
 use server::{SCRIPTS, Server};
 use session::{Holder, RedisSession, SHARED};
-use wire::{ALL_STATES, Keys, decode, session_of};
+use wire::{ALL_STATES, Keys, decode, name_key, session_of};
 
 /// Where the server is, and how long a host is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +197,21 @@ impl StateStore for RedisStore {
         Box::pin(async {
             let holder = Holder { token: SHARED.to_owned(), ..self.holder(session)? };
             Ok(self.opened(session, holder.open().await?))
+        })
+    }
+
+    fn named<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<String>>, StateError>> {
+        Box::pin(async move {
+            let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
+            self.server.get_all(&keys).await
+        })
+    }
+
+    fn name<'a>(&'a self, name: &'a str, line: &'a str) -> BoxFuture<'a, Result<Option<String>, StateError>> {
+        Box::pin(async move {
+            let ttl = session::millis(self.options.store.session_ttl).max(1).to_string();
+            let key = name_key(name);
+            self.server.command("SET", &[key.as_str(), line, "NX", "GET", "PX", &ttl]).await
         })
     }
 }

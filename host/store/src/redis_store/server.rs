@@ -139,6 +139,18 @@ impl Server {
         command.query_async(&mut self.connection()?).await.map_err(|error| self.failed(error))
     }
 
+    /// The values of keys, one command for each: those of a cluster are in different slots. They are sent together.
+    pub(super) async fn get_all(&self, keys: &[String]) -> Result<Vec<Option<String>>, StateError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut commands = ::redis::pipe();
+        for key in keys {
+            commands.cmd("GET").arg(key);
+        }
+        commands.query_async(&mut self.connection()?).await.map_err(|error| self.failed(error))
+    }
+
     fn failed(&self, error: RedisError) -> StateError {
         if error.code() == Some("WRONGTYPE") {
             return self.unreadable("a key of a session has another type; another program uses the name");

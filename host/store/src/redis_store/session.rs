@@ -36,7 +36,7 @@ pub(super) const SHARED: &str = "shared among instances of the gateway";
 /// The longest time that a server is asked to keep a key: 100 years. More is out of its range.
 const LONGEST_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min(LONGEST_MS)
 }
 

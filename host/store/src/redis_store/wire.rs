@@ -25,6 +25,11 @@ impl Keys {
     }
 }
 
+/// The key of a name.
+pub(super) fn name_key(name: &str) -> String {
+    format!("{{tidegate-name:{name}}}")
+}
+
 /// The session that a key belongs to.
 pub(super) fn session_of(state_key: &str) -> Option<SessionId> {
     Some(SessionId::new(state_key.strip_prefix(START)?.strip_suffix(STATE)?))
