@@ -21,9 +21,13 @@ mod frame;
 mod json;
 mod memory;
 mod queue;
+mod received;
 mod request;
+mod trail;
 
 pub use conversations::{Conversations, Place};
 pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then};
 pub use memory::Memory;
+pub use received::{Answer, Received};
+pub use trail::Trail;
 pub use wire::Wire;

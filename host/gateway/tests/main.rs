@@ -8,4 +8,5 @@ mod fidelity;
 mod reminders;
 mod rules_fire;
 mod script;
+mod trail;
 mod waiting;

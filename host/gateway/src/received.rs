@@ -1,0 +1,160 @@
+//! What the client has received of an answer, read from the bytes that were sent to it.
+
+use flow::{Delta, StopReason, StreamKind, Usage};
+use serde_json::Value;
+use wire::{AnswerDecoder, SseDecoder, TooLarge, Wire};
+
+use crate::dialect::{self, Message};
+use crate::frame::Frame;
+
+/// An answer as its client has it.
+#[derive(Debug)]
+pub struct Received {
+    /// What is particular to its wire format.
+    message: Box<dyn Message>,
+    reading: Reading,
+    answer: Answer,
+}
+
+#[derive(Debug)]
+enum Reading {
+    Stream(Box<(SseDecoder, AnswerDecoder)>),
+    Whole(Vec<u8>),
+    /// It could not be read to its end.
+    Broken,
+}
+
+/// What an answer consists of.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// Its blocks, in order, each with its text; that of a call is its arguments.
+    pub blocks: Vec<(StreamKind, String)>,
+    /// Tokens, as its provider counts them.
+    pub usage: Usage,
+    /// Why it ended; `None`: it has not.
+    pub stop: Option<StopReason>,
+    /// The model, as its provider names it.
+    pub model: Option<String>,
+    /// The id that its provider has given it.
+    pub id: Option<String>,
+}
+
+impl Answer {
+    /// The text of all its blocks of text.
+    pub fn text(&self) -> String {
+        let texts = self.blocks.iter().filter(|(kind, _)| *kind == StreamKind::Text);
+        texts.map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// The ids of its calls.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter_map(|(kind, _)| match kind {
+            StreamKind::Tool { call, .. } => Some(call.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl Received {
+    /// Nothing was received yet.
+    pub fn new(wire: Wire, is_stream: bool) -> Self {
+        let reading = match is_stream {
+            true => Reading::Stream(Box::new((SseDecoder::new(), AnswerDecoder::new(wire)))),
+            false => Reading::Whole(Vec::new()),
+        };
+        Self { message: dialect::message(wire, ""), reading, answer: Answer::default() }
+    }
+
+    /// More was sent to the client.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let read = match &mut self.reading {
+            Reading::Broken => return,
+            Reading::Whole(body) => {
+                body.extend_from_slice(bytes);
+                return;
+            }
+            Reading::Stream(reading) => {
+                let (sse, decoder) = &mut **reading;
+                let (answer, message) = (&mut self.answer, &mut *self.message);
+                sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
+                    answer.read(&Frame::new(frame.raw, frame.event.as_ref()), message, decoder);
+                    Ok(())
+                })
+            }
+        };
+        if read.is_err() {
+            self.reading = Reading::Broken;
+        }
+    }
+
+    /// Nothing more is sent: what was received.
+    pub fn finish(mut self) -> Answer {
+        match self.reading {
+            Reading::Stream(reading) => {
+                let (sse, mut decoder) = *reading;
+                let (answer, message) = (&mut self.answer, &mut *self.message);
+                let _torn = sse.finish_frames(|frame| -> Result<(), TooLarge> {
+                    answer.read(&Frame::new(frame.raw, frame.event.as_ref()), message, &mut decoder);
+                    Ok(())
+                });
+                let _refused = decoder.finish();
+                answer.take(std::iter::from_fn(|| decoder.next_delta()));
+            }
+            Reading::Whole(body) => {
+                if let Ok(value) = serde_json::from_slice::<Value>(&body) {
+                    let text = |value: &Value| value.as_str().map(str::to_owned);
+                    (self.answer.id, self.answer.model) = (text(&value["id"]), text(&value["model"]));
+                    self.answer.blocks = self.message.blocks(&value);
+                    self.answer.usage = usage(&value["usage"]);
+                    self.answer.stop = Some(StopReason::EndTurn);
+                }
+            }
+            Reading::Broken => {}
+        }
+        self.answer
+    }
+}
+
+impl Answer {
+    fn read(&mut self, frame: &Frame, message: &mut dyn Message, decoder: &mut AnswerDecoder) {
+        if let (None, Some(data)) = (&self.id, &frame.data) {
+            let ids = [&data["response"]["id"], &data["message"]["id"], &data["id"]];
+            self.id = ids.into_iter().find_map(Value::as_str).map(str::to_owned);
+        }
+        let read = message.for_rules(frame);
+        // What the decoder refuses, the client reads as it can.
+        let _refused = decoder.push(read.as_deref().unwrap_or(&frame.raw));
+        self.take(std::iter::from_fn(|| decoder.next_delta()));
+    }
+
+    fn take(&mut self, deltas: impl Iterator<Item = Delta>) {
+        for delta in deltas {
+            match delta {
+                Delta::Start { model } => {
+                    self.blocks.clear();
+                    self.model = model.or(self.model.take());
+                }
+                Delta::BlockStart { kind, .. } => self.blocks.push((kind, String::new())),
+                Delta::Piece { block, text } => {
+                    if let Some((_, own)) = self.blocks.get_mut(block as usize) {
+                        own.push_str(&text);
+                    }
+                }
+                Delta::Usage(newer) => self.usage.update(newer),
+                Delta::Stop { reason } => self.stop = Some(reason),
+                Delta::Signature { .. } | Delta::BlockEnd { .. } => {}
+            }
+        }
+    }
+}
+
+fn usage(value: &Value) -> Usage {
+    let number = |names: &[&str]| names.iter().find_map(|name| value[*name].as_u64());
+    Usage {
+        input: number(&["input_tokens", "prompt_tokens"]),
+        output: number(&["output_tokens", "completion_tokens"]),
+        cache_read: number(&["cache_read_input_tokens"]),
+        cache_write: number(&["cache_creation_input_tokens"]),
+    }
+}

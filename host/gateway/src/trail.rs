@@ -1,0 +1,165 @@
+//! What of a request shows which conversation it belongs to: what the client calls it, and how its messages begin.
+//!
+//! A **point** is a place in a conversation right behind an answer, named by a digest of everything up to there. The next request of the
+//! conversation has the same answers, and so the same points. Of answers the digest has the text without white space and the ids of calls:
+//! what clients give back as they received it. Reasoning, cache marks, system prompts and the results of calls are not in it, because clients
+//! change them, or leave them out.
+
+mod messages;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use wire::Wire;
+
+use self::messages::{Item, items};
+
+/// Headers by which clients name a conversation.
+const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "thread-id"];
+
+/// What a request shows of its conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trail {
+    /// Digest of the credential, and of what the client calls the conversation. Nothing is shared between two of them.
+    salt: [u8; 32],
+    is_named: bool,
+    /// The messages before the first answer.
+    root: String,
+    /// Behind each answer, the oldest first.
+    points: Vec<String>,
+    /// All of the request.
+    head: [u8; 32],
+    previous: Option<String>,
+    continues: bool,
+    offers_tools: bool,
+}
+
+impl Trail {
+    /// The trail of a request. `header`: the value of one of its headers, by its name in lower case. `own_header`: the one that the operator
+    /// has chosen, which counts before all others. `credential`: what the client has shown to be allowed; it is in nothing that a trail
+    /// returns.
+    pub fn of<'h>(
+        wire: Wire,
+        request: &Value,
+        header: impl Fn(&str) -> Option<&'h str>,
+        own_header: Option<&str>,
+        credential: &[u8],
+    ) -> Self {
+        let name = own_header.and_then(&header).map(str::to_owned).or_else(|| named(request, &header));
+        let (is_named, items) = (name.is_some(), items(wire, request));
+        let salt = digest(&[b"conversation", &Sha256::digest(credential), name.unwrap_or_default().as_bytes()]);
+        let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
+        let root = items[..first].iter().fold(salt, |before, item| next(before, item));
+        // A client that names its conversation is free to change what it has said before: its words are not compared.
+        let (mut head, mut points) = (if is_named { salt } else { root }, Vec::new());
+        for item in &items[first..] {
+            if item.is_answer || !is_named {
+                head = next(head, item);
+            }
+            if item.is_answer {
+                points.push(short(&head));
+            }
+        }
+        Self {
+            salt,
+            is_named,
+            root: short(&root),
+            points,
+            head,
+            previous: request["previous_response_id"].as_str().map(|id| short(&response(salt, id))),
+            continues: items.last().is_some_and(|item| item.is_result),
+            offers_tools: request["tools"].as_array().is_some_and(|tools| !tools.is_empty()),
+        }
+    }
+
+    /// The point behind an answer to the request: its text, and the ids of its calls, as the client has received them.
+    pub fn answered<'c>(&self, text: &str, calls: impl Iterator<Item = &'c str>) -> String {
+        short(&next(self.head, &Item::answer(text, calls)))
+    }
+
+    /// The name of an answer by the id that its provider has given it, for requests that continue it by that.
+    pub fn response(&self, id: &str) -> String {
+        short(&response(self.salt, id))
+    }
+
+    /// The messages before the first answer.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The points of the request, the oldest first.
+    pub fn points(&self) -> &[String] {
+        &self.points
+    }
+
+    /// The answer that the request continues by its provider's id.
+    pub fn previous(&self) -> Option<&str> {
+        self.previous.as_deref()
+    }
+
+    /// Whether the client says which conversation it is.
+    pub fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    /// Whether the request begins a conversation.
+    pub fn begins(&self) -> bool {
+        self.points.is_empty() && self.previous.is_none() && !self.continues
+    }
+
+    /// Whether the request gives the results of calls: the turn goes on.
+    pub fn continues_turn(&self) -> bool {
+        self.continues
+    }
+
+    /// Whether a client has asked something next to its conversation, such as for a title: one question, without tools.
+    pub fn is_aside(&self) -> bool {
+        self.is_named && self.begins() && !self.offers_tools
+    }
+}
+
+/// What the client calls its conversation.
+fn named<'h>(request: &Value, header: &impl Fn(&str) -> Option<&'h str>) -> Option<String> {
+    let in_head = HEADERS.iter().find_map(|name| header(name)).filter(|name| !name.trim().is_empty());
+    let of_user = || request["metadata"]["user_id"].as_str().and_then(session_of);
+    let cached = || request["prompt_cache_key"].as_str().filter(|key| !key.is_empty()).map(str::to_owned);
+    in_head.map(str::to_owned).or_else(of_user).or_else(cached)
+}
+
+/// The session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is no conversation.
+fn session_of(user: &str) -> Option<String> {
+    if let Ok(Value::Object(fields)) = serde_json::from_str(user) {
+        return fields.get("session_id")?.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+    }
+    let (_, session) = user.rsplit_once("_session_")?;
+    (!session.is_empty()).then(|| session.to_owned())
+}
+
+fn response(salt: [u8; 32], id: &str) -> [u8; 32] {
+    digest(&[b"response", &salt, id.as_bytes()])
+}
+
+/// The digest of everything up to an item.
+fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
+    let kind: &[u8] = if item.is_answer { b"answer" } else { b"input" };
+    let mut parts: Vec<&[u8]> = vec![kind, &before, item.text.as_bytes()];
+    parts.extend(item.ids.iter().map(|id| id.as_bytes()));
+    digest(&parts)
+}
+
+/// A digest of parts of any length, of which no other parts have the same.
+fn digest(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// Long enough that no two conversations of a credential have the same one by chance.
+fn short(digest: &[u8; 32]) -> String {
+    digest[..12].iter().fold(String::with_capacity(24), |mut text, byte| {
+        let _infallible = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+        text
+    })
+}

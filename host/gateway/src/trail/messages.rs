@@ -1,0 +1,100 @@
+//! The messages of a request, in each wire format, as far as they show which conversation it is.
+
+use serde_json::Value;
+use wire::Wire;
+
+/// An answer of the model, or what is between two of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) is_answer: bool,
+    /// It has the result of a call.
+    pub(super) is_result: bool,
+    /// Its text, without white space.
+    pub(super) text: String,
+    /// The ids of the calls that it makes, or gives the results of.
+    pub(super) ids: Vec<String>,
+}
+
+impl Item {
+    pub(super) fn answer<'c>(text: &str, calls: impl Iterator<Item = &'c str>) -> Self {
+        let mut own = Self { is_answer: true, ids: calls.map(str::to_owned).collect(), ..Self::default() };
+        own.say(text);
+        own
+    }
+
+    fn say(&mut self, text: &str) {
+        // What a client tells the model about its surroundings, anew in each request.
+        if self.is_answer || !text.trim_start().starts_with("<system-reminder>") {
+            self.text.extend(text.chars().filter(|c| !c.is_whitespace()));
+        }
+    }
+
+    fn has(&mut self, id: &Value) {
+        self.ids.extend(id.as_str().map(str::to_owned));
+    }
+}
+
+/// The answers in a request, and what is between them. Messages that follow each other on one side are one.
+pub(super) fn items(wire: Wire, request: &Value) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let input = &request[if wire == Wire::OpenAiResponses { "input" } else { "messages" }];
+    if let Some(text) = input.as_str() {
+        let mut item = Item::default();
+        item.say(text);
+        items.push(item);
+    }
+    for message in input.as_array().into_iter().flatten() {
+        let Some(is_answer) = side(wire, message) else { continue };
+        if items.last().is_none_or(|last| last.is_answer != is_answer) {
+            items.push(Item { is_answer, ..Item::default() });
+        }
+        let Some(item) = items.last_mut() else { continue };
+        if wire == Wire::OpenAiResponses {
+            item.has(&message["call_id"]);
+            item.is_result |= message["type"].as_str().is_some_and(|kind| kind.ends_with("_output"));
+        }
+        content(item, &message["content"]);
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            item.has(&call["id"]);
+        }
+        item.has(&message["tool_call_id"]);
+        item.is_result |= message["role"] == "tool";
+    }
+    items
+}
+
+/// Whether a message is the model's; `None`: it is nobody's, such as a system prompt or reasoning.
+fn side(wire: Wire, message: &Value) -> Option<bool> {
+    let kind = message["type"].as_str().unwrap_or("message");
+    if wire == Wire::OpenAiResponses && kind != "message" {
+        return match kind {
+            "reasoning" | "item_reference" => None,
+            _ if kind.ends_with("_output") => Some(false),
+            _ if message["call_id"].is_string() => Some(true),
+            _ => None,
+        };
+    }
+    match message["role"].as_str()? {
+        "assistant" => Some(true),
+        "user" | "tool" | "function" => Some(false),
+        _ => None,
+    }
+}
+
+fn content(item: &mut Item, content: &Value) {
+    if let Some(text) = content.as_str() {
+        return item.say(text);
+    }
+    for part in content.as_array().into_iter().flatten() {
+        match part["type"].as_str().unwrap_or_default() {
+            "text" | "input_text" | "output_text" => item.say(part["text"].as_str().unwrap_or_default()),
+            "refusal" => item.say(part["refusal"].as_str().unwrap_or_default()),
+            "tool_use" => item.has(&part["id"]),
+            "tool_result" => {
+                item.has(&part["tool_use_id"]);
+                item.is_result = true;
+            }
+            _ => {}
+        }
+    }
+}
