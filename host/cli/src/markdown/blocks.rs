@@ -8,7 +8,7 @@ use anstyle::{Effects, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::code::{self, Highlighter};
-use super::inline::{Inline, undecided};
+use super::inline::{Brackets, Inline, undecided};
 use super::look::{self, CODE, DIM, EMPHASIS, LINK, Look, PLAIN, STRONG, STRUCK};
 use super::row::Row;
 use super::table::Table;
@@ -46,6 +46,7 @@ pub(super) fn render(text: &str, look: Look, is_first: bool, highlighter: &mut H
         is_first,
         highlighter,
         definitions,
+        brackets: Brackets::default(),
         rows: Vec::new(),
         ends: Vec::new(),
         containers: Vec::new(),
@@ -113,6 +114,7 @@ struct Blocks<'t> {
     highlighter: &'t mut Highlighter,
     /// Definitions of links that were not reached, the last first.
     definitions: Vec<Range<usize>>,
+    brackets: Brackets,
     rows: Vec<Row>,
     /// The end of each row in the text.
     ends: Vec<usize>,
@@ -120,6 +122,7 @@ struct Blocks<'t> {
     /// The next number of each list around, where its items have numbers.
     numbers: Vec<Option<u64>>,
     inline: Option<Inline>,
+    /// All effects of each emphasis, link or heading around.
     effects: Vec<Effects>,
     /// The start of the outermost emphasis or link around.
     inline_start: Option<usize>,
@@ -158,7 +161,8 @@ impl<'t> Blocks<'t> {
             Event::Text(text) => {
                 // What is in an emphasis or a link can become the end of it.
                 let place = |place| self.inline_start.unwrap_or(place);
-                self.undecided = self.undecided.or_else(|| undecided(self.text, range.clone()).map(place));
+                let found = || undecided(self.text, range.clone(), &self.brackets).map(place);
+                self.undecided = self.undecided.or_else(found);
                 self.push(&text, range);
             }
             Event::InlineHtml(text) | Event::Html(text) => self.push(&text, range),
@@ -359,7 +363,11 @@ impl<'t> Blocks<'t> {
     }
 
     fn style(&self) -> Style {
-        self.effects.iter().fold(PLAIN, |style, effects| style | *effects)
+        PLAIN | self.all_effects()
+    }
+
+    fn all_effects(&self) -> Effects {
+        self.effects.last().copied().unwrap_or_default()
     }
 
     /// Begins or ends text with effects. Without styles the marks stay.
@@ -372,7 +380,7 @@ impl<'t> Blocks<'t> {
         if !self.look.is_styled {
             let source = self.source(range);
             let first = source.chars().next().unwrap_or('*');
-            let length = if effects == STRONG { 2 } else { source.chars().take_while(|c| *c == first).count().min(2) };
+            let length = if effects == STRONG { 2 } else { source.chars().take(2).take_while(|c| *c == first).count() };
             let length = if effects == EMPHASIS { 1 } else { length };
             let mark = first.to_string().repeat(length);
             let at = if begins { range.start } else { range.end };
@@ -390,7 +398,7 @@ impl<'t> Blocks<'t> {
 
     fn begin_inline(&mut self, effects: Effects, start: usize) {
         self.inline_start = self.inline_start.filter(|_| !self.effects.is_empty()).or(Some(start));
-        self.effects.push(effects);
+        self.effects.push(self.all_effects() | effects);
     }
 
     fn end_inline(&mut self) {
@@ -426,7 +434,10 @@ impl<'t> Blocks<'t> {
             end += line.len();
             let end = if is_exact { end } else { range.end };
             match code.lines.last_mut().filter(|(last, _)| !last.ends_with('\n')) {
-                Some(last) => (last.0, last.1) = (format!("{}{line}", last.0), end),
+                Some(last) => {
+                    last.0.push_str(line);
+                    last.1 = end;
+                }
                 None => code.lines.push((line.to_owned(), end)),
             }
         }
@@ -494,7 +505,7 @@ impl<'t> Blocks<'t> {
         let is_start = self.is_first && self.rows.is_empty();
         if !is_start && gap.get(from..to).unwrap_or_default().iter().any(is_blank) {
             let mut row = Row::default();
-            for container in self.containers.iter().filter(|one| one.first.is_none()) {
+            for container in self.prefixes().filter(|one| one.first.is_none()) {
                 row.push(&container.rest.0, container.rest.1);
             }
             row.trim_end();

@@ -15,6 +15,9 @@ use super::row::Row;
 /// its length.
 pub(super) const MAX_LINE: usize = 1024;
 
+/// The most marks of a fence that are kept, and the most bytes of what follows them.
+const MAX_OPENING: usize = 256;
+
 /// The grammars of all languages.
 static LANGUAGES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
@@ -134,6 +137,16 @@ fn place(before: Place, text: &str) -> Place {
 /// What follows the marks of a fence.
 pub(super) fn info(fence: &str) -> &str {
     fence.trim().trim_start_matches(['`', '~']).trim()
+}
+
+/// A fence that begins a block of code as the given one does, and its line end. It is short, however long that one is.
+pub(super) fn opening(fence: &str) -> String {
+    let fence = fence.trim_start();
+    let mark = fence.chars().next().unwrap_or('`');
+    let marks = fence.chars().take_while(|c| *c == mark).count();
+    let info = fence.get(marks..).unwrap_or_default();
+    let info = &info[..info.floor_char_boundary(MAX_OPENING)];
+    format!("{}{info}\n", mark.to_string().repeat(marks.min(MAX_OPENING)))
 }
 
 /// The language of an info string: its first word, without what some models append to it.

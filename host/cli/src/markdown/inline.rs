@@ -1,5 +1,7 @@
 //! The text of a block with its styles, and how it becomes rows.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use anstyle::Style;
@@ -101,45 +103,91 @@ impl Inline {
 }
 
 /// The first byte of literal text in a paragraph that what follows can make the beginning of something else, such as `*` of an emphasis.
-pub(super) fn undecided(source: &str, mut text: Range<usize>) -> Option<usize> {
+pub(super) fn undecided(source: &str, mut text: Range<usize>, brackets: &Brackets) -> Option<usize> {
     let bytes = source.as_bytes();
     let at = |index: usize| bytes.get(index).copied();
     let is_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
     text.find(|&index| {
         let (before, next) = (index.checked_sub(1).and_then(at), at(index + 1));
-        let slashes = bytes[..index].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if slashes % 2 == 1 {
-            return false;
-        }
-        match bytes[index] {
+        let can_begin = match bytes[index] {
             b'*' | b'~' => next.is_none_or(|next| !next.is_ascii_whitespace()),
             b'_' => !is_word(before) && next.is_none_or(|next| !next.is_ascii_whitespace()),
             b'`' => true,
             // At the end of a line it breaks the line, if another follows.
-            b'\\' => bytes[index + 1..].trim_ascii().is_empty(),
+            b'\\' => bytes[index + 1..].iter().all(u8::is_ascii_whitespace),
             b'<' => next.is_none_or(|next| next.is_ascii_alphabetic() || b"/!?".contains(&next)),
             b'&' => {
                 let name = bytes[index + 1..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#');
                 at(index + 1 + name.count()).is_none()
             }
-            b'[' => is_open(&bytes[index..]),
+            b'[' => brackets.is_open(source, index),
             _ => false,
-        }
+        };
+        // Backslashes are counted last: only the end of a run of them gets here.
+        can_begin && bytes[..index].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0
     })
 }
 
-/// Whether a bracket can become that of a link.
-fn is_open(bytes: &[u8]) -> bool {
-    let mut depth = 0_usize;
+/// The square brackets of a text, which are paired once, when the first is looked at: nested ones are many.
+#[derive(Debug, Default)]
+pub(super) struct Brackets {
+    /// The end of each closed pair, by the byte of its `[`.
+    pairs: OnceCell<HashMap<usize, usize>>,
+}
+
+impl Brackets {
+    /// Whether the bracket at a byte can become that of a link.
+    fn is_open(&self, source: &str, at: usize) -> bool {
+        let end = self.pairs.get_or_init(|| pairs(source.as_bytes())).get(&at);
+        end.is_none_or(|end| source.as_bytes().get(end + 1).is_none_or(|next| b"([:".contains(next)))
+    }
+}
+
+fn pairs(bytes: &[u8]) -> HashMap<usize, usize> {
+    let (mut pairs, mut open) = (HashMap::new(), Vec::new());
     for (index, byte) in bytes.iter().enumerate() {
         match byte {
-            b'[' => depth += 1,
-            b']' => depth -= 1,
+            b'[' => open.push(index),
+            b']' => pairs.extend(open.pop().map(|start| (start, index))),
             _ => {}
         }
-        if depth == 0 {
-            return bytes.get(index + 1).is_none_or(|next| b"([:".contains(next));
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As [`Brackets::is_open`], by its definition.
+    fn is_open(bytes: &[u8]) -> bool {
+        let mut depth = 0_usize;
+        for (index, byte) in bytes.iter().enumerate() {
+            match byte {
+                b'[' => depth += 1,
+                b']' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return bytes.get(index + 1).is_none_or(|next| b"([:".contains(next));
+            }
+        }
+        true
+    }
+
+    #[test]
+    fn a_bracket_is_open_until_its_own_end_is_there_and_no_link_follows() {
+        // Each string of up to six of these.
+        let letters = b"[](x";
+        for count in 1..=6_u32 {
+            for number in 0..letters.len().pow(count) {
+                let letter = |place: u32| letters[number / letters.len().pow(place) % letters.len()];
+                let text: Vec<u8> = (0..count).map(letter).collect();
+                let (source, brackets) = (String::from_utf8_lossy(&text), Brackets::default());
+                for at in (0..text.len()).filter(|at| text[*at] == b'[') {
+                    assert_eq!(brackets.is_open(&source, at), is_open(&text[at..]), "{source:?} at {at}");
+                }
+            }
         }
     }
-    true
 }

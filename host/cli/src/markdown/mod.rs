@@ -13,6 +13,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use self::blocks::{Rendered, render};
 use self::code::Highlighter;
 pub(crate) use self::look::Look;
@@ -36,6 +38,10 @@ pub(crate) struct Markdown {
     /// Nothing was given out yet: blank lines at the start of an answer are left out.
     is_first: bool,
     highlighter: Highlighter,
+    /// What `open` is rendered to, until that or the look changes.
+    view: Option<Arc<Rendered>>,
+    #[cfg(test)]
+    renderings: usize,
 }
 
 impl Markdown {
@@ -48,14 +54,17 @@ impl Markdown {
             is_settled: true,
             is_first: true,
             highlighter: Highlighter::default(),
+            view: None,
+            #[cfg(test)]
+            renderings: 0,
         }
     }
 
     /// Sets the look. A block whose first rows were given out keeps the one it has.
     pub(crate) fn set_look(&mut self, look: Look) {
         self.next_look = look;
-        if self.printed.is_empty() {
-            self.look = look;
+        if self.printed.is_empty() && self.look != look {
+            (self.look, self.view) = (look, None);
         }
     }
 
@@ -72,13 +81,14 @@ impl Markdown {
             let (part, after) = rest.split_at(line.min(free));
             rest = after;
             self.open.push_str(part);
+            self.view = None;
             if part.ends_with('\n') {
                 rows.extend(self.settle());
             }
         }
         // A mark at the end can be the beginning of a longer one.
         if !self.open.ends_with(['\n', '*', '_', '~', '`']) {
-            let rendered = self.rendered(&self.open.clone());
+            let rendered = self.view();
             // A line that is not complete can seem to begin a block, and continue the one before it in the end.
             let is_block = rendered.last > self.open.rfind('\n').unwrap_or(0);
             if rendered.rows.starts_with(&self.printed) && (self.is_settled || !is_block) {
@@ -90,9 +100,9 @@ impl Markdown {
 
     /// The rows that can still change.
     pub(crate) fn tail(&mut self) -> Vec<Row> {
-        let rendered = self.rendered(&self.open.clone());
+        let rendered = self.view();
         if rendered.rows.starts_with(&self.printed) {
-            return rendered.rows.into_iter().skip(self.printed.len()).collect();
+            return rendered.rows.get(self.printed.len()..).unwrap_or_default().to_vec();
         }
         let (before, line) = self.open.split_at(self.open.trim_end_matches('\n').rfind('\n').map_or(0, |end| end + 1));
         let (before, line) = (before.to_owned(), line.to_owned());
@@ -103,20 +113,21 @@ impl Markdown {
 
     /// Gives out all rows, because a line of the host follows. The text can continue, also inside of a code block.
     pub(crate) fn cut(&mut self) -> Vec<Row> {
+        let rendered = self.view();
         let open = std::mem::take(&mut self.open);
-        let rendered = self.rendered(&open);
+        self.view = None;
         let printed = std::mem::take(&mut self.printed);
         self.is_settled = true;
         self.look = self.next_look;
-        if let Some(fence) = rendered.fence {
+        if let Some(fence) = rendered.fence.clone() {
             // The rest of the block is code, too; its first line is not shown again.
             self.highlighter.seed(&open[fence.clone()], open.get(fence.end + 1..).unwrap_or_default());
-            self.open = format!("{}\n", open[fence].trim_start());
-            self.printed = self.rendered(&self.open.clone()).rows;
+            self.open = code::opening(&open[fence]);
+            self.printed = self.view().rows.clone();
         } else {
             self.highlighter.clear();
         }
-        let rows: Vec<_> = rendered.rows.into_iter().skip(printed.len()).collect();
+        let rows = rendered.rows.get(printed.len()..).unwrap_or_default().to_vec();
         self.is_first &= rows.is_empty() && printed.is_empty();
         rows
     }
@@ -130,7 +141,7 @@ impl Markdown {
 
     /// A line of the text is complete.
     fn settle(&mut self) -> Vec<Row> {
-        let rendered = self.rendered(&self.open.clone());
+        let rendered = self.view();
         if rendered.rows.starts_with(&self.printed) {
             let rows = self.take(&rendered);
             self.is_settled = rendered.settled == rendered.rows.len();
@@ -149,7 +160,7 @@ impl Markdown {
         }
         self.open.push_str(&line);
         self.printed.clear();
-        self.is_first = false;
+        (self.is_first, self.view) = (false, None);
         rows.into_iter().chain(self.settle()).collect()
     }
 
@@ -172,18 +183,29 @@ impl Markdown {
         {
             // Of a code block its first line and the state of the highlighter are kept.
             self.highlighter.seed(&self.open[fence.clone()], &self.open[fence.end + 1..]);
-            self.open.truncate(fence.end + 1);
-            self.printed.truncate(1);
+            self.open = code::opening(&self.open[fence.clone()]);
+            self.view = None;
+            self.printed = self.view().rows.clone();
         } else {
             return;
         }
-        self.is_first = false;
+        (self.is_first, self.view) = (false, None);
         if self.printed.is_empty() {
             self.look = self.next_look;
         }
     }
 
+    /// What the text of the blocks that are not complete is rendered to.
+    fn view(&mut self) -> Arc<Rendered> {
+        let view = self.view.take().unwrap_or_else(|| Arc::new(self.rendered(&self.open.clone())));
+        Arc::clone(self.view.insert(view))
+    }
+
     fn rendered(&mut self, text: &str) -> Rendered {
+        #[cfg(test)]
+        {
+            self.renderings += 1;
+        }
         render(text, self.look, self.is_first, &mut self.highlighter)
     }
 }

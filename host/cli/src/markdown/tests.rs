@@ -152,23 +152,85 @@ fn deltas_do_not_matter() {
     }
 }
 
-/// What is given out at an interruption and then is everything.
+/// What is given out at interruptions is everything, in order: each letter of the text once, but for the marks of blocks that are not text.
 #[test]
 fn no_letter_is_lost() {
     let mut random = Random(2);
+    let letters = |text: &str| -> String { text.chars().filter(|c| c.is_alphabetic()).collect() };
+    let mut count = 0;
     for (name, text) in texts() {
-        let letters = |rows: &[Row]| -> String { plain(rows).chars().filter(|c| c.is_alphanumeric()).collect() };
+        // An entity is one letter of another name, and a link that names itself is shown once: not where they are cut.
+        let text: String =
+            text.lines().filter(|line| !line.contains(['&', '<', '[', '\\'])).map(|l| l.to_owned() + "\n").collect();
         for columns in [12, 40, 80] {
             let mut markdown = Markdown::new(look(columns, false));
-            let (mut rows, mut before) = (Vec::new(), String::new());
+            let mut rows = Vec::new();
             for part in random.cut(&text, 200) {
                 rows.extend(markdown.push(part));
                 rows.extend(markdown.cut());
-                before.push_str(part);
                 assert!(markdown.tail().is_empty(), "{name}: {:?}", markdown.tail());
             }
-            // Entities and definitions that are cut in two are text.
-            assert!(letters(&rows).len() + 40 >= text.chars().filter(|c| c.is_alphanumeric()).count() / 2, "{name}");
+            assert_eq!(letters(&plain(&rows)), letters(&text), "{name}, {columns}");
         }
+        count += letters(&text).len();
+    }
+    assert!(count > 1000, "{count}");
+}
+
+#[test]
+fn a_delta_is_rendered_once() {
+    let text = "A paragraph of *some* words, which `continues` for long.\n".repeat(40);
+    let mut markdown = Markdown::new(look(80, true));
+    let deltas: Vec<_> = text.split_inclusive(' ').flat_map(|word| word.split_inclusive('\n')).collect();
+    for delta in &deltas {
+        markdown.push(delta);
+        markdown.tail();
+        markdown.tail();
+    }
+    assert_eq!(markdown.renderings, deltas.len());
+}
+
+/// The first line of a code block can be of any length: it ends in rows, and what follows it is code.
+#[test]
+fn the_first_line_of_a_code_block_is_of_any_length() {
+    for fence in [
+        format!("```{}", "x".repeat(40 << 10)),
+        format!("```rust {}", "é".repeat(20 << 10)),
+        "`".repeat(40 << 10),
+        format!("```{}", "y ".repeat((16 << 10) / 2 - 2)),
+        format!("> - ~~~{}", "z".repeat(40 << 10)),
+    ] {
+        for most in [300, 4096, usize::MAX] {
+            let mut markdown = Markdown::new(look(80, false));
+            let text = format!("{fence}\nlet one = 1;\n");
+            let mut rows = Vec::new();
+            for part in Random(3).cut(&text, most) {
+                rows.extend(markdown.push(part));
+                markdown.tail();
+            }
+            rows.extend(markdown.finish());
+            let count = |text: &str| text.chars().filter(|c| !c.is_whitespace() && !"│>".contains(*c)).count();
+            assert_eq!(count(&plain(&rows)), count(&text), "{:?}", &fence[..12]);
+            assert!(plain(&rows).contains("let one = 1;"));
+        }
+    }
+}
+
+/// Text that is nested as deeply as it can be: where the work is quadratic in that, this takes minutes.
+#[test]
+fn what_is_nested_deeply_is_rendered() {
+    for (open, close) in
+        [("[", "]"), ("\\", "\\"), ("*a ", "b* "), ("> ", ""), ("- ", ""), ("![", "](x)"), ("`", "``"), ("[a](", ")")]
+    {
+        let text = format!("{}x{}", open.repeat(5000), close.repeat(5000));
+        let mut markdown = Markdown::new(look(80, true));
+        let mut rows = Vec::new();
+        for part in Random(4).cut(&text, 1000) {
+            rows.extend(markdown.push(part));
+            markdown.tail();
+        }
+        rows.extend(markdown.finish());
+        assert!(plain(&rows).contains('x'), "{open}");
+        assert!(rows.iter().filter(|row| !row.is_code).all(|row| row.width() <= 80), "{open}");
     }
 }
