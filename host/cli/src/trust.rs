@@ -80,7 +80,6 @@ fn page_of<'p>(settings: &WorkspaceSettings, preview: &'p Preview) -> Page<'p> {
         notes: preview.notes.clone(),
         arguments: preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect(),
         diff: preview.diff.as_deref(),
-        has_pattern: false,
     }
 }
 

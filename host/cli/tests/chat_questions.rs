@@ -51,16 +51,35 @@ fn lines(count: usize) -> String {
     (1..=count).map(|line| format!("line {line}\n")).collect()
 }
 
+/// What a question that does not fit says.
+const UNREAD: &str = "Enter: read all of it first  n: no";
+
+/// Reads the question from its beginning to its end, and returns what was on the screen.
+fn read(terminal: &Terminal, begin: &str) -> Vec<String> {
+    terminal.press("Enter");
+    let mut pages = vec![terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(begin))];
+    while !pages[pages.len() - 1].contains("y: yes") {
+        let before = pages[pages.len() - 1].clone();
+        terminal.types(" ");
+        let next = terminal.screen_is("the next page", |text| {
+            text != before && (text.contains("Space: read on") || text.contains("y: yes"))
+        });
+        pages.push(next);
+    }
+    pages
+}
+
 #[test]
-fn a_new_file_of_300_lines_is_approved_by_one_key() {
+fn a_new_file_of_300_lines_is_read_before_it_is_approved() {
     let (place, model, terminal) = open("", &[]);
     terminal.enter("Write it.");
     let content = lines(300);
     model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
-    let text = terminal.screen_is("the summary", |text| text.contains("y: yes  n: no  e: edit  a: always  v: view"));
+    let text = terminal.screen_is("the summary", |text| text.contains(UNREAD));
     for part in ["? write_file", "content: 300 lines, 2592 characters", "│ line 20\n", " more rows\n"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    read(&terminal, "? write_file");
     terminal.types("y");
     let mut request = model.request();
     assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
@@ -80,48 +99,44 @@ fn a_new_file_of_300_lines_is_approved_by_one_key() {
 fn what_a_summary_cannot_show_is_read_first() {
     let hidden = format!("{}\u{202e}hidden\n", lines(90));
     let cases = [
-        ("shell", json!({"command": format!(": '{}'; touch a.txt", lines(90))}), "`command` has 91 lines"),
-        ("write_file", json!({"path": "a.txt", "content": hidden}), "it has invisible or misleading characters"),
-        ("write_file", json!({"path": "Makefile", "content": lines(90)}), "its path is guarded"),
+        ("shell", json!({"command": format!(": '{}'; touch a.txt", lines(90))}), "line 90\n"),
+        ("write_file", json!({"path": "a.txt", "content": hidden}), "\\u{202e}hidden"),
+        // A line takes as many rows as it needs.
+        ("write_file", json!({"path": "a.txt", "content": "x ".repeat(4000) + "the end"}), "the end"),
     ];
-    for (tool, arguments, why) in cases {
+    for (tool, arguments, last) in cases {
         let (place, model, terminal) = open("", &[]);
         let path = place.path(arguments["path"].as_str().unwrap_or("a.txt"));
         terminal.enter("Do it.");
         model.request().call("c1", tool, &arguments).end();
-        let first = "Enter: read all of it first  n: no";
-        terminal.screen_is("why it is to be read", |text| text.contains(why) && text.contains(first));
+        terminal.screen_is("that it is to be read", |text| text.contains(" more rows\n") && text.contains(UNREAD));
         // Nothing approves what is not read: the letter is written.
         terminal.types("y");
         terminal.shows("first send or clear");
         terminal.press("C-u");
-        terminal.screen_is("the summary", |text| text.contains(first));
+        terminal.screen_is("the summary", |text| text.contains(UNREAD));
         terminal.press("Enter");
         let begin = format!("? {tool}");
-        let mut pages = vec![terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(&begin))];
+        terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(&begin));
         // The end alone is not all of it, and no letter approves it.
         terminal.press("End");
         terminal.shows("are not read");
         terminal.types("y");
-        terminal.press("Home");
-        terminal.screen_is("the beginning", |text| text.contains(&begin) && text.contains("Space: read on"));
-        while !pages[pages.len() - 1].contains("y: yes") {
-            let before = pages[pages.len() - 1].clone();
-            terminal.types(" ");
-            let next = terminal.screen_is("the next page", |text| {
-                text != before && (text.contains("Space: read on") || text.contains("y: yes"))
-            });
-            pages.push(next);
-        }
-        for line in 1..=90 {
+        terminal.press("q");
+        terminal.screen_is("the summary", |text| text.contains(UNREAD));
+        let pages = read(&terminal, &begin);
+        assert!(pages.concat().contains(last), "{last}: {pages:#?}");
+        for line in (1..=90).filter(|_| last != "the end") {
             assert!(pages.iter().any(|page| page.contains(&format!("line {line}\n"))), "line {line}: {pages:#?}");
         }
-        assert!(pages.concat().contains("\\u{202e}hidden") || why != "it has invisible or misleading characters");
-        // It was read, also when the page is left.
+        // It was read, also when the page is left, but not at a terminal of another size.
         terminal.types("q");
-        terminal.screen_is("the summary", |text| text.contains(why) && text.contains("v: view"));
+        terminal.screen_is("the summary", |text| text.contains(" more rows\n") && text.contains("v: view"));
+        terminal.resize(90, 30);
+        terminal.screen_is("the summary", |text| text.contains(" more rows\n") && text.contains(UNREAD));
         assert!(!path.exists());
-        terminal.answers("y");
+        read(&terminal, &begin);
+        terminal.types("y");
         model.request().say("Done.").end();
         terminal.shows("\nDone.");
         assert!(path.exists(), "{tool}");
@@ -129,11 +144,32 @@ fn what_a_summary_cannot_show_is_read_first() {
 }
 
 #[test]
+fn at_a_terminal_that_is_too_narrow_nothing_is_approved() {
+    let (place, model, terminal) = open("", &[]);
+    terminal.resize(6, 60);
+    terminal.enter("Do it.");
+    model.request().call("c1", "shell", &json!({"command": "touch a.txt"})).end();
+    terminal.screen_is("the question", |text| text.contains("n: no") && !text.contains("y: yes"));
+    terminal.press("Enter");
+    terminal.screen_is("why", |text| text.split_whitespace().collect::<String>().contains("toonarrow"));
+    terminal.types("y");
+    terminal.types("q");
+    terminal.screen_is("the question", |text| text.contains("n: no") && !text.contains("q:"));
+    assert!(!place.path("a.txt").exists());
+    terminal.resize(80, 24);
+    terminal.answers("y");
+    model.request().say("Done.").end();
+    terminal.shows("\nDone.");
+    assert!(place.path("a.txt").exists());
+}
+
+#[test]
 fn what_happens_while_a_question_is_viewed_is_on_the_screen_after_it() {
     let (_place, model, terminal) = open("", &[]);
     terminal.enter("Write it.");
     model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": lines(300)})).end();
-    terminal.answers("v");
+    terminal.shows(UNREAD);
+    terminal.press("Enter");
     terminal.screen_is("the page", |text| text.contains("rows") && text.contains("q: back"));
     terminal.resize(60, 20);
     terminal.screen_is("the page in 60 columns", |text| text.contains("q: back") && text.contains("▌  │ line 5\n"));
@@ -156,11 +192,13 @@ fn a_terminal_with_one_screen_shows_the_question_and_then_the_rows_again() {
     terminal.shows(IDLE);
     terminal.enter("Write it.");
     model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": lines(300)})).end();
-    terminal.answers("v");
+    terminal.shows(UNREAD);
+    terminal.press("Enter");
     terminal.screen_is("the page", |text| text.contains("q: back") && !text.contains("Write it."));
     terminal.press("Escape");
-    terminal.screen_is("the summary", |text| text.contains("content: 300 lines") && text.contains("v: view"));
-    terminal.answers("y");
+    terminal.screen_is("the summary", |text| text.contains("content: 300 lines") && text.contains(UNREAD));
+    read(&terminal, "? write_file");
+    terminal.types("y");
     model.request().say("Done.").end();
     terminal.shows("\nDone.");
     assert!(place.path("a.txt").exists());
@@ -179,10 +217,11 @@ fn a_question_that_a_resize_has_moved_is_read_again() {
     {
         terminal.resize(columns, rows);
         terminal.screen_is("a summary", |text| {
-            ["? write_file", "more rows\n", "y: yes", row].iter().all(|part| text.contains(part))
+            ["? write_file", "more rows\n", "n: no", row].iter().all(|part| text.contains(part))
         });
     }
     assert!(!place.path("a.txt").exists());
+    read(&terminal, "? write_file");
     terminal.types("y");
     model.request().say("Done.").end();
     terminal.shows("\nDone.");

@@ -5,6 +5,7 @@
 
 use tidegate::question::Question;
 
+use crate::screen;
 use crate::screen::clean::{exact, flat, has_right_to_left};
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
 use crate::style::{self, err};
@@ -20,8 +21,6 @@ pub(crate) struct Page<'q> {
     /// Each argument's name and value.
     pub(crate) arguments: Vec<(&'q str, &'q str)>,
     pub(crate) diff: Option<&'q str>,
-    /// Whether `always` has a pattern. A call about a guarded path has none.
-    pub(crate) has_pattern: bool,
 }
 
 impl<'q> From<&'q Question> for Page<'q> {
@@ -36,7 +35,6 @@ impl<'q> From<&'q Question> for Page<'q> {
             notes: notes(preview.notes.iter().cloned(), question.always.as_deref(), question.refused.as_deref()),
             arguments: preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect(),
             diff: preview.diff.as_deref(),
-            has_pattern: question.always.is_some(),
         }
     }
 }
@@ -58,10 +56,21 @@ pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
     rows
 }
 
+/// Whether each row is one row of a terminal with so many columns, behind the gutter: what a terminal cuts nobody has seen.
+pub(crate) fn fits(rows: &[String], columns: usize) -> bool {
+    // The gutter, and the last column, which stays free.
+    rows.iter().all(|row| screen::width(row) + 2 <= columns)
+}
+
 /// The rows above the arguments.
 pub(super) fn head(question: &Page<'_>, columns: usize) -> Vec<String> {
     let columns = text_columns(columns);
-    let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(question.tool)))];
+    let tool = flat(question.tool);
+    let mut rows = Vec::new();
+    for (index, part) in wrapped(&tool, columns).into_iter().enumerate() {
+        let begin = if index == 0 { format!("{} ", err(style::WARNING, "?")) } else { CONTINUED.to_owned() };
+        rows.push(format!("{begin}{}", err(style::STRONG, &part)));
+    }
     for line in [question.reason, &question.origin].into_iter().chain(question.notes.iter().map(String::as_str)) {
         let parts = wrapped(&flat(line), columns);
         rows.extend(
@@ -77,7 +86,7 @@ pub(super) fn head(question: &Page<'_>, columns: usize) -> Vec<String> {
 /// The rows of an argument.
 pub(super) fn argument(name: &str, text: &str, columns: usize, rows: &mut Vec<String>) {
     let name = if name.is_empty() { "arguments".to_owned() } else { exact(name).0 };
-    // A name is one row: its own line ends are escaped.
+    // Its own line ends are escaped.
     value(&flat(&name), text, text_columns(columns), |_| None, rows);
 }
 
@@ -114,14 +123,25 @@ fn value(
     if shown.is_empty() {
         remarks.push("empty");
     }
-    let remarks = match remarks.is_empty() {
-        true => String::new(),
-        false => format!(" {}", err(style::WARNING, &format!("({})", remarks.join("; ")))),
-    };
-    rows.push(format!("  {}:{remarks}", err(style::STRONG, name)));
+    let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
+    rows.extend(named(name, &remarks, columns));
     if !shown.is_empty() {
         text(&shown, columns, style_of, rows);
     }
+}
+
+/// The rows of a name and of what is remarked about its value.
+fn named(name: &str, remarks: &str, columns: usize) -> Vec<String> {
+    let (mut rows, mut left) = (Vec::new(), name.len());
+    for (index, part) in wrapped(&format!("{name}:{remarks}"), columns).into_iter().enumerate() {
+        let begin = if index == 0 { "  " } else { CONTINUED };
+        let (of_name, rest) = part.split_at(left.min(part.len()));
+        left -= of_name.len();
+        let styled = |style, text: &str| if text.is_empty() { String::new() } else { err(style, text) };
+        let (colon, rest) = rest.split_at(usize::from(rest.starts_with(':') && left == 0 && !of_name.is_empty()));
+        rows.push(format!("{begin}{}{colon}{}", styled(style::STRONG, of_name), styled(style::WARNING, rest)));
+    }
+    rows
 }
 
 /// The lines of a text that is escaped already. One that ends its last line has an empty row after it, so that the two can be distinguished.
@@ -201,6 +221,32 @@ mod tests {
         assert_eq!(rows[4], "  a\\nb\\u{202e}: (empty)");
         assert_eq!(rows[5..9], ["  c:", ROW, ROW, ROW]);
         assert!(rows.iter().any(|row| row.contains("right-to-left")), "{rows:?}");
+    }
+
+    #[test]
+    fn a_row_is_one_row_of_the_terminal() {
+        let name = format!("{}日本語\u{202e}▌", "a_long_name".repeat(20));
+        let family = "\u{1f468}\u{200d}\u{1f469}";
+        let mut question = question(&[(&name, "א"), ("n", &"日本語 ▌ ".repeat(30))], Some("+a\n-a line of the diff\n"));
+        question.call.name = "a_tool_with_a_name_that_is_long▌".to_owned();
+        question.reason = format!("`a` asks ▌, {family} because").repeat(4);
+        for columns in 8..130 {
+            let rows = lines(&(&question).into(), columns);
+            assert!(fits(&rows, columns) || columns < 24, "{columns}: {:#?}", plain(&question, columns));
+            assert!(columns < 12 || !fits(&rows, columns / 2), "{columns}");
+        }
+        // A name and what is remarked about its value continue in the next row.
+        let rows = plain(&question, 40);
+        let at = rows.iter().position(|row| row.starts_with("  a_long_name")).unwrap_or_default();
+        let shown: Vec<_> = rows[at..].iter().take_while(|row| !row.starts_with(ROW)).collect();
+        let joined: String = shown
+            .iter()
+            .map(|row| row.chars().skip(if row.starts_with(CONTINUED) { 4 } else { 2 }).collect::<String>())
+            .collect();
+        assert_eq!(
+            joined,
+            format!("{}日本語\\u{{202e}}\\u{{258c}}: (has right-to-left letters)", "a_long_name".repeat(20))
+        );
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! What a question shows on one screen.
 //!
-//! A question that fits is shown whole. Of a longer one, a summary leaves out lines of the file that the call writes, and nothing else. It
-//! is enough for an answer where those lines can be judged by their number and their beginning. Where they cannot, the summary names the
-//! reason, and the whole question has to be read first.
+//! A question that fits is shown whole. Of a longer one there is a summary, which is enough for a no: of a file that the call writes its path,
+//! the number of its lines and their beginning, of another call its beginning. All of it is read before a key approves it.
 
 use super::page::{self, Page};
 use crate::say::count;
-use crate::screen::clean::{exact, flat, has_right_to_left};
+use crate::screen::clean::exact;
 use crate::screen::wrap::{CONTINUED, text_columns, wrapped};
 use crate::style::{self, err};
 
@@ -21,44 +20,20 @@ const CONTENT: &str = "content";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) rows: Vec<String>,
-    /// Rows of the question that are left out.
+    /// Rows of the question that are left out: with one, it is no basis for a yes.
     pub(crate) left_out: usize,
-    /// Whether all of it has to be read before it is approved.
-    pub(crate) is_cut: bool,
 }
 
 /// The summary of a question at a terminal that has so many columns, and so many rows for it.
 pub(crate) fn of(page: &Page<'_>, columns: usize, rows: usize) -> Summary {
     let whole = page::lines(page, columns);
     let most = rows.max(1);
-    if whole.len() <= most {
-        return Summary { rows: whole, ..Summary::default() };
+    if whole.len() <= most && page::fits(&whole, columns) {
+        return Summary { rows: whole, left_out: 0 };
     }
-    let change = if page.diff.is_some() { "change" } else { CONTENT };
-    match reason(page) {
-        Some(why) => cut(&whole, &why, columns, most),
-        None => short(page, columns, most).unwrap_or_else(|| {
-            let why = format!("there is no place for the first line of the {change}");
-            cut(&whole, &why, columns, most)
-        }),
-    }
-}
-
-/// Why a question cannot be judged by a part of it.
-fn reason(page: &Page<'_>) -> Option<String> {
-    let is_argument = |name: &str| page.arguments.iter().any(|(one, _)| *one == name);
-    if !OF_FILES.contains(&page.tool) || !(page.diff.is_some() || is_argument(CONTENT)) {
-        let (name, text) = page.arguments.iter().max_by_key(|(_, text)| text.len())?;
-        return Some(format!("`{}` has {}", flat(&exact(name).0), extent(text)));
-    }
-    if !page.has_pattern {
-        return Some("its path is guarded, or cannot be judged at a glance".to_owned());
-    }
-    let texts = || page.arguments.iter().flat_map(|(name, text)| [*name, text]).chain(page.diff);
-    if texts().any(|text| exact(text).1) {
-        return Some("it has invisible or misleading characters".to_owned());
-    }
-    texts().any(has_right_to_left).then(|| "it has right-to-left letters".to_owned())
+    let is_of_file = OF_FILES.contains(&page.tool);
+    let short = is_of_file.then(|| short(page, whole.len(), columns, most)).flatten();
+    short.unwrap_or_else(|| cut(&whole, columns, most))
 }
 
 /// The number of lines and characters of a text.
@@ -67,20 +42,20 @@ fn extent(text: &str) -> String {
     format!("{lines}, {}", count(text.chars().count() as u64, "character", "characters"))
 }
 
-/// As many rows as fit, and why that is not enough.
-fn cut(whole: &[String], why: &str, columns: usize, most: usize) -> Summary {
-    let line = |left: usize| end(&format!("{}: {why}; read all of it first", more(left)), columns);
+/// As many rows as fit.
+fn cut(whole: &[String], columns: usize, most: usize) -> Summary {
     // Its length depends on a number that depends on its length.
-    let shown = most.saturating_sub(line(whole.len()).len()).max(1);
-    let left_out = whole.len() - shown;
+    let shown = most.saturating_sub(end(whole.len(), columns).len()).max(1).min(whole.len());
+    // Of a terminal that is too narrow for the rows, some of each is left out.
+    let left_out = (whole.len() - shown).max(1);
     let mut rows = whole[..shown].to_vec();
-    rows.extend(line(left_out));
+    rows.extend(end(left_out, columns));
     rows.truncate(most);
-    Summary { rows, left_out, is_cut: true }
+    Summary { rows, left_out }
 }
 
-/// All but lines of the file. `None`: not even the first of them fits.
-fn short(page: &Page<'_>, columns: usize, most: usize) -> Option<Summary> {
+/// All but lines of the file. `None`: not even the first of them fits, or the call has none. `all`: rows of the whole question.
+fn short(page: &Page<'_>, all: usize, columns: usize, most: usize) -> Option<Summary> {
     let mut rows = page::head(page, columns);
     let is_body = |name: &str| if page.diff.is_some() { IN_DIFF.contains(&name) } else { name == CONTENT };
     for (name, text) in page.arguments.iter().filter(|(name, _)| !is_body(name)) {
@@ -101,12 +76,14 @@ fn short(page: &Page<'_>, columns: usize, most: usize) -> Option<Summary> {
     };
     let parts = wrapped(&name, text_columns(columns));
     rows.extend(parts.iter().map(|part| format!("  {}", err(style::STRONG, part.trim_end()))));
-    let last = end(&more(body.len()), columns);
-    let shown = most.checked_sub(rows.len() + last.len()).filter(|shown| *shown > 0)?.min(body.len());
-    let left_out = body.len() - shown;
+    // Its length depends on a number that depends on its length.
+    let last = end(all, columns).len();
+    let shown = most.checked_sub(rows.len() + last).filter(|shown| *shown > 0)?.min(body.len());
     rows.extend(body.drain(..shown));
-    rows.extend(if left_out > 0 { end(&more(left_out), columns) } else { Vec::new() });
-    Some(Summary { rows, left_out, is_cut: false })
+    // What a diff shows of the arguments is a row of the whole question, too.
+    let left_out = all.saturating_sub(rows.len()).max(1);
+    rows.extend(end(left_out, columns));
+    Some(Summary { rows, left_out })
 }
 
 /// How many lines a diff adds and removes, and the diff from its first changed line on.
@@ -121,13 +98,10 @@ fn changed(diff: &str) -> (String, &str) {
     (label, &body[context..])
 }
 
-fn more(rows: usize) -> String {
-    format!("… {}", count(rows as u64, "more row", "more rows"))
-}
-
-/// The last rows of a summary.
-fn end(text: &str, columns: usize) -> Vec<String> {
-    let parts = wrapped(text, text_columns(columns));
+/// The last rows of a summary that leaves out so many.
+fn end(left_out: usize, columns: usize) -> Vec<String> {
+    let text = format!("… {}", count(left_out as u64, "more row", "more rows"));
+    let parts = wrapped(&text, text_columns(columns));
     let begins = std::iter::once("  ").chain(std::iter::repeat(CONTINUED));
     begins.zip(parts).map(|(begin, part)| err(style::WARNING, &format!("{begin}{}", part.trim_end()))).collect()
 }
@@ -153,7 +127,6 @@ mod tests {
             notes: Vec::new(),
             arguments: arguments.to_vec(),
             diff,
-            has_pattern: true,
         }
     }
 
@@ -166,7 +139,7 @@ mod tests {
         let text = lines(10);
         let page = page("write_file", &[("path", "a.txt"), ("content", &text)], None);
         let whole = page::lines(&page, 80);
-        assert_eq!(of(&page, 80, whole.len()), Summary { rows: whole.clone(), left_out: 0, is_cut: false });
+        assert_eq!(of(&page, 80, whole.len()), Summary { rows: whole.clone(), left_out: 0 });
         assert!(of(&page, 80, whole.len() - 1).left_out > 0);
     }
 
@@ -191,7 +164,7 @@ mod tests {
                 "  … 296 more rows"
             ]
         );
-        assert!(!summary.is_cut);
+        assert_eq!(summary.left_out, 296);
         let diff = format!("--- a/x\n+++ b/x\n@@ -1,3 +1,300 @@\n same\n--- old\n{}", text.replace("line", "+++ line"));
         let arguments = [("path", "x"), ("old_text", &text), ("new_text", &text), ("replace_all", "true")];
         let summary = of(&page("edit_file", &arguments, Some(&diff)), 80, 12);
@@ -208,52 +181,55 @@ mod tests {
                 "  │ +++ line 1"
             ]
         );
-        assert!(rows.len() == 12 && !summary.is_cut, "{rows:?}");
+        assert!(rows.len() == 12 && summary.left_out > 300, "{rows:?}");
     }
 
     #[test]
-    fn what_cannot_be_judged_by_a_part_is_to_be_read_whole() {
+    fn of_another_call_its_beginning_is_shown() {
         let text = lines(300);
-        let hidden = |what: &str| format!("{text}{what}");
-        let (bidi, gutter, hebrew) = (hidden("\u{202e}x"), hidden("▌ x"), hidden("א"));
-        let file = |text| page("write_file", &[("path", "a.txt"), ("content", text)], None);
-        let diff = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n \u{200b}\n{}", text.replace("line", "+line"));
         let many: Vec<String> = (0..9).map(|note| format!("note {note}")).collect();
-        let cases: [(Page<'_>, &str); 10] = [
-            (file(&bidi), "it has invisible or misleading characters"),
-            (file(&gutter), "it has invisible or misleading characters"),
-            (file(&hebrew), "it has right-to-left letters"),
-            (Page { has_pattern: false, ..file(&text) }, "its path is guarded"),
-            (Page { notes: many, ..file(&text) }, "there is no place for the first line of the content"),
-            (page("edit_file", &[("path", "x")], Some(&diff)), "it has invisible or misleading characters"),
-            (page("edit_file", &[("path", "x"), ("old_text", &text)], None), "`old_text` has 300 lines"),
-            (page("shell", &[("command", &text), ("timeout_ms", "1")], None), "`command` has 300 lines, 2592 char"),
-            (page("note_add", &[("content", &text)], None), "`content` has 300 lines"),
-            (page("x", &[("a\nb", &text)], None), "`a\\nb` has 300 lines"),
+        let cases = [
+            page("shell", &[("command", &text), ("timeout_ms", "1")], None),
+            page("note_add", &[("content", &text)], None),
+            page("edit_file", &[("path", "x"), ("old_text", &text)], None),
+            // There is no place for the first line of the file.
+            Page { notes: many, ..page("write_file", &[("path", "a.txt"), ("content", &text)], None) },
         ];
-        for (page, why) in cases {
-            let summary = of(&page, 100, 12);
-            let rows = plain(&summary);
-            assert!(summary.is_cut && rows.len() == 12, "{why}: {rows:?}");
-            assert!(rows.concat().contains(&format!(" more rows: {why}")), "{why}: {rows:?}");
-            let shown = rows.iter().position(|row| row.starts_with("  … "));
-            assert_eq!(shown.map(|shown| shown + summary.left_out), Some(page::lines(&page, 100).len()), "{why}");
+        for page in cases {
+            let (summary, whole) = (of(&page, 100, 12), page::lines(&page, 100));
+            assert_eq!((&summary.rows[..11], summary.left_out), (&whole[..11], whole.len() - 11), "{}", page.tool);
+            assert_eq!(plain(&summary)[11], format!("  … {} more rows", summary.left_out));
         }
     }
 
+    /// What a diff shows is in the arguments, too, and these are what runs.
     #[test]
-    fn a_summary_has_no_more_rows_than_there_are() {
+    fn arguments_that_are_not_shown_are_left_out() {
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+        let page = page("edit_file", &[("path", "x"), ("old_text", "a"), ("new_text", "b")], Some(diff));
+        let whole = page::lines(&page, 80).len();
+        assert_eq!(of(&page, 80, whole).left_out, 0);
+        let summary = of(&page, 80, whole - 1);
+        assert!(plain(&summary).contains(&"  │ +b".to_owned()) && summary.left_out > 0, "{summary:?}");
+    }
+
+    #[test]
+    fn a_summary_has_no_more_rows_than_there_are_and_none_is_wider_than_the_terminal() {
         let text = lines(300);
-        for columns in [1, 20, 40, 160] {
+        let wide = format!("{}\n日本語", "x".repeat(90));
+        for columns in [1, 8, 10, 20, 40, 160] {
             for rows in 0..60 {
                 for tool in ["write_file", "shell"] {
-                    let page = page(tool, &[("path", "a.txt"), ("content", &text)], None);
+                    let page = page(tool, &[("path", "a.txt"), (&wide, "y"), ("content", &text)], None);
                     let summary = of(&page, columns, rows);
                     assert!((1..=rows.max(1)).contains(&summary.rows.len()), "{columns} {rows}");
-                    let is_file = tool == "write_file" && columns >= 40 && rows >= 10;
-                    assert!(summary.is_cut == (tool == "shell") || !is_file, "{columns} {rows}");
+                    assert!(summary.left_out > 0);
+                    assert!(columns < 8 || page::fits(&summary.rows, columns), "{columns} {rows}: {summary:#?}");
                 }
             }
         }
+        // Nothing is shown whole where the terminal cuts its rows.
+        let page = page("shell", &[("command", "日")], None);
+        assert_eq!((of(&page, 8, 500).left_out, of(&page, 7, 500).left_out), (0, 1));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A key answers only what could be read when it was pressed. The question or its summary was on the screen then, nothing was being written,
 //! and for [`QUIET`] no key was pressed: the first letter of a word is no answer because a question has appeared in between. What is typed
-//! earlier goes to the input, where it is seen. Where a summary is not enough ([`crate::ask::summary`]), every row of the question was on the
-//! screen before a key approves it.
+//! earlier goes to the input, where it is seen. Where the question does not fit on the screen ([`crate::ask::summary`]), every row of it was there before
+//! a key approves it.
 
 use std::time::{Duration, Instant};
 
@@ -100,9 +100,9 @@ impl Asking {
         self.quiet_since = None;
     }
 
-    /// The terminal has another size: what was printed may be off the screen, and is to be read anew.
+    /// The terminal has another size: what was on the screen may be off it or cut, and is to be read anew.
     pub(super) fn resized(&mut self) {
-        self.quiet_since = None;
+        (self.quiet_since, self.is_read) = (None, false);
     }
 
     /// Takes a request for a limit that is made again under the same id. Another amount must be read before a key answers.
@@ -135,7 +135,7 @@ impl Asking {
 
     /// Whether it can be approved: all that has to be read for that was on the screen.
     fn is_readable(&self) -> bool {
-        self.is_read || !self.summary.is_cut
+        self.is_read || self.summary.left_out == 0
     }
 
     fn is_quiet(&self, at: Instant) -> bool {
@@ -236,9 +236,9 @@ impl Asking {
     pub(super) fn page_line(&self, now: Instant) -> (String, Vec<String>) {
         let Some(pager) = &self.pager else { return (self.head(), Vec::new()) };
         let mut parts = vec![pager.place()];
-        match (self.is_readable(), pager.skipped()) {
+        match (self.is_readable(), pager.unread()) {
             (false, None) => parts.extend(["Space: read on", "n: no"].map(str::to_owned)),
-            (false, Some(row)) => parts.push(format!("row {row} and those after it are not read")),
+            (false, Some(why)) => parts.extend([why, "n: no".to_owned()]),
             (true, _) if !self.is_quiet(now) => parts.push(WAIT.to_owned()),
             (true, _) => parts.extend(self.keys().into_iter().filter(|key| !key.starts_with("v:"))),
         }
@@ -277,8 +277,8 @@ mod tests {
         Asking::new(Subject::Call { id, tool: "shell".into(), offers_always })
     }
 
-    fn summary(left_out: usize, is_cut: bool) -> Summary {
-        Summary { rows: vec!["row".to_owned(); 3], left_out, is_cut }
+    fn summary(left_out: usize) -> Summary {
+        Summary { rows: vec!["row".to_owned(); 3], left_out }
     }
 
     fn limit() -> Asking {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     fn shown(mut asking: Asking, at: Instant) -> Asking {
-        asking.print(summary(0, false));
+        asking.print(summary(0));
         asking.drawn(at);
         asking
     }
@@ -296,7 +296,7 @@ mod tests {
         let start = Instant::now();
         let mut asking = call(true);
         assert_eq!(asking.key(&Key::Char('y'), start, ""), None, "nothing is printed");
-        asking.print(summary(0, false));
+        asking.print(summary(0));
         assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 9, ""), None, "it is not drawn");
         asking.drawn(start);
         assert_eq!(asking.key(&Key::Char('y'), start + HALF, ""), None, "it has just appeared");
@@ -377,22 +377,10 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_that_is_enough_is_approved_by_one_key() {
-        let start = Instant::now();
-        let mut asking = call(true);
-        asking.print(summary(290, false));
-        asking.drawn(start);
-        assert_eq!(asking.line(start, false, 0).1.join("|"), WAIT);
-        assert_eq!(asking.line(start + QUIET, false, 1).1.join("|"), "y: yes|n: no|e: edit|a: always|v: view|(1 more)");
-        assert_eq!(asking.key(&Key::Enter, start, ""), Some(Reply::View));
-        assert_eq!(asking.key(&Key::Char('y'), start + QUIET, ""), Some(Reply::Approve));
-    }
-
-    #[test]
     fn what_a_summary_cannot_show_is_read_to_its_end_before_it_is_approved() {
         let start = Instant::now();
         let mut asking = call(true);
-        asking.print(summary(22, true));
+        asking.print(summary(22));
         asking.drawn(start);
         assert_eq!(asking.line(start + QUIET, false, 2).1.join("|"), "Enter: read all of it first|n: no|(2 more)");
         for letter in ['y', 'e', 'a'] {
@@ -405,8 +393,8 @@ mod tests {
         assert_eq!(parts(&asking, start + QUIET), "1–10 of 25 rows|Space: read on|n: no|q: back");
         // The end alone is not all of it.
         for (key, shown) in [
-            (Key::End, "16–25 of 25 rows|row 11 and those after it are not read|q: back"),
-            (Key::Char('y'), "16–25 of 25 rows|row 11 and those after it are not read|q: back"),
+            (Key::End, "16–25 of 25 rows|row 11 and those after it are not read|n: no|q: back"),
+            (Key::Char('y'), "16–25 of 25 rows|row 11 and those after it are not read|n: no|q: back"),
             (Key::Home, "1–10 of 25 rows|Space: read on|n: no|q: back"),
             (Key::Char(' '), "10–19 of 25 rows|Space: read on|n: no|q: back"),
             (Key::Enter, "16–25 of 25 rows|press no key for one second to answer|q: back"),
@@ -450,7 +438,7 @@ mod tests {
     fn a_page_for_another_width_is_read_anew() {
         let start = Instant::now();
         let mut asking = call(true);
-        asking.print(summary(22, true));
+        asking.print(summary(22));
         view(&mut asking, start);
         view(&mut asking, start);
         let pager = asking.pager.as_mut().unwrap();
@@ -458,5 +446,28 @@ mod tests {
         let _rows = pager.rows(10);
         asking.drawn(start);
         assert!(!asking.is_readable());
+    }
+
+    #[test]
+    fn what_was_read_at_another_size_is_read_anew() {
+        let start = Instant::now();
+        let mut asking = call(true);
+        asking.print(summary(22));
+        for size in [80, 40] {
+            asking.view((0..25).map(|row| row.to_string()).collect(), size);
+            let _rows = asking.pager.as_mut().unwrap().rows(30);
+            asking.drawn(start);
+            assert!(asking.is_readable());
+            asking.resized();
+            assert!(!asking.is_readable());
+        }
+        // So it is where the page was left before.
+        asking.view((0..25).map(|row| row.to_string()).collect(), 80);
+        asking.drawn(start);
+        assert_eq!(asking.key(&Key::Char('q'), start, ""), Some(Reply::Moved));
+        asking.resized();
+        asking.print(summary(23));
+        asking.drawn(start);
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET, ""), None);
     }
 }

@@ -1,5 +1,6 @@
 //! A long text on a screen of its own, which is scrolled by keys.
 
+use crate::ask::page;
 use crate::screen::keys::Key;
 
 /// A text, and which part of it is on the screen.
@@ -14,16 +15,19 @@ pub(super) struct Pager {
     height: usize,
     /// The rows from the first that were on the screen, none left out.
     read: usize,
+    /// Each row is one row of the screen: what is cut was not on it.
+    fits: bool,
 }
 
 impl Pager {
     pub(super) fn new(rows: Vec<String>, columns: usize) -> Self {
-        Self { rows, columns, top: 0, height: 0, read: 0 }
+        Self { fits: page::fits(&rows, columns), rows, columns, top: 0, height: 0, read: 0 }
     }
 
     /// Takes the rows of the same text for another number of columns, and stays about where it is. It is to be read from its beginning.
     pub(super) fn replace(&mut self, rows: Vec<String>, columns: usize) {
         self.top = self.top * rows.len() / self.rows.len().max(1);
+        self.fits = page::fits(&rows, columns);
         (self.rows, self.columns, self.read) = (rows, columns, 0);
     }
 
@@ -43,10 +47,10 @@ impl Pager {
 
     /// The screen shows the rows. Returns whether all of them were on it by now.
     pub(super) fn drawn(&mut self) -> bool {
-        if self.top <= self.read {
+        if self.fits && self.top <= self.read {
             self.read = self.read.max(self.end());
         }
-        self.read >= self.rows.len()
+        self.fits && self.read >= self.rows.len()
     }
 
     /// Where it is, in a few words.
@@ -54,9 +58,12 @@ impl Pager {
         format!("{}–{} of {} rows", self.top + 1, self.end(), self.rows.len())
     }
 
-    /// The first row that was not on the screen, counted from 1, where it is above.
-    pub(super) fn skipped(&self) -> Option<usize> {
-        (self.read < self.top).then_some(self.read + 1)
+    /// Why reading on is not enough: rows above were not on the screen, or no row is whole there.
+    pub(super) fn unread(&self) -> Option<String> {
+        if !self.fits {
+            return Some("the terminal is too narrow to show it".to_owned());
+        }
+        (self.read < self.top).then(|| format!("row {} and those after it are not read", self.read + 1))
     }
 
     /// Scrolls; `false`: the key does not scroll.
@@ -113,13 +120,29 @@ mod tests {
         let mut draw = |keys: &[Key]| {
             keys.iter().for_each(|key| assert!(pager.key(key)));
             let _drawn = pager.rows(10);
-            (pager.drawn(), pager.skipped())
+            (pager.drawn(), pager.unread().is_some())
         };
-        assert_eq!(draw(&[]), (false, None));
-        assert_eq!(draw(&[Key::End]), (false, Some(11)), "rows 11 to 15 were not on the screen");
-        assert_eq!(draw(&[Key::Home, Key::PageDown]), (false, None));
-        assert_eq!(draw(&[Key::PageDown]), (true, None));
-        assert_eq!(draw(&[Key::Home]), (true, None), "it stays read");
+        assert_eq!(draw(&[]), (false, false));
+        assert_eq!(draw(&[Key::End]), (false, true), "rows 11 to 15 were not on the screen");
+        assert_eq!(draw(&[Key::Home, Key::PageDown]), (false, false));
+        assert_eq!(draw(&[Key::PageDown]), (true, false));
+        assert_eq!(draw(&[Key::Home]), (true, false), "it stays read");
+    }
+
+    #[test]
+    fn what_the_terminal_cuts_is_not_read() {
+        let rows = || vec!["a".to_owned(), "▌".to_owned(), "a row".to_owned()];
+        // The character that could pass for the gutter is written out.
+        for (columns, is_read) in [(6, false), (9, false), (10, true)] {
+            let mut pager = Pager::new(rows(), columns);
+            let _drawn = pager.rows(10);
+            assert_eq!((pager.drawn(), pager.unread().is_none()), (is_read, is_read), "{columns}");
+        }
+        let mut pager = Pager::new(rows(), 80);
+        let _drawn = pager.rows(10);
+        assert!(pager.drawn());
+        pager.replace(rows(), 6);
+        assert!(!pager.drawn());
     }
 
     #[test]

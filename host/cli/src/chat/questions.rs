@@ -230,6 +230,5 @@ fn page(question: &Question) -> Page<'_> {
         notes: page::notes(notes, question.always.as_deref(), question.error.as_deref()),
         arguments: arguments.collect(),
         diff: question.preview.diff.as_deref(),
-        has_pattern: question.always.is_some(),
     }
 }

@@ -68,8 +68,10 @@ impl App {
         (columns, height): (usize, usize),
         now: Instant,
     ) -> Option<(Vec<String>, Vec<String>)> {
+        if self.asking.as_ref()?.pager.as_ref()?.columns != columns {
+            self.view_question();
+        }
         let asking = self.asking.as_mut()?;
-        asking.pager.as_ref()?;
         let (head, parts) = asking.page_line(now);
         let most = height.saturating_sub(laid_out(&head, &parts, columns).len());
         let lines = asking.pager.as_mut()?.rows(most).to_vec();

@@ -86,6 +86,11 @@ fn paint(text: &str, keep: Keep, colour: bool, guard: bool) -> String {
     painted
 }
 
+/// The columns that a line of the host takes at most, behind the gutter.
+pub(crate) fn width(line: &str) -> usize {
+    terminal::width(&paint(line, Keep::Line, false, true))
+}
+
 /// Standard output. What is written becomes visible line by line, and when it is flushed or dropped.
 #[derive(Debug)]
 pub(crate) struct Out {

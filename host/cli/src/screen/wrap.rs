@@ -11,12 +11,14 @@ pub(crate) const CONTINUED: &str = "  ┊ ";
 /// Columns kept free: the gutter, the beginning of a row, and some for characters that a terminal draws wider than
 /// expected.
 const MARGIN: usize = 12;
-/// A text is never cut into narrower rows than this.
+/// A text is not cut into narrower rows than this for the sake of the margin.
 const MIN_COLUMNS: usize = 16;
+/// The columns that a row cannot do without: the gutter, its beginning, and the last one.
+const FRAME: usize = 6;
 
 /// The columns for the text of a row, where the terminal has so many.
 pub(crate) fn text_columns(terminal: usize) -> usize {
-    terminal.saturating_sub(MARGIN).max(MIN_COLUMNS)
+    terminal.saturating_sub(MARGIN).max(terminal.saturating_sub(FRAME).clamp(1, MIN_COLUMNS))
 }
 
 /// A line in parts of at most so many columns, cut after a space where one is in the second half of a part. Joined, they are the line.
@@ -169,6 +171,6 @@ mod tests {
 
     #[test]
     fn a_terminal_that_is_too_narrow_has_rows_all_the_same() {
-        assert_eq!((text_columns(0), text_columns(20), text_columns(100)), (16, 16, 88));
+        assert_eq!([0, 7, 8, 20, 28, 100].map(text_columns), [1, 1, 2, 14, 16, 88]);
     }
 }
