@@ -82,6 +82,9 @@ pub struct Registered {
     pub keep: KeptText,
     /// Who decided `keep`.
     pub keep_by: DecidedBy,
+    /// Of `on_input_messages`: in front of an agent that is not ours, it also gets what leaves with the input: instructions, descriptions of
+    /// tools, and a history that is new to the host.
+    pub whole_requests: bool,
 }
 
 impl Registered {
@@ -122,7 +125,8 @@ impl From<Callback> for Registered {
 impl From<(Callback, u8)> for Registered {
     fn from((callback, priority): (Callback, u8)) -> Self {
         let (on_failure, keep) = (OnFailure::Skip, KeptText::Original);
-        Self { callback, priority, on_failure, decided_by: DecidedBy::Default, keep, keep_by: DecidedBy::Default }
+        let (decided_by, keep_by) = (DecidedBy::Default, DecidedBy::Default);
+        Self { callback, priority, on_failure, decided_by, keep, keep_by, whole_requests: false }
     }
 }
 

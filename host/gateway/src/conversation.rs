@@ -1,7 +1,5 @@
 //! The conversation in a request: who wrote which text of it, and where that is in the bytes.
 
-#![allow(dead_code, reason = "the stages of plugins use the rest")]
-
 use serde_json::Value;
 use wire::Wire;
 
@@ -19,7 +17,7 @@ pub(crate) struct Conversation<'d> {
     pub(crate) messages: Vec<Message<'d>>,
 }
 
-/// One message.
+/// A message of a client or its model.
 #[derive(Debug)]
 pub(crate) struct Message<'d> {
     pub(crate) author: Author,
@@ -65,7 +63,7 @@ pub(crate) struct Call<'d> {
 /// What a call is given, as it is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given<'d> {
-    /// A value.
+    /// A value of any kind.
     Value(&'d Node),
     /// JSON in a string.
     Written(&'d Node),
@@ -106,6 +104,11 @@ impl<'d> Conversation<'d> {
             None => return None,
         };
         Some(Self { wire, doc, input: node, list, messages })
+    }
+
+    /// The list of messages; `None`: the input is one text.
+    pub(crate) fn list(&self) -> Option<&'d Node> {
+        self.list
     }
 
     /// The number of the first message behind the last of the model's.
@@ -160,7 +163,8 @@ impl<'d> Conversation<'d> {
     }
 }
 
-fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'d> {
+/// Reads a message; in an answer the message itself.
+pub(crate) fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'d> {
     let kind = doc.text_of(node, "type").unwrap_or_default();
     let author = match doc.text_of(node, "role").as_deref() {
         Some("assistant") => Author::Model,
@@ -222,7 +226,7 @@ fn anthropic<'d>(doc: Doc<'d>, content: Option<&'d Node>, own: &mut Message<'d>)
 
 fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut Message<'d>) {
     let of = |node: &Node, name: &str| doc.text_of(node, name).unwrap_or_default();
-    let thinking = ["reasoning_content", "reasoning"].iter().find_map(|key| node.get(key));
+    let thinking = ["reasoning_content", "reasoning"].iter().filter_map(|key| node.get(key));
     own.parts.extend(thinking.filter(|text| text.is_string()).map(|at| Part::Thinking { at }));
     let texts = texts(doc, content);
     if own.author == Author::Tool {

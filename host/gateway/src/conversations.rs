@@ -92,7 +92,7 @@ impl Conversations {
         conversation.used = used;
         let place = Place { name, ended: conversation.ended };
         let model = request["model"].as_str().unwrap_or_default();
-        let body = conversation.memory.remind(wire, &body);
+        let body = conversation.memory.remind(wire, body);
         (place, Exchange::new(wire, body, model, conversation.rules.clone()))
     }
 

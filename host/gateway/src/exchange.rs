@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Action, CallId, Delta, EventKind, FailureKind, RuleMatch};
-use guard::attempt::{CallNotes, Context, Effect, Ending, Stopped};
+use flow::{Action, CallId, Delta, EventKind, FailureKind, RuleMatch, ToolCall};
+use guard::attempt::{Answer, CallNotes, Context, Effect, Ending, Stopped};
 use rules::RuleSession;
 use serde_json::Value;
 use wire::{TooLarge, Wire};
@@ -13,7 +13,7 @@ use crate::attempt::{Input, Now};
 use crate::body;
 use crate::dialect::{self, Message};
 use crate::frame::Frame;
-use crate::memory::{Memory, Said};
+use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
 
 /// The most bytes of an answer that comes as one body, and of what waits of one that streams.
@@ -46,7 +46,23 @@ pub struct Exchange {
     due: Option<String>,
     /// The id of an answer that came as one body.
     id: Option<String>,
+    calls: Calls,
+    /// Bytes of text that earlier attempts passed on.
+    passed_before: u64,
+    /// Where in what was returned last the words begin that end the message in the place of an answer.
+    closing: Option<usize>,
     notices: Vec<String>,
+}
+
+/// Who decides about the calls of an answer, after the rules.
+#[derive(Debug, PartialEq)]
+enum Calls {
+    /// Nobody but the rules.
+    Free,
+    /// Extensions, which have not had them yet.
+    Checked,
+    /// The answer is complete, and waits for their decision. An answer that came as one body is here.
+    Waiting(Vec<u8>),
 }
 
 /// A match in an exchange.
@@ -102,6 +118,9 @@ impl Exchange {
             reminded: Vec::new(),
             due: None,
             id: None,
+            calls: Calls::Free,
+            passed_before: 0,
+            closing: None,
             notices: Vec::new(),
         }
     }
@@ -170,6 +189,7 @@ impl Exchange {
                     self.now.push(rest, &deltas, &*self.message);
                 }
                 match self.deltas(deltas, now) {
+                    next if self.waits() => next,
                     Next { send, then: Then::More } => Next { send, then: Then::Break },
                     next => next,
                 }
@@ -200,6 +220,78 @@ impl Exchange {
         self.message.keep_alive()
     }
 
+    /// The calls of an answer are decided about by somebody else, too: they wait until [`Exchange::checked`].
+    pub(crate) fn check_calls(&mut self) {
+        self.calls = Calls::Checked;
+    }
+
+    /// The calls that wait, of an answer that is complete.
+    pub(crate) fn waiting_calls(&self) -> Option<Vec<ToolCall>> {
+        self.waits().then(|| self.now.core.answer.calls())
+    }
+
+    fn waits(&self) -> bool {
+        matches!(self.calls, Calls::Waiting(_))
+    }
+
+    /// What was decided about the calls: why some of them must not run, as the model reads it.
+    pub(crate) fn checked(&mut self, refusals: &[String]) -> Next {
+        let Calls::Waiting(body) = std::mem::replace(&mut self.calls, Calls::Checked) else { return Next::default() };
+        if !refusals.is_empty() {
+            let send = self.send();
+            let before = self.due.take().into_iter();
+            let reminder = before.chain(refusals.iter().cloned()).collect::<Vec<_>>().join("\n\n");
+            return self.again(&[], reminder, send);
+        }
+        self.now.queue.complete();
+        let send = if self.is_whole { body } else { self.send() };
+        Next { send, then: Then::End }
+    }
+
+    /// The wire format of both sides.
+    pub(crate) fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// An extension gives the answer.
+    pub(crate) fn say(&mut self, words: &str) -> Next {
+        let next = self.close_with(words, Vec::new());
+        self.closing = None;
+        self.passed_before += words.len() as u64;
+        next
+    }
+
+    /// The request is not sent.
+    pub(crate) fn refuse(&mut self, words: &str) -> Next {
+        self.notices.push(words.trim_matches(['[', ']']).to_owned());
+        self.close_with(words, Vec::new())
+    }
+
+    /// Ends the message, because something went wrong outside of it.
+    pub(crate) fn fail(&mut self, cause: &str) -> Next {
+        self.close(cause)
+    }
+
+    /// Where in what was returned last the words begin that end the message in the place of an answer.
+    pub(crate) fn closing(&self) -> Option<usize> {
+        self.closing
+    }
+
+    /// Bytes of text that were passed on, in all attempts.
+    pub(crate) fn passed_bytes(&self) -> u64 {
+        self.passed_before + self.now.queue.passed_bytes()
+    }
+
+    /// The answer of the attempt under way.
+    pub(crate) fn answer(&mut self) -> &mut Answer {
+        &mut self.now.core.answer
+    }
+
+    /// The client has other words of the last attempt than those that were passed on.
+    pub(crate) fn keeps(&mut self, shown: &str) {
+        self.request.keeps(shown);
+    }
+
     /// The matches so far.
     pub fn fired(&self) -> &[Fired] {
         &self.fired
@@ -212,12 +304,21 @@ impl Exchange {
 
     /// The exchange is over: notes what its conversation has to remember.
     pub fn remember(&self, memory: &mut Memory) {
+        self.remember_shown(memory, self.now.core.answer.text());
+    }
+
+    /// The same for a client that has this text of the answer.
+    pub(crate) fn remember_shown(&self, memory: &mut Memory, text: &str) {
+        if let (Some(id), Some(accepted)) = (self.message.id(), self.message.accepted_id())
+            && id != accepted
+        {
+            memory.note(About::Response, &[&id], Note::Text(accepted));
+        }
         let Some(words) = &self.due else { return };
-        let answer = &self.now.core.answer;
-        let calls = answer.calls().into_iter().map(|call| call.id.as_str().to_owned()).collect();
+        let calls = self.now.core.answer.calls().into_iter().map(|call| call.id.as_str().to_owned()).collect();
         let id = self.message.id().or_else(|| self.id.clone());
         let (wire, body) = self.request.first();
-        memory.note_reminder(wire, body, &Said { calls, text: answer.text(), id: id.as_deref() }, words);
+        memory.note_reminder(wire, body, &Said { calls, text, id: id.as_deref() }, words);
     }
 
     /// The rules with what they remember.
@@ -299,6 +400,10 @@ impl Exchange {
         reminders.extend(self.now.core.noted.take_prose());
         if refusals.is_empty() {
             self.remind(&reminders);
+            if self.calls == Calls::Checked && !self.now.core.answer.calls().is_empty() {
+                self.calls = Calls::Waiting(Vec::new());
+                return Next { send: self.send(), then: Then::More };
+            }
             self.now.queue.complete();
             return Next { send: self.send(), then: Then::End };
         }
@@ -354,7 +459,7 @@ impl Exchange {
                 Some(found) => {
                     format!("[Tidegate: the rule `{}` stopped this answer {MAX_ATTEMPTS} times.]", found.rule)
                 }
-                None => ended_because("a call in it could not be read"),
+                None => ended_because("a call in it must not run, and the model goes on making it"),
             };
             return self.close_with(&words, send);
         }
@@ -370,6 +475,7 @@ impl Exchange {
             return self.close_with(&ended_because("the request has no messages that could be continued"), send);
         }
         self.message.go_on(self.now.core.answer.usage(), &mut send);
+        self.passed_before = self.passed_bytes();
         self.number += 1;
         self.said.push_str(&kept);
         self.now = Now::new(&self.rules, &self.said);
@@ -388,6 +494,10 @@ impl Exchange {
         let deltas = body::deltas(self.message.blocks(&value));
         // Nothing is sent before all of it has passed, and so nothing is kept of what was stopped.
         match self.deltas(deltas, now) {
+            next if self.waits() => {
+                self.calls = Calls::Waiting(body);
+                next
+            }
             next @ Next { then: Then::Ask, .. } => next,
             next if !next.send.is_empty() => next,
             _ => Next { send: body, then: Then::End },
@@ -400,6 +510,7 @@ impl Exchange {
     }
 
     fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {
+        self.closing = Some(if self.is_whole { 0 } else { send.len() });
         match self.is_whole {
             true => send = self.message.whole(words).to_string().into_bytes(),
             false => self.message.close(words, &mut send),
@@ -443,6 +554,6 @@ fn notice(event: EventKind) -> Option<String> {
     }
 }
 
-fn ended_because(cause: &str) -> String {
+pub(crate) fn ended_because(cause: &str) -> String {
     format!("[Tidegate: this answer ends here, because {cause}.]")
 }

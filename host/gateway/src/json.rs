@@ -1,8 +1,6 @@
 //! JSON with the place of each value in its bytes: what is changed is written over its own bytes, and everything else stays as it was, so that
 //! the caches of providers keep hitting.
 
-#![allow(dead_code, reason = "the stages of plugins use the rest")]
-
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -63,24 +61,6 @@ impl<'b> Doc<'b> {
     /// The text at a member of an object.
     pub(crate) fn text_of(self, node: &Node, name: &str) -> Option<String> {
         self.text(node.get(name)?)
-    }
-
-    /// The value, without what only says where a cache ends.
-    pub(crate) fn value(self, node: &Node) -> Value {
-        let mut value = serde_json::from_slice(&self.bytes[node.at.clone()]).unwrap_or(Value::Null);
-        without_marks(&mut value);
-        value
-    }
-}
-
-fn without_marks(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.remove("cache_control");
-            members.values_mut().for_each(without_marks);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_marks),
-        _ => {}
     }
 }
 

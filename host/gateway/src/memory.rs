@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use wire::Wire;
 
 use crate::conversation::{Author, Conversation, Part};
-use crate::json::{Doc, Edits};
+use crate::json::{Doc, Edits, Node};
 
 /// The memory of a conversation: notes by the digest of what they are about. A note never gets another value, so that two memories of one
 /// conversation are merged by having the notes of both.
@@ -32,12 +32,33 @@ pub(crate) enum Note {
 pub(crate) enum About {
     /// The answer that a reminder follows.
     Reminder,
+    /// The id of a response that the client has: the one that its server knows.
+    Response,
+    /// A text of the user: what extensions made of it.
+    Input,
+    /// A text of a tool's result: the same.
+    Result,
+    /// Any other text of a request: the same.
+    Text,
+    /// A text that the client was shown: what the model wrote.
+    Answer,
+    /// The same of reasoning.
+    Thinking,
+    /// The same of the arguments of a call.
+    Call,
 }
 
 impl About {
     fn as_str(self) -> &'static str {
         match self {
             Self::Reminder => "reminder",
+            Self::Response => "response",
+            Self::Input => "input",
+            Self::Result => "result",
+            Self::Text => "text",
+            Self::Answer => "answer",
+            Self::Thinking => "thinking",
+            Self::Call => "call",
         }
     }
 }
@@ -68,26 +89,56 @@ impl Memory {
 
     /// The body of a request with the reminders of earlier answers, each behind the answer that it follows. Where there is none, it is the
     /// same.
-    pub fn remind(&self, wire: Wire, body: &Bytes) -> Bytes {
-        self.with_reminders(wire, body).unwrap_or_else(|| body.clone())
+    pub fn remind(&self, wire: Wire, body: Bytes) -> Bytes {
+        self.with_reminders(wire, &body).unwrap_or(body)
     }
 
     fn with_reminders(&self, wire: Wire, body: &Bytes) -> Option<Bytes> {
-        let mut own = self.0.keys().filter(|key| key.starts_with(About::Reminder.as_str()));
-        own.next()?;
-        let (doc, root) = Doc::read(body)?;
-        let conversation = Conversation::of(wire, doc, &root)?;
-        let mut edits = Edits::default();
-        let before = doc.text_of(&root, "previous_response_id").map(|id| ["response".to_owned(), id]);
-        if let Some(Note::Text(words)) = before.and_then(|[kind, id]| self.get(About::Reminder, &[&kind, &id])) {
-            conversation.remind(None, words, &mut edits);
+        if !self.has_reminders() {
+            return None;
         }
-        for answer in answers(doc, &conversation) {
+        let (doc, root) = Doc::read(body)?;
+        let conversation = Conversation::of(wire, doc, &root);
+        let mut edits = Edits::default();
+        self.reminders(doc, &root, conversation.as_ref(), &mut edits);
+        (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
+    }
+
+    fn has_reminders(&self) -> bool {
+        let kinds = [About::Reminder, About::Response].map(About::as_str);
+        self.0.keys().any(|key| kinds.iter().any(|kind| key.starts_with(kind)))
+    }
+
+    /// Whether nothing was noted yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts the reminders of earlier answers into a request, and the id of the response that it follows as its server knows it.
+    pub(crate) fn reminders(
+        &self,
+        doc: Doc<'_>,
+        root: &Node,
+        conversation: Option<&Conversation<'_>>,
+        edits: &mut Edits,
+    ) {
+        if !self.has_reminders() {
+            return;
+        }
+        let before = root.get("previous_response_id").filter(|node| node.is_string());
+        let id = before.and_then(|node| doc.text(node)).unwrap_or_default();
+        if let (Some(node), Some(Note::Text(known))) = (before, self.get(About::Response, &[&id])) {
+            edits.text(&node.at, known);
+        }
+        let Some(conversation) = conversation else { return };
+        if let Some(Note::Text(words)) = self.get(About::Reminder, &["response", &id]) {
+            conversation.remind(None, words, edits);
+        }
+        for answer in answers(doc, conversation) {
             if let Some(Note::Text(words)) = self.0.get(&answer.key) {
-                conversation.remind(Some(answer.last), words, &mut edits);
+                conversation.remind(Some(answer.last), words, edits);
             }
         }
-        (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
     }
 
     /// Notes what the model is reminded of after the answer to a request, of which the client has these calls, this text and this id.

@@ -17,6 +17,8 @@ pub(crate) struct Queue {
     thinking: String,
     /// Text that was sent.
     sent: String,
+    /// Bytes of text that were sent, also those that a provider made void.
+    passed_bytes: u64,
     /// From this frame on, all wait for the end of the answer: it has the first tool call.
     call: Option<u64>,
     /// From this frame on, all wait for the end of its block of reasoning.
@@ -95,6 +97,16 @@ impl Queue {
         &self.sent
     }
 
+    /// Bytes of text that were sent.
+    pub(crate) fn passed_bytes(&self) -> u64 {
+        self.passed_bytes
+    }
+
+    fn passed(&mut self, text: &str) {
+        self.sent.push_str(text);
+        self.passed_bytes += text.len() as u64;
+    }
+
     /// The bytes of the frames that wait.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -121,7 +133,7 @@ impl Queue {
                     first.changed = true;
                     let mut frame = first.frame.clone();
                     message.set_text(&mut frame, &part);
-                    self.sent.push_str(&part);
+                    self.passed(&part);
                     message.send(frame, out);
                 }
                 return;
@@ -134,7 +146,7 @@ impl Queue {
             if first.changed {
                 message.set_text(&mut first.frame, &first.text);
             }
-            self.sent.push_str(&first.text);
+            self.passed(&first.text);
             message.send(first.frame, out);
         }
     }

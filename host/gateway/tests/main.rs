@@ -5,6 +5,8 @@ mod conversations;
 mod custom_calls;
 mod evasions;
 mod fidelity;
+mod plugin_edges;
+mod plugins;
 mod reminders;
 mod rules_fire;
 mod script;

@@ -175,6 +175,25 @@ fn what_follows_an_answer_by_its_id_begins_with_the_reminder() {
     }
 }
 
+/// The client has the id of the attempt that was stopped; the server may not know it.
+#[test]
+fn what_follows_a_stopped_answer_names_the_one_that_was_accepted() {
+    let wire = Wire::OpenAiResponses;
+    let rule = "+++\ncondition = \"forbidden\"\n+++\nNever say it.";
+    let conversations = Conversations::new(rule_set(&[("no", rule)], |_| ()));
+    let (place, mut own) = conversations.begin(wire, "{\"input\":\"Hi\"}".into(), |_| Some("s"));
+    own.begin(true);
+    let stopped = own.receive(&stream(wire, 1, &[Said::Text("forbidden")], 3), Duration::ZERO);
+    assert_eq!(stopped.then, Then::Ask);
+    own.begin(true);
+    assert_eq!(own.receive(&stream(wire, 2, &[Said::Text("Fine.")], 3), Duration::ZERO).then, Then::End);
+    conversations.end(&place, &own);
+    let next = |id: u32| format!("{{\"previous_response_id\" :\"resp_{id}\",\"input\":\"More\"}}");
+    let fine = stream(wire, 3, &[Said::Text("Fine.")], 3);
+    assert_eq!(exchange(&conversations, wire, &next(1), &fine, true), next(2));
+    assert_eq!(exchange(&conversations, wire, &next(3), &fine, true), next(3));
+}
+
 #[test]
 fn a_memory_is_kept_as_json_and_merged_by_its_notes() {
     let conversations = Conversations::new(rule_set(&[("no", RULE)], |_| ()));

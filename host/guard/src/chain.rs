@@ -25,6 +25,8 @@ use flow::ports::{BoxFuture, EventSink, Extensions};
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     pub(crate) input: Vec<usize>,
+    /// Those of `input` that also get what leaves with it.
+    pub(crate) requests: Vec<usize>,
     pub(crate) text: Vec<(usize, TextUnit)>,
     pub(crate) thinking: Vec<(usize, TextUnit)>,
     pub(crate) tags: Vec<(usize, Vec<TagPattern>)>,
@@ -53,7 +55,12 @@ impl Chains {
         let mut chains = Self { keeping, ..Self::default() };
         for (plugin, registered) in in_order(registrations) {
             match &registered.callback {
-                Callback::InputMessages => chains.input.push(plugin),
+                Callback::InputMessages => {
+                    chains.input.push(plugin);
+                    if registered.whole_requests {
+                        chains.requests.push(plugin);
+                    }
+                }
                 Callback::PlainText(options) => {
                     if options.answer {
                         chains.text.push((plugin, options.unit));
@@ -203,6 +210,31 @@ impl Caller {
     /// Whether an extension gets the calls of tools.
     pub fn gets_calls(&self) -> bool {
         !self.chains.calls.is_empty()
+    }
+
+    /// Whether an extension gets what leaves with an input: messages, results of tools.
+    pub fn gets_requests(&self) -> bool {
+        !(self.chains.input.is_empty() && self.chains.results.is_empty())
+    }
+
+    /// Whether an extension also gets what of a request is no input.
+    pub fn gets_whole_requests(&self) -> bool {
+        !self.chains.requests.is_empty()
+    }
+
+    /// Whether nothing that leaves is to pass an extension by that cannot be called.
+    pub fn guards_requests(&self) -> Option<PluginId> {
+        let guards = |(plugin, kind): &(usize, CallbackKind)| {
+            self.registrations[*plugin].required || self.fails_closed(*plugin, *kind)
+        };
+        let input = self.chains.input.iter().map(|plugin| (*plugin, CallbackKind::InputMessages));
+        let results = self.chains.results.iter().map(|plugin| (*plugin, CallbackKind::ToolResult));
+        input.chain(results).find(guards).map(|(plugin, _)| self.id(plugin))
+    }
+
+    /// Whether an extension gets answers as a whole.
+    pub fn gets_outputs(&self) -> bool {
+        !self.chains.output.is_empty()
     }
 
     /// A turn begins: no callback has a report yet.

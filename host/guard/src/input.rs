@@ -21,8 +21,19 @@ pub enum Input {
 ///
 /// # Errors
 /// The failure of a `required` extension.
-pub async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<Input, CallFailure> {
-    let chain = &caller.chains.input;
+pub async fn run(caller: &Caller, messages: Vec<Message>) -> Result<Input, CallFailure> {
+    through(caller, &caller.chains.input, messages).await
+}
+
+/// Runs the chain of those that get all that leaves with an input, over texts that are none.
+///
+/// # Errors
+/// The failure of a `required` extension.
+pub async fn beyond(caller: &Caller, messages: Vec<Message>) -> Result<Input, CallFailure> {
+    through(caller, &caller.chains.requests, messages).await
+}
+
+async fn through(caller: &Caller, chain: &[usize], mut messages: Vec<Message>) -> Result<Input, CallFailure> {
     for (at, &plugin) in chain.iter().enumerate() {
         let call = caller.extensions.input_messages(plugin, &messages);
         let answer = caller.ask(plugin, CallbackKind::InputMessages, call).await?;

@@ -79,6 +79,29 @@ pub async fn preview(caller: &Caller, call: &ToolCall, mut preview: Preview) -> 
     Ok(preview)
 }
 
+/// Gives the result of a call that ran elsewhere to the extensions, as the text blocks that it has. `Err` in the result: an extension that fails
+/// closed did not check it, with its id.
+///
+/// # Errors
+/// The failure of a `required` extension.
+pub async fn of_client(
+    caller: &Caller,
+    call: &ToolCall,
+    content: Vec<String>,
+    is_error: bool,
+) -> Result<Result<Vec<String>, PluginId>, CallFailure> {
+    let given = GivenResult {
+        at: caller.events.place(),
+        call: call.clone(),
+        stage: ResultStage::Done,
+        content,
+        diff: None,
+        is_error,
+    };
+    let Passed { result, withheld, .. } = run(caller, given).await?;
+    Ok(withheld.map_or(Ok(result.content), Err))
+}
+
 fn marked(by: &PluginId, is_error: bool) -> ToolOutput {
     ToolOutput { content: withheld(by), diff: None, is_error }
 }

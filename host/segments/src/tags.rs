@@ -117,6 +117,11 @@ impl TagParser {
         self.held.is_empty() && self.region.is_none() && self.code.is_settled()
     }
 
+    /// Whether nothing is held.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// The message is complete: what is held is text.
     pub(crate) fn finish(&mut self, found: &mut Found) {
         let mut text = std::mem::take(&mut found.text).into_bytes();

@@ -178,6 +178,8 @@ fn annotations(notes: Vec<(String, String)>) -> Vec<types::Annotation> {
 impl From<Callback> for reg::Registered {
     fn from(callback: Callback) -> Self {
         let attributes = Vec::new;
+        let whole = matches!(&callback, Callback::InputMessages(options) if options.whole_requests);
+        let own = whole.then(|| ("whole-requests".to_owned(), "true".to_owned()));
         let (callback, priority) = match callback {
             Callback::InputMessages(options) => {
                 let (on_failure, attributes) = (policy(options.on_failure), attributes());
@@ -211,7 +213,7 @@ impl From<Callback> for reg::Registered {
                 (reg::Callback::OnToolResult(reg::ResultOptions { on_failure, keep, attributes }), options.priority)
             }
         };
-        Self { callback, priority: Some(priority), attributes: attributes() }
+        Self { callback, priority: Some(priority), attributes: own.into_iter().collect() }
     }
 }
 

@@ -59,6 +59,11 @@ pub(crate) trait Message: Debug + Send + Sync {
         None
     }
 
+    /// The id by which its server knows what it continues: that of the last attempt.
+    fn accepted_id(&self) -> Option<String> {
+        None
+    }
+
     /// The blocks of an answer that came as one body.
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)>;
 

@@ -17,6 +17,8 @@ pub(crate) struct OpenAiResponses {
     model: String,
     /// The response as the first event has it.
     first: Option<Value>,
+    /// The id of the response of the last attempt, where that is another one.
+    accepted: Option<String>,
     /// The number of the next event.
     number: u64,
     /// Events have numbers of our own, because some of them are not those that came.
@@ -260,6 +262,7 @@ impl Message for OpenAiResponses {
             "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => {
                 // The provider may also restart its answer: what is open of the void start ends.
                 if kind == "response.created" {
+                    self.accepted = data["response"]["id"].as_str().map(str::to_owned);
                     std::mem::take(&mut self.open).into_iter().for_each(|item| self.end(item, out));
                     self.earlier = Some(self.next);
                 }
@@ -327,6 +330,10 @@ impl Message for OpenAiResponses {
 
     fn id(&self) -> Option<String> {
         self.first.as_ref().and_then(|first| first["id"].as_str()).map(str::to_owned)
+    }
+
+    fn accepted_id(&self) -> Option<String> {
+        self.accepted.clone()
     }
 
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {

@@ -17,6 +17,11 @@ impl Answer {
         self.shown_before = before;
     }
 
+    /// What a reader has of it, whom somebody else has shown it.
+    pub fn was_shown(&mut self, shown: &str) {
+        self.begin_shown(shown, 0);
+    }
+
     /// Which text is kept of it.
     pub(crate) fn keep(&self) -> KeptText {
         if self.keeping.answer { KeptText::Shown } else { KeptText::Original }

@@ -17,6 +17,9 @@ use crate::guest::Guest;
 use crate::limits;
 use crate::setting::Setting;
 
+/// The attribute by which `on_input_messages` is registered for all that leaves with an input.
+const WHOLE_REQUESTS: &str = "whole-requests";
+
 /// Why a registration is refused.
 #[derive(Debug)]
 pub(crate) enum RegisterFault {
@@ -63,6 +66,7 @@ fn texts(setting: &Setting) -> Vec<&str> {
 fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, String> {
     let mut callbacks: Vec<Registered> = Vec::new();
     for one in registered.callbacks {
+        let whole_requests = one.attributes.iter().any(|(name, value)| name == WHOLE_REQUESTS && value == "true");
         let Asked { callback, on_failure: policy, keep } = callback(one.callback)?;
         let name = callback.kind().as_str();
         let priority = one.priority.unwrap_or(DEFAULT_PRIORITY);
@@ -81,6 +85,7 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, Str
             registered.keep = kept(keep)?;
             registered.keep_by = DecidedBy::Registration;
         }
+        registered.whole_requests = whole_requests && registered.callback == Callback::InputMessages;
         callbacks.push(registered);
     }
     Ok(callbacks)

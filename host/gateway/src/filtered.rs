@@ -1,0 +1,257 @@
+//! An exchange behind which the callbacks of extensions act: what the client gets has passed the gate and them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use flow::ports::TtsrEvent;
+use flow::{CallFailure, RunPosition, TextStream};
+use guard::Caller;
+use guard::attempt::Answer;
+
+use crate::memory::{About, Memory, Note};
+use crate::requests::canonical;
+use crate::stage::{Both, Stage, check};
+use crate::{Exchange, Fired, Next, Then};
+
+/// An exchange with the callbacks of its conversation, and with what that remembers. Without extensions it does what the exchange does, and waits
+/// for nothing.
+#[derive(Debug)]
+pub struct Filtered {
+    exchange: Exchange,
+    stage: Option<Stage>,
+    caller: Option<Arc<Caller>>,
+    memory: Arc<Mutex<Memory>>,
+    is_whole: bool,
+    /// Matches of which extensions were notified.
+    notified: usize,
+    /// What an extension has answered in the model's place.
+    reply: Option<Answer>,
+    /// The answer was accepted, and nothing of it was replaced by words of the gateway.
+    is_accepted: bool,
+}
+
+impl Filtered {
+    /// An exchange that has not begun. `model`: as the request names it.
+    pub fn new(mut exchange: Exchange, model: &str, caller: Option<Arc<Caller>>, memory: Arc<Mutex<Memory>>) -> Self {
+        let stage = caller.as_ref().and_then(|caller| Stage::new(exchange.wire(), model, caller));
+        if caller.as_ref().is_some_and(|caller| caller.gets_calls()) {
+            exchange.check_calls();
+        }
+        Self { exchange, stage, caller, memory, is_whole: false, notified: 0, reply: None, is_accepted: false }
+    }
+
+    /// The body that goes upstream, as [`Exchange::request`].
+    pub fn request(&self) -> Option<Bytes> {
+        self.exchange.request()
+    }
+
+    /// The answer begins, as a stream of events or as one body.
+    pub fn begin(&mut self, is_stream: bool) {
+        self.is_whole = !is_stream;
+        self.exchange.begin(is_stream);
+    }
+
+    /// More of the answer, as [`Exchange::receive`].
+    pub async fn receive(&mut self, bytes: &[u8], now: Duration) -> Next {
+        let next = self.exchange.receive(bytes, now);
+        self.pass(next).await
+    }
+
+    /// Upstream has ended the answer, as [`Exchange::end`].
+    pub async fn end(&mut self, now: Duration) -> Next {
+        let next = self.exchange.end(now);
+        self.pass(next).await
+    }
+
+    /// Releases bytes that have waited for as long as they may.
+    pub async fn release(&mut self, now: Duration) -> Next {
+        let next = Next { send: self.exchange.release(now), then: Then::More };
+        self.pass(next).await
+    }
+
+    /// The request after a stop was refused, as [`Exchange::give_up`].
+    pub async fn give_up(&mut self, cause: &str) -> Next {
+        let next = self.exchange.give_up(cause);
+        self.pass(next).await
+    }
+
+    /// An extension answers in the model's place: its words go through the callbacks as those of a model.
+    pub async fn reply(&mut self, words: &str, is_stream: bool) -> Next {
+        self.begin(is_stream);
+        let keeping = self.caller.as_ref().map(|caller| caller.keeping()).unwrap_or_default();
+        self.reply = Some(Answer::of_text(words, keeping));
+        let next = self.exchange.say(words);
+        self.pass(next).await
+    }
+
+    /// The request is not sent: the client gets these words.
+    pub fn refuse(&mut self, words: &str, is_stream: bool) -> Next {
+        self.begin(is_stream);
+        self.exchange.refuse(words)
+    }
+
+    /// When held bytes have waited for as long as they may, as [`Exchange::deadline`].
+    pub fn deadline(&self) -> Option<Duration> {
+        self.exchange.deadline()
+    }
+
+    /// What keeps the client's connection alive while nothing is sent.
+    pub fn keep_alive(&self) -> &'static [u8] {
+        self.stage.as_ref().map_or_else(|| self.exchange.keep_alive(), Stage::keep_alive)
+    }
+
+    /// The exchange itself: its matches and notices.
+    pub fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    /// The matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
+    pub fn take_notices(&mut self) -> Vec<TtsrEvent> {
+        let fired = self.exchange.fired();
+        let Some(caller) = self.caller.as_ref().filter(|caller| caller.gives_notices()) else { return Vec::new() };
+        let new = fired.get(self.notified..).unwrap_or_default();
+        self.notified = fired.len();
+        let event = |one: &Fired| TtsrEvent {
+            matches: caller.keeping().evidence_of(vec![one.found.clone()]),
+            action: one.action,
+            place: RunPosition { attempt: one.attempt, ..caller.events().place() },
+        };
+        new.iter().map(event).collect()
+    }
+
+    /// The exchange is over, however it ended: its conversation remembers it.
+    pub fn finish(&self) {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.stage {
+            None => self.exchange.remember(&mut memory),
+            Some(stage) => {
+                self.exchange.remember_shown(&mut memory, &stage.both().shown);
+                if self.is_accepted {
+                    note_answer(stage, &mut memory);
+                }
+            }
+        }
+    }
+
+    /// Takes what the exchange passes on through the callbacks.
+    async fn pass(&mut self, mut next: Next) -> Next {
+        if self.stage.is_none() {
+            return next;
+        }
+        let mut out = Vec::new();
+        loop {
+            match self.step(next, &mut out).await {
+                Ok(Step::Done(then)) => return Next { send: out, then },
+                Ok(Step::Again(more)) => next = more,
+                Ok(Step::Failed(cause)) => return self.fail(&cause, out),
+                Err(failure) => {
+                    let cause = format!("the extension `{}` is required and failed", failure.plugin);
+                    tracing::warn!("{failure}");
+                    return self.fail(&cause, out);
+                }
+            }
+        }
+    }
+
+    async fn step(&mut self, next: Next, out: &mut Vec<u8>) -> Result<Step, CallFailure> {
+        let Some(stage) = &mut self.stage else { return Ok(Step::Done(next.then)) };
+        let Next { send, then } = next;
+        if let Some(calls) = self.exchange.waiting_calls() {
+            if !self.is_whole {
+                take(stage, &send, out).await?;
+            }
+            let (decided, refusals) = check(stage.caller(), calls).await?;
+            stage.decide(decided);
+            return Ok(Step::Again(self.exchange.checked(&refusals)));
+        }
+        let closing = self.exchange.closing();
+        self.is_accepted = then == Then::End && closing.is_none();
+        if self.is_whole {
+            if !self.is_accepted {
+                out.extend(send);
+                return Ok(Step::Done(then));
+            }
+            let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
+            let Some(body) = stage.whole(&send, answer).await? else {
+                return Ok(Step::Failed(UNGIVEN.to_owned()));
+            };
+            out.extend(body);
+            return Ok(Step::Done(then));
+        }
+        let (before, words) = send.split_at(closing.unwrap_or(send.len()).min(send.len()));
+        take(stage, before, out).await?;
+        if !stage.has_all(self.exchange.passed_bytes()) {
+            return Ok(Step::Failed(UNGIVEN.to_owned()));
+        }
+        stage.send(false, out);
+        match then {
+            Then::End if closing.is_none() => {
+                let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
+                stage.finish(Some(answer), out).await?;
+            }
+            Then::End => {
+                stage.finish(None, out).await?;
+                stage.pass(words, out);
+            }
+            Then::Ask if stage.caller().keeping().answer => {
+                let shown = stage.keep_shown(out);
+                self.exchange.keeps(&shown);
+            }
+            Then::Ask | Then::More | Then::Break => {}
+        }
+        Ok(Step::Done(then))
+    }
+
+    fn fail(&mut self, cause: &str, mut out: Vec<u8>) -> Next {
+        self.is_accepted = false;
+        let Next { send, then } = self.exchange.fail(cause);
+        match &mut self.stage {
+            Some(stage) if !self.is_whole => stage.close(&crate::exchange::ended_because(cause), &mut out),
+            _ => out = send,
+        }
+        Next { send: out, then }
+    }
+}
+
+/// Has the stage take frames. Where that fails, those before the failure go out.
+async fn take(stage: &mut Stage, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), CallFailure> {
+    let taken = stage.take(bytes).await;
+    if taken.is_err() {
+        stage.send(false, out);
+    }
+    taken
+}
+
+const UNGIVEN: &str = "a part of its text is written in a way that extensions cannot be given";
+
+/// What follows a step.
+enum Step {
+    Done(Then),
+    Again(Next),
+    Failed(String),
+}
+
+/// Notes what of an answer goes upstream when the client sends it back.
+fn note_answer(stage: &Stage, memory: &mut Memory) {
+    let keeping = stage.caller().keeping();
+    for (stream, about) in [(TextStream::Answer, About::Answer), (TextStream::Thinking, About::Thinking)] {
+        for Both { original, shown } in stage.repeats().blocks(stream) {
+            let (original, shown) = (original.trim(), shown.trim());
+            // Reasoning is signed: its provider gets it as it was.
+            if shown.is_empty() || (keeping.answer && stream == TextStream::Answer) {
+                continue;
+            }
+            let note = if original == shown { Note::Passes(true) } else { Note::Text(original.to_owned()) };
+            memory.note(about, &[shown], note);
+        }
+    }
+    if keeping.calls {
+        return;
+    }
+    for (call, new) in &stage.calls().calls {
+        let shown = new.as_ref().unwrap_or(&call.arguments);
+        let note = if new.is_some() { Note::Text(call.arguments.clone()) } else { Note::Passes(true) };
+        memory.note(About::Call, &[call.id.as_str(), &canonical(shown)], note);
+    }
+}

@@ -1,0 +1,207 @@
+//! Stage: what a client sends goes through the callbacks of extensions before it leaves.
+//!
+//! A client sends all of its conversation with every request, as it has it. What a callback has made of a text is a note of the
+//! [`Memory`], and goes upstream in the place of that text ever after; callbacks get what no note is about. Only the bytes of strings that
+//! are replaced change.
+
+mod beyond;
+mod input;
+mod results;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use flow::{CallFailure, PluginId};
+use guard::Caller;
+use wire::Wire;
+
+use crate::conversation::{Author, Call, Conversation, Given, Part};
+use crate::json::{Doc, Edits, Node};
+use crate::memory::{About, Memory, Note};
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Prepared {
+    /// It goes upstream as this body.
+    Ask(Bytes),
+    /// Nothing goes upstream: an extension gives this answer in the model's place.
+    Reply(String),
+    /// Nothing goes upstream, and the client gets these words.
+    Refused(String),
+}
+
+/// Why a request does not go upstream.
+#[derive(Debug)]
+enum Stop {
+    Reply(String),
+    Refused(String),
+}
+
+impl From<CallFailure> for Stop {
+    fn from(failure: CallFailure) -> Self {
+        Self::Refused(format!("the extension `{}` is required and failed: {failure}", failure.plugin))
+    }
+}
+
+impl Stop {
+    fn unchecked(by: &PluginId, what: &str) -> Self {
+        Self::Refused(format!("the extension `{by}` did not check {what}"))
+    }
+}
+
+/// Takes a request through the callbacks, and puts the reminders of the conversation into it.
+pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Prepared {
+    if !caller.gets_requests() {
+        let recalled = recall(memory, wire, body);
+        return Prepared::Ask(recalled.unwrap_or_else(|| body.clone()));
+    }
+    let Some((doc, root)) = Doc::read(body) else {
+        return match caller.guards_requests() {
+            Some(by) => refused(&format!("it is no JSON, so that the extension `{by}` cannot check it")),
+            None => Prepared::Ask(body.clone()),
+        };
+    };
+    let mut stage = Stage { caller, memory, doc, edits: Edits::default(), seen: BTreeSet::new() };
+    let conversation = Conversation::of(wire, doc, &root);
+    match stage.run(&root, conversation.as_ref()).await {
+        Ok(()) if stage.edits.is_empty() => Prepared::Ask(body.clone()),
+        Ok(()) => Prepared::Ask(Bytes::from(stage.edits.apply(body))),
+        Err(Stop::Reply(text)) => Prepared::Reply(text),
+        Err(Stop::Refused(cause)) => refused(&cause),
+    }
+}
+
+fn refused(cause: &str) -> Prepared {
+    Prepared::Refused(format!("[Tidegate: this request was not sent, because {cause}.]"))
+}
+
+/// The body of a request whose texts no callback gets: with the originals of what the client was shown, and reminders.
+fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
+    if lock(memory).is_empty() {
+        return None;
+    }
+    let (doc, root) = Doc::read(body)?;
+    let conversation = Conversation::of(wire, doc, &root);
+    let mut edits = Edits::default();
+    lock(memory).reminders(doc, &root, conversation.as_ref(), &mut edits);
+    let mut seen = BTreeSet::new();
+    for part in conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts) {
+        restore(&lock(memory), doc, part, &mut edits, &mut seen);
+    }
+    (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
+}
+
+fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts the original in the place of what the client was shown of an answer. `seen` gets the places of what a note is about.
+fn restore(memory: &Memory, doc: Doc<'_>, part: &Part<'_>, edits: &mut Edits, seen: &mut BTreeSet<usize>) {
+    match part {
+        Part::Text { at, .. } | Part::Thinking { at } => {
+            let about = if matches!(part, Part::Thinking { .. }) { About::Thinking } else { About::Answer };
+            let text = doc.text(at).unwrap_or_default();
+            let Some(note) = memory.get(about, &[text.trim()]) else { return };
+            seen.insert(at.at.start);
+            if let Note::Text(original) = note {
+                edits.text(&at.at, &text.replace(text.trim(), original));
+            }
+        }
+        Part::Call(call) => {
+            let Some(note) = memory.get(About::Call, &[&call.id, &canonical(&call.arguments(doc))]) else { return };
+            let (Given::Value(at) | Given::Written(at) | Given::Input(at)) = call.given;
+            seen.insert(at.at.start);
+            if let Note::Text(original) = note {
+                give(call, original, edits);
+            }
+        }
+        Part::Result(_) => {}
+    }
+}
+
+/// Puts other arguments in the place of those of a call.
+pub(crate) fn give(call: &Call<'_>, arguments: &str, edits: &mut Edits) {
+    match call.given {
+        Given::Value(at) => edits.raw(at.at.clone(), arguments.to_owned()),
+        Given::Written(at) => edits.text(&at.at, arguments),
+        Given::Input(at) => {
+            let given: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+            if let Some(input) = given["input"].as_str() {
+                edits.text(&at.at, input);
+            }
+        }
+    }
+}
+
+/// Arguments as they are compared: clients read them and write them anew.
+pub(crate) fn canonical(arguments: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(arguments);
+    value.map_or_else(
+        |_| arguments.to_owned(),
+        |mut value| {
+            value.sort_all_objects();
+            value.to_string()
+        },
+    )
+}
+
+/// A request on its way through the callbacks.
+struct Stage<'a, 'b> {
+    caller: &'a Caller,
+    memory: &'a Mutex<Memory>,
+    doc: Doc<'b>,
+    edits: Edits,
+    /// The places of strings about which nothing is left to be done.
+    seen: BTreeSet<usize>,
+}
+
+impl<'b> Stage<'_, 'b> {
+    async fn run(&mut self, root: &'b Node, conversation: Option<&Conversation<'b>>) -> Result<(), Stop> {
+        if let Some(conversation) = conversation {
+            lock(self.memory).reminders(self.doc, root, Some(conversation), &mut self.edits);
+            for message in conversation.messages.iter().filter(|one| one.author == Author::Model) {
+                for part in &message.parts {
+                    restore(&lock(self.memory), self.doc, part, &mut self.edits, &mut self.seen);
+                    // The words of reasoning are signed, and its provider wrote them.
+                    if let Part::Thinking { at } = part {
+                        self.seen.insert(at.at.start);
+                    }
+                }
+            }
+            self.input(conversation).await?;
+            self.results(conversation).await?;
+        }
+        let calls = conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts);
+        let written = calls.filter_map(|part| match part {
+            Part::Call(Call { given: Given::Written(at), .. }) => Some(at.at.start),
+            _ => None,
+        });
+        self.beyond(root, &written.collect()).await
+    }
+
+    /// Does what a note says about a string.
+    fn apply(&mut self, at: &Node, note: &Note) {
+        self.seen.insert(at.at.start);
+        if let Note::Text(text) = note {
+            self.edits.text(&at.at, text);
+        }
+    }
+
+    /// The note about a text; where there is none yet, this one.
+    fn noted(&self, about: About, parts: &[&str], note: Note) -> Note {
+        let mut memory = lock(self.memory);
+        memory.note(about, parts, note.clone());
+        memory.get(about, parts).cloned().unwrap_or(note)
+    }
+
+    fn known(&self, about: About, parts: &[&str]) -> Option<Note> {
+        lock(self.memory).get(about, parts).cloned()
+    }
+}
+
+/// The note that a text becomes another one.
+fn note(before: &str, after: String) -> Note {
+    if before == after { Note::Passes(true) } else { Note::Text(after) }
+}

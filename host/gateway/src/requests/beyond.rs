@@ -1,0 +1,236 @@
+//! What leaves with an input goes through the callbacks that asked for it: instructions, descriptions of tools, and history that no note
+//! is about.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use flow::{Message, Origin, Part as Content, Role};
+use guard::input::{self, Input};
+
+use super::{Stage, Stop, note};
+use crate::json::{Doc, Edits, Kind, Node};
+use crate::memory::{About, Note};
+
+/// Members whose strings are names, ids and data, and no texts.
+const NAMES: [&str; 20] = [
+    "type",
+    "role",
+    "id",
+    "name",
+    "model",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "item_id",
+    "file_id",
+    "signature",
+    "encrypted_content",
+    "media_type",
+    "mime_type",
+    "cache_control",
+    "status",
+    "format",
+    "detail",
+    "encoding",
+    "namespace",
+];
+
+/// Members of a request that are about the request, and no part of what the model reads.
+const SETTINGS: [&str; 12] = [
+    "metadata",
+    "user",
+    "safety_identifier",
+    "prompt_cache_key",
+    "previous_response_id",
+    "service_tier",
+    "include",
+    "betas",
+    "anthropic_beta",
+    "container",
+    "stream_options",
+    "prompt_cache_retention",
+];
+
+/// So many bytes of texts are given to a callback at once.
+const BATCH: usize = 64 << 10;
+
+/// Shorter strings hide nothing.
+const SHORTEST: usize = 3;
+
+/// A string of the request.
+struct Leaf {
+    at: Range<usize>,
+    /// The arguments, written as a string, that it is in.
+    inside: Option<usize>,
+    text: String,
+    role: Role,
+}
+
+/// Arguments that are JSON in a string.
+struct Written {
+    at: Range<usize>,
+    bytes: Vec<u8>,
+    edits: Edits,
+}
+
+/// What was found of a request.
+#[derive(Default)]
+struct Found {
+    leaves: Vec<Leaf>,
+    written: Vec<Written>,
+}
+
+impl<'b> Stage<'_, 'b> {
+    pub(super) async fn beyond(&mut self, root: &'b Node, arguments: &BTreeSet<usize>) -> Result<(), Stop> {
+        if !self.caller.gets_whole_requests() {
+            return Ok(());
+        }
+        let mut found = Found::default();
+        if let Kind::Object(members) = &root.kind {
+            for one in members.iter().filter(|one| !SETTINGS.contains(&one.name.as_str())) {
+                if !(one.value.is_string() && NAMES.contains(&one.name.as_str())) {
+                    self.collect(&one.value, Role::System, false, arguments, &mut found);
+                }
+            }
+        }
+        let mut asked = BTreeSet::new();
+        let is_new = |leaf: &&Leaf| {
+            let text = leaf.text.trim();
+            self.known(About::Text, &[text]).is_none() && asked.insert(text.to_owned())
+        };
+        let new: Vec<(Role, String)> =
+            found.leaves.iter().filter(is_new).map(|leaf| (leaf.role, leaf.text.trim().to_owned())).collect();
+        for batch in batches(&new) {
+            self.ask(batch).await?;
+        }
+        for leaf in &found.leaves {
+            let edits = match leaf.inside {
+                Some(inside) => &mut found.written[inside].edits,
+                None => &mut self.edits,
+            };
+            if let Some(Note::Text(text)) = super::lock(self.memory).get(About::Text, &[leaf.text.trim()]) {
+                edits.text(&leaf.at, &leaf.text.replacen(leaf.text.trim(), text, 1));
+            }
+        }
+        for Written { at, bytes, edits } in found.written.into_iter().filter(|one| !one.edits.is_empty()) {
+            self.edits.text(&at, &String::from_utf8_lossy(&edits.apply(&bytes)));
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, batch: &[(Role, String)]) -> Result<(), Stop> {
+        let message = |(role, text): &(Role, String)| Message {
+            role: *role,
+            origin: if *role == Role::Assistant { Origin::Model } else { Origin::User },
+            parts: vec![Content::Text(text.clone())],
+            hidden: false,
+        };
+        let made = match input::beyond(self.caller, batch.iter().map(message).collect()).await? {
+            Input::Ask(made) => made,
+            Input::Reply { by, .. } => {
+                return Err(Stop::Refused(format!("the extension `{by}` replied to what is no input")));
+            }
+            Input::Reject { by, reason } => {
+                return Err(Stop::Refused(format!("the extension `{by}` rejected it: {reason}")));
+            }
+        };
+        if made.len() != batch.len() {
+            let cause = "the extensions made another number of messages of what is no input";
+            return Err(Stop::Refused(cause.to_owned()));
+        }
+        for ((_, text), made) in batch.iter().zip(made) {
+            self.noted(About::Text, &[text], note(text, made.plain_text()));
+        }
+        Ok(())
+    }
+
+    /// Collects the strings of a value. `keys`: the names of members count, too.
+    fn collect(&self, node: &Node, role: Role, keys: bool, arguments: &BTreeSet<usize>, found: &mut Found) {
+        if self.seen.contains(&node.at.start) {
+            return;
+        }
+        match &node.kind {
+            Kind::Object(members) => {
+                let role = self.role(node).unwrap_or(role);
+                let is_text = self.doc.text_of(node, "type").as_deref() == Some("text");
+                for one in members {
+                    let is_name = NAMES.contains(&one.name.as_str()) || (one.name == "data" && !is_text);
+                    // Arguments can have members of any name.
+                    if is_name && one.value.is_string() && !keys {
+                        continue;
+                    }
+                    if keys && one.name.len() >= SHORTEST {
+                        let (at, text) = (one.key.clone(), one.name.clone());
+                        found.leaves.push(Leaf { at, inside: None, text, role });
+                    }
+                    let keys = keys || (one.name == "input" && !one.value.is_array());
+                    self.collect(&one.value, role, keys, arguments, found);
+                }
+            }
+            Kind::Array(items) => items.iter().for_each(|item| self.collect(item, role, keys, arguments, found)),
+            Kind::String => {
+                let text = self.doc.text(node).unwrap_or_default();
+                if arguments.contains(&node.at.start) && inner(&node.at, &text, found) {
+                    return;
+                }
+                if text.len() >= SHORTEST && !text.starts_with("data:") && !text.trim().is_empty() {
+                    found.leaves.push(Leaf { at: node.at.clone(), inside: None, text, role });
+                }
+            }
+            Kind::Other => {}
+        }
+    }
+
+    /// Who wrote a message, where a value is one.
+    fn role(&self, node: &Node) -> Option<Role> {
+        let kind = || self.doc.text_of(node, "type");
+        match self.doc.text_of(node, "role").as_deref() {
+            Some("assistant") => Some(Role::Assistant),
+            Some("user") => Some(Role::User),
+            Some("tool") => Some(Role::Tool),
+            Some(_) => Some(Role::System),
+            None => kind().filter(|kind| kind.ends_with("_call")).map(|_| Role::Assistant),
+        }
+    }
+}
+
+/// Collects the strings of arguments that are JSON in a string. Returns whether they are.
+fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
+    fn strings(doc: Doc<'_>, node: &Node, inside: usize, leaves: &mut Vec<Leaf>) {
+        let mut leaf = |at: &Range<usize>, text: String| {
+            if text.len() >= SHORTEST && !text.trim().is_empty() {
+                leaves.push(Leaf { at: at.clone(), inside: Some(inside), text, role: Role::Assistant });
+            }
+        };
+        match &node.kind {
+            Kind::Object(members) => {
+                members.iter().for_each(|one| leaf(&one.key, one.name.clone()));
+                members.iter().for_each(|one| strings(doc, &one.value, inside, leaves));
+            }
+            Kind::Array(items) => items.iter().for_each(|item| strings(doc, item, inside, leaves)),
+            Kind::String => leaf(&node.at, doc.text(node).unwrap_or_default()),
+            Kind::Other => {}
+        }
+    }
+    let bytes = text.as_bytes().to_vec();
+    let Some((doc, root)) = Doc::read(&bytes).filter(|(_, root)| !root.is_string()) else { return false };
+    strings(doc, &root, found.written.len(), &mut found.leaves);
+    found.written.push(Written { at: at.clone(), bytes, edits: Edits::default() });
+    true
+}
+
+/// Texts in batches of about the same number of bytes.
+fn batches(texts: &[(Role, String)]) -> Vec<&[(Role, String)]> {
+    let (mut batches, mut from, mut bytes) = (Vec::new(), 0, 0);
+    for (at, (_, text)) in texts.iter().enumerate() {
+        if at > from && bytes + text.len() > BATCH {
+            batches.push(&texts[from..at]);
+            (from, bytes) = (at, 0);
+        }
+        bytes += text.len();
+    }
+    if from < texts.len() {
+        batches.push(&texts[from..]);
+    }
+    batches
+}

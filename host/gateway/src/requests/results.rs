@@ -1,0 +1,68 @@
+//! Results of tools that the client ran go through `on_tool_result`.
+
+use flow::{CallId, ToolCall};
+use guard::results;
+
+use super::{Stage, Stop, note};
+use crate::conversation::{Conversation, Part, ToolOutput};
+use crate::memory::{About, Note};
+
+impl<'b> Stage<'_, 'b> {
+    pub(super) async fn results(&mut self, conversation: &Conversation<'b>) -> Result<(), Stop> {
+        for part in conversation.messages.iter().flat_map(|one| &one.parts) {
+            if let Part::Result(output) = part {
+                self.result(conversation, output).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn result(&mut self, conversation: &Conversation<'b>, output: &ToolOutput<'b>) -> Result<(), Stop> {
+        let texts: Vec<String> = output.texts.iter().map(|at| self.doc.text(at).unwrap_or_default()).collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let numbers: Vec<String> = (0..texts.len()).map(|number| number.to_string()).collect();
+        let keys: Vec<[&str; 3]> =
+            texts.iter().zip(&numbers).map(|(text, number)| [output.call.as_str(), number, text]).collect();
+        let known: Option<Vec<Note>> = keys.iter().map(|key| self.known(About::Result, key)).collect();
+        let notes = match known {
+            Some(notes) => notes,
+            None => {
+                let call = self.call(conversation, &output.call);
+                let made = results::of_client(self.caller, &call, texts.clone(), output.is_error).await?;
+                let made = made.map_err(|by| Stop::unchecked(&by, "the result of a tool"))?;
+                let notes = spread(&texts, made);
+                keys.iter().zip(notes).map(|(key, note)| self.noted(About::Result, key, note)).collect()
+            }
+        };
+        for (at, note) in output.texts.iter().zip(&notes) {
+            self.apply(at, note);
+        }
+        Ok(())
+    }
+
+    /// The call that a result is of, as the client has it.
+    fn call(&self, conversation: &Conversation<'b>, id: &str) -> ToolCall {
+        let parts: Vec<&Part<'_>> = conversation.messages.iter().flat_map(|one| &one.parts).collect();
+        let mut found = parts.into_iter().rev().filter_map(|part| match part {
+            Part::Call(call) if call.id == id => Some(call),
+            _ => None,
+        });
+        let (name, arguments) = found
+            .next()
+            .map_or_else(|| (String::new(), "{}".to_owned()), |call| (call.name.clone(), call.arguments(self.doc)));
+        ToolCall { id: CallId::new(id), name, arguments }
+    }
+}
+
+/// What becomes of each block. Where the blocks are other ones in number, the first has all of them, and the others are empty.
+fn spread(before: &[String], after: Vec<String>) -> Vec<Note> {
+    if before.len() == after.len() {
+        return before.iter().zip(after).map(|(before, after)| note(before, after)).collect();
+    }
+    let all = after.join("\n");
+    let mut notes = vec![note(&before[0], all)];
+    notes.extend(before.iter().skip(1).map(|before| note(before, String::new())));
+    notes
+}

@@ -1,0 +1,299 @@
+//! Stage: what the client gets of an answer goes through the callbacks of extensions.
+//!
+//! It is behind the gate: the frames that come in are those that a client without extensions would get. Each goes out as it is, in order, as
+//! soon as nothing of its text waits for a callback; only strings that callbacks change are written anew.
+
+mod calls;
+mod lane;
+mod pieces;
+mod repeats;
+mod whole;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use flow::{CallFailure, TextStream};
+use guard::attempt::Answer;
+use guard::{Caller, Completed, Segments};
+use wire::{SseDecoder, TooLarge, Wire};
+
+pub(crate) use self::calls::{Decided, check};
+use self::lane::Lane;
+use self::pieces::Piece;
+use self::repeats::Repeats;
+use crate::dialect::{self, Message};
+use crate::frame::Frame;
+
+/// Frames on their way through the callbacks.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    wire: Wire,
+    caller: Arc<Caller>,
+    /// The message as the client has it.
+    client: Box<dyn Message>,
+    sse: SseDecoder,
+    text: Lane,
+    thinking: Lane,
+    waiting: VecDeque<Waiting>,
+    /// The number of the next frame.
+    next: u64,
+    repeats: Repeats,
+    calls: Decided,
+    /// Blocks of which callbacks have left nothing: those behind them have lower indexes.
+    dropped: u64,
+}
+
+/// A frame that waits for what callbacks make of its text.
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    frame: Frame,
+    pieces: Vec<Piece>,
+}
+
+/// The text of an answer as it was before, and as the client has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Both {
+    pub(crate) original: String,
+    pub(crate) shown: String,
+}
+
+impl Stage {
+    /// A stage for a message that has not begun. `None`: no callback gets anything of answers.
+    pub(crate) fn new(wire: Wire, model: &str, caller: &Arc<Caller>) -> Option<Self> {
+        let text = Lane::new(Segments::new(Arc::clone(caller)), caller.has_rewriter());
+        let thinking = Lane::new(Segments::of_thinking(Arc::clone(caller)), false);
+        let acts = !(text.is_idle() && thinking.is_idle()) || caller.gets_outputs() || caller.gets_calls();
+        acts.then(|| Self {
+            wire,
+            caller: Arc::clone(caller),
+            client: dialect::message(wire, model),
+            sse: SseDecoder::new(),
+            text,
+            thinking,
+            waiting: VecDeque::new(),
+            next: 0,
+            repeats: Repeats::default(),
+            calls: Decided::default(),
+            dropped: 0,
+        })
+    }
+
+    /// Takes frames. Nothing goes out before [`Stage::send`].
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(crate) async fn take(&mut self, bytes: &[u8]) -> Result<(), CallFailure> {
+        for frame in self.frames(bytes) {
+            self.frame(frame).await?;
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, bytes: &[u8]) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        // They were read once already, within the same limits.
+        let read = self.sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
+            frames.push(Frame::new(frame.raw, frame.event.as_ref()));
+            Ok(())
+        });
+        debug_assert!(read.is_ok(), "a frame has become larger");
+        frames
+    }
+
+    async fn frame(&mut self, mut frame: Frame) -> Result<(), CallFailure> {
+        if let Some(added) = self.calls.edit(self.wire, &mut frame) {
+            self.enqueue(frame).await?;
+            return self.enqueue(added).await;
+        }
+        if frame.raw.is_empty() { Ok(()) } else { self.enqueue(frame).await }
+    }
+
+    async fn enqueue(&mut self, frame: Frame) -> Result<(), CallFailure> {
+        let number = self.next;
+        self.next += 1;
+        let pieces = frame.data.as_ref().map(|data| pieces::of(self.wire, data, &self.repeats)).unwrap_or_default();
+        if pieces::ends_reasoning(self.wire, &frame) && pieces.iter().all(|piece| piece.stream != TextStream::Thinking)
+        {
+            self.thinking.finish().await?;
+        }
+        for (at, piece) in pieces.iter().enumerate() {
+            self.repeats.begin(piece);
+            self.lane(piece.stream).push((number, at), &piece.text).await?;
+        }
+        self.waiting.push_back(Waiting { number, frame, pieces });
+        Ok(())
+    }
+
+    fn lane(&mut self, stream: TextStream) -> &mut Lane {
+        if stream == TextStream::Thinking { &mut self.thinking } else { &mut self.text }
+    }
+
+    /// Sends the frames of which nothing waits. `is_over`: no frame follows.
+    pub(crate) fn send(&mut self, is_over: bool, out: &mut Vec<u8>) {
+        while let Some(first) = self.waiting.front() {
+            if !first.pieces.iter().enumerate().all(|(at, piece)| self.is_resolved(first.number, at, piece)) {
+                return;
+            }
+            match self.opens_block() {
+                Opens::Nothing | Opens::Text => self.send_first(out),
+                Opens::Empty(last) => {
+                    self.waiting.drain(..=last);
+                    self.dropped += 1;
+                }
+                Opens::Unknown if is_over => self.send_first(out),
+                Opens::Unknown => return,
+            }
+        }
+    }
+
+    fn is_resolved(&self, number: u64, at: usize, piece: &Piece) -> bool {
+        let lane = if piece.stream == TextStream::Thinking { &self.thinking } else { &self.text };
+        lane.is_resolved((number, at))
+    }
+
+    fn send_first(&mut self, out: &mut Vec<u8>) {
+        let Some(Waiting { number, mut frame, pieces }) = self.waiting.pop_front() else { return };
+        let (mut is_changed, mut is_empty) = (false, !pieces.is_empty());
+        for (at, piece) in pieces.iter().enumerate() {
+            let shown = self.lane(piece.stream).take((number, at)).unwrap_or_default();
+            self.repeats.end(piece, &shown);
+            is_empty &= shown.is_empty() && !piece.text.is_empty();
+            is_changed |= shown != piece.text;
+            if shown != piece.text {
+                piece.set(&mut frame, &shown);
+            }
+        }
+        if is_changed && is_empty && pieces::is_alone(self.wire, &frame) {
+            return;
+        }
+        is_changed |= pieces.is_empty() && self.repeats.apply(self.wire, &mut frame);
+        if self.dropped > 0 && self.wire == Wire::Anthropic {
+            is_changed |= pieces::lower_index(&mut frame, self.dropped);
+        }
+        if is_changed {
+            frame.write();
+        }
+        self.client.send(frame, out);
+    }
+
+    /// Whether the first frame begins a block of text, and whether there is any text for it.
+    fn opens_block(&self) -> Opens {
+        let Some(index) = self.waiting.front().and_then(|first| pieces::opened(self.wire, &first.frame)) else {
+            return Opens::Nothing;
+        };
+        let mut was_text = false;
+        for (at, waiting) in self.waiting.iter().enumerate().skip(1) {
+            let is_of_block = waiting.frame.data.as_ref().is_some_and(|data| data["index"].as_u64() == Some(index));
+            if !is_of_block {
+                continue;
+            }
+            if waiting.frame.kind() == "content_block_stop" {
+                return if was_text { Opens::Empty(at) } else { Opens::Text };
+            }
+            for (number, piece) in waiting.pieces.iter().enumerate() {
+                was_text |= !piece.text.is_empty();
+                match self.text.resolved((waiting.number, number)) {
+                    None => return Opens::Unknown,
+                    Some(shown) if !shown.is_empty() => return Opens::Text,
+                    Some(_) => {}
+                }
+            }
+        }
+        Opens::Unknown
+    }
+
+    /// The answer ends: everything that waits goes out. `answer` is the model's; `None`: it did not come to its end.
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(crate) async fn finish(&mut self, answer: Option<&mut Answer>, out: &mut Vec<u8>) -> Result<(), CallFailure> {
+        self.thinking.finish().await?;
+        self.complete(answer).await?;
+        self.send(true, out);
+        Ok(())
+    }
+
+    /// Resolves all text, and gives extensions the complete answer.
+    async fn complete(&mut self, answer: Option<&mut Answer>) -> Result<(), CallFailure> {
+        let Some(answer) = answer.filter(|_| self.caller.gets_outputs()) else { return self.text.finish().await };
+        if self.text.is_held() {
+            let segments = Segments::new(Arc::clone(&self.caller));
+            Completed::new(&self.caller, answer, segments, false).await?;
+            self.text.replace(answer.shown());
+            return Ok(());
+        }
+        self.text.finish().await?;
+        answer.was_shown(&self.text.both().shown);
+        Completed::new(&self.caller, answer, Segments::new(Arc::clone(&self.caller)), true).await?;
+        Ok(())
+    }
+
+    /// Another attempt follows, and the client keeps what it has: what waits of the text is void. Returns what it has of this attempt.
+    pub(crate) fn keep_shown(&mut self, out: &mut Vec<u8>) -> String {
+        self.text.void(Segments::new(Arc::clone(&self.caller)));
+        self.send(true, out);
+        self.text.take_shown()
+    }
+
+    /// Frames of the gateway itself end the message: nothing of them is for callbacks.
+    pub(crate) fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        for mut frame in self.frames(bytes) {
+            if self.dropped > 0 && self.wire == Wire::Anthropic && pieces::lower_index(&mut frame, self.dropped) {
+                frame.write();
+            }
+            self.client.send(frame, out);
+        }
+    }
+
+    /// Ends the message with these words. What waits is not sent.
+    pub(crate) fn close(&mut self, words: &str, out: &mut Vec<u8>) {
+        self.waiting.clear();
+        self.client.close(words, out);
+    }
+
+    /// What keeps the client's connection alive while nothing is sent.
+    pub(crate) fn keep_alive(&self) -> &'static [u8] {
+        self.client.keep_alive()
+    }
+
+    /// Whether all text that was passed on has come here.
+    pub(crate) fn has_all(&self, bytes: u64) -> bool {
+        self.text.is_idle() || self.text.bytes() == bytes
+    }
+
+    /// The text of the answer.
+    pub(crate) fn both(&self) -> &Both {
+        self.text.both()
+    }
+
+    /// What extensions have decided about the calls of the answer.
+    pub(crate) fn decide(&mut self, calls: Decided) {
+        self.calls = calls;
+    }
+
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    pub(crate) fn repeats(&self) -> &Repeats {
+        &self.repeats
+    }
+
+    pub(crate) fn calls(&self) -> &Decided {
+        &self.calls
+    }
+}
+
+/// What a frame begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opens {
+    /// No block of text.
+    Nothing,
+    /// One with text, or that was empty from the beginning.
+    Text,
+    /// One of which nothing is left, and that ends with the frame at this place.
+    Empty(usize),
+    /// One whose text is still to come.
+    Unknown,
+}

@@ -1,0 +1,145 @@
+//! A stream of text on its way through the callbacks: which part of what they return belongs to which part of what they got.
+
+use std::collections::BTreeMap;
+
+use flow::CallFailure;
+use guard::Segments;
+
+use super::Both;
+
+/// The number of a frame, and of a text in it.
+pub(super) type Place = (u64, usize);
+
+/// A stream of text.
+#[derive(Debug)]
+pub(super) struct Lane {
+    segments: Segments,
+    /// All of it waits for the end of the answer.
+    is_held: bool,
+    /// What was pushed and not returned yet.
+    pending: Vec<(Place, String)>,
+    /// What callbacks have returned for that so far.
+    returned: String,
+    /// What is shown of each text that was resolved.
+    resolved: BTreeMap<Place, String>,
+    both: Both,
+    bytes: u64,
+}
+
+impl Lane {
+    pub(super) fn new(segments: Segments, is_held: bool) -> Self {
+        let (pending, returned) = (Vec::new(), String::new());
+        Self { segments, is_held, pending, returned, resolved: BTreeMap::new(), both: Both::default(), bytes: 0 }
+    }
+
+    /// Whether text passes as it is.
+    pub(super) fn is_idle(&self) -> bool {
+        self.segments.is_idle() && !self.is_held
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn both(&self) -> &Both {
+        &self.both
+    }
+
+    /// Takes a text.
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(super) async fn push(&mut self, place: Place, text: &str) -> Result<(), CallFailure> {
+        self.bytes += text.len() as u64;
+        self.both.original.push_str(text);
+        if self.is_idle() || text.is_empty() {
+            self.resolve_one(place, text);
+            return Ok(());
+        }
+        if self.is_held {
+            self.pending.push((place, text.to_owned()));
+            return Ok(());
+        }
+        // Units end with lines: what is behind the last one waits alone.
+        for line in text.split_inclusive('\n') {
+            self.pending.push((place, line.to_owned()));
+            self.returned.push_str(&self.segments.push(line).await?);
+            if self.segments.is_clear() {
+                self.resolve();
+            }
+        }
+        Ok(())
+    }
+
+    /// The text, or a block of it, ends.
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(super) async fn finish(&mut self) -> Result<(), CallFailure> {
+        if !self.is_idle() && !self.is_held {
+            self.returned.push_str(&self.segments.finish().await?);
+        }
+        if self.is_held {
+            self.returned = self.pending.iter().map(|(_, text)| text.as_str()).collect();
+        }
+        self.resolve();
+        Ok(())
+    }
+
+    /// All of the text becomes this one.
+    pub(super) fn replace(&mut self, text: &str) {
+        text.clone_into(&mut self.returned);
+        self.resolve();
+    }
+
+    /// What waits is void.
+    pub(super) fn void(&mut self, segments: Segments) {
+        self.segments = segments;
+        let void: usize = self.pending.iter().map(|(_, text)| text.len()).sum();
+        self.both.original.truncate(self.both.original.len() - void);
+        self.returned.clear();
+        self.resolve();
+    }
+
+    /// What the client has, of which nothing is counted any more.
+    pub(super) fn take_shown(&mut self) -> String {
+        std::mem::take(&mut self.both).shown
+    }
+
+    /// What was returned is what has become of all that is pending: each text keeps its place where nothing was changed, else all of it is in
+    /// the place of the first.
+    fn resolve(&mut self) {
+        let (pending, returned) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.returned));
+        let is_same = pending.iter().map(|(_, text)| text.len()).sum::<usize>() == returned.len()
+            && pending.iter().map(|(_, text)| text.as_str()).collect::<String>() == returned;
+        let mut rest = Some(returned);
+        for (place, text) in pending {
+            let shown = if is_same { text } else { rest.take().unwrap_or_default() };
+            self.resolve_one(place, &shown);
+        }
+    }
+
+    fn resolve_one(&mut self, place: Place, shown: &str) {
+        self.resolved.entry(place).or_default().push_str(shown);
+        self.both.shown.push_str(shown);
+    }
+
+    /// Whether all of a text is resolved.
+    pub(super) fn is_resolved(&self, place: Place) -> bool {
+        self.resolved(place).is_some()
+    }
+
+    /// What is shown of a text.
+    pub(super) fn resolved(&self, place: Place) -> Option<&str> {
+        let waits = self.pending.iter().any(|(of, _)| *of == place);
+        self.resolved.get(&place).filter(|_| !waits).map(String::as_str)
+    }
+
+    pub(super) fn take(&mut self, place: Place) -> Option<String> {
+        self.resolved.remove(&place)
+    }
+}

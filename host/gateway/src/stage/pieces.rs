@@ -1,0 +1,150 @@
+//! Where the texts are that callbacks get, in the frames of each wire format.
+
+use flow::TextStream;
+use serde_json::Value;
+use wire::Wire;
+
+use super::repeats::Repeats;
+use crate::frame::Frame;
+
+/// A text in a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) stream: TextStream,
+    pub(crate) text: String,
+    /// Where it is in the data, as a JSON pointer.
+    pub(crate) path: String,
+    /// The block of the message that it is a part of: index, and the number of the part in it.
+    pub(crate) block: (u64, u64),
+}
+
+impl Piece {
+    /// Puts another text in its place. What repeats it token by token goes.
+    pub(super) fn set(&self, frame: &mut Frame, text: &str) {
+        let Some(data) = &mut frame.data else { return };
+        if let Some(value) = data.pointer_mut(&self.path) {
+            *value = Value::from(text);
+        }
+        for (parent, empty) in [("", Value::Array(Vec::new())), ("/choices/0", Value::Null)] {
+            let object = data.pointer_mut(parent).and_then(Value::as_object_mut);
+            if let Some(logprobs) = object.and_then(|object| object.get_mut("logprobs")) {
+                *logprobs = empty;
+            }
+        }
+    }
+}
+
+/// The texts of a frame. `known`: what was streamed before, which ends of blocks repeat.
+pub(super) fn of(wire: Wire, data: &Value, known: &Repeats) -> Vec<Piece> {
+    let paths = match wire {
+        Wire::Anthropic => anthropic(data),
+        Wire::OpenAiChat => chat(data),
+        Wire::OpenAiResponses => responses(data, known),
+    };
+    let piece = |(stream, path, block): (TextStream, String, (u64, u64))| {
+        let text = data.pointer(&path)?.as_str()?.to_owned();
+        Some(Piece { stream, text, path, block })
+    };
+    paths.into_iter().filter_map(piece).collect()
+}
+
+type Found = (TextStream, String, (u64, u64));
+
+fn anthropic(data: &Value) -> Vec<Found> {
+    let block = (data["index"].as_u64().unwrap_or(0), 0);
+    let found = |stream, path: &str| vec![(stream, path.to_owned(), block)];
+    match (data["type"].as_str(), data["delta"]["type"].as_str(), data["content_block"]["type"].as_str()) {
+        (Some("content_block_delta"), Some("text_delta"), _) => found(TextStream::Answer, "/delta/text"),
+        (Some("content_block_delta"), Some("thinking_delta"), _) => found(TextStream::Thinking, "/delta/thinking"),
+        (Some("content_block_start"), _, Some("text")) => found(TextStream::Answer, "/content_block/text"),
+        (Some("content_block_start"), _, Some("thinking")) => found(TextStream::Thinking, "/content_block/thinking"),
+        _ => Vec::new(),
+    }
+}
+
+fn chat(data: &Value) -> Vec<Found> {
+    let mut found = Vec::new();
+    for at in ["/choices/0/delta", "/choices/0/message"] {
+        for key in ["reasoning_content", "reasoning"] {
+            found.push((TextStream::Thinking, format!("{at}/{key}"), (0, 1)));
+        }
+        let parts = data.pointer(&format!("{at}/content")).and_then(Value::as_array).map_or(0, Vec::len);
+        found.extend((0..parts).map(|part| (TextStream::Answer, format!("{at}/content/{part}/text"), (0, 0))));
+        for key in ["content", "refusal"] {
+            found.push((TextStream::Answer, format!("{at}/{key}"), (0, 0)));
+        }
+    }
+    found.push((TextStream::Answer, "/choices/0/text".to_owned(), (0, 0)));
+    found
+}
+
+fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
+    let index = data["output_index"].as_u64().unwrap_or(0);
+    let part = data["content_index"].as_u64().unwrap_or(0);
+    let summary = data["summary_index"].as_u64().unwrap_or(0);
+    let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
+    // What ends without having been streamed is read from its end.
+    let (stream, path, block) = match data["type"].as_str().unwrap_or_default() {
+        "response.output_text.delta" | "response.refusal.delta" => {
+            return vec![(answer, "/delta".into(), (index, part))];
+        }
+        "response.reasoning_summary_text.delta" => return vec![(thinking, "/delta".into(), (index, summary))],
+        "response.reasoning_text.delta" => return vec![(thinking, "/delta".into(), (index, 1 << 32 | part))],
+        "response.output_text.done" => (answer, "/text", (index, part)),
+        "response.refusal.done" => (answer, "/refusal", (index, part)),
+        "response.content_part.done" => (answer, "/part/text", (index, part)),
+        "response.reasoning_summary_text.done" => (thinking, "/text", (index, summary)),
+        "response.output_item.done" if data["item"]["type"] == "message" => {
+            (answer, "/item/content/0/text", (index, 0))
+        }
+        _ => return Vec::new(),
+    };
+    if known.has(stream, block) { Vec::new() } else { vec![(stream, path.to_owned(), block)] }
+}
+
+/// Whether a frame ends the reasoning before it, if there is any.
+pub(super) fn ends_reasoning(wire: Wire, frame: &Frame) -> bool {
+    let Some(data) = &frame.data else { return false };
+    match wire {
+        Wire::Anthropic => frame.kind() == "content_block_stop",
+        Wire::OpenAiChat => {
+            let (delta, choice) = (&data["choices"][0]["delta"], &data["choices"][0]);
+            let says = |key: &str| !delta[key].is_null() && delta[key] != "";
+            says("content") || says("tool_calls") || !choice["finish_reason"].is_null()
+        }
+        Wire::OpenAiResponses => {
+            let kind = frame.kind();
+            kind.starts_with("response.reasoning") && kind.ends_with(".done") || kind == "response.output_item.done"
+        }
+    }
+}
+
+/// Whether nothing is left of a frame whose texts are empty.
+pub(super) fn is_alone(wire: Wire, frame: &Frame) -> bool {
+    let Some(data) = &frame.data else { return false };
+    match wire {
+        Wire::Anthropic => frame.kind() == "content_block_delta",
+        Wire::OpenAiResponses => frame.kind().ends_with(".delta"),
+        Wire::OpenAiChat => {
+            let choice = &data["choices"][0];
+            let is_empty = |value: &Value| value.is_null() || value == "";
+            let says_nothing = choice["delta"].as_object().is_some_and(|delta| delta.values().all(is_empty));
+            says_nothing && choice["finish_reason"].is_null() && data["usage"].is_null()
+        }
+    }
+}
+
+/// The index of a block of text that a frame begins, where a block without text is refused later.
+pub(super) fn opened(wire: Wire, frame: &Frame) -> Option<u64> {
+    let data = frame.data.as_ref().filter(|_| wire == Wire::Anthropic)?;
+    let is_text = frame.kind() == "content_block_start" && data["content_block"]["type"] == "text";
+    (is_text && data["content_block"]["text"] == "").then(|| data["index"].as_u64()).flatten()
+}
+
+/// Lowers the index of a block. Returns whether there is one.
+pub(super) fn lower_index(frame: &mut Frame, by: u64) -> bool {
+    let Some(index) = frame.data.as_mut().and_then(|data| data.get_mut("index")) else { return false };
+    let Some(lower) = index.as_u64().and_then(|index| index.checked_sub(by)) else { return false };
+    *index = Value::from(lower);
+    true
+}

@@ -1,0 +1,126 @@
+//! Shapes in which a text could get past the callbacks, or be changed twice.
+
+use std::sync::{Arc, Mutex};
+
+use flow::{Callback, InputAnswer, Message};
+use serde_json::{Value, json};
+use wire::Wire;
+
+use crate::plugins::{caller, first, mask, none, play, plugin, sent};
+use crate::script::{CUTS, Said, read, stream};
+
+/// Two requests at once get the same replacement, whichever is ready first.
+#[test]
+fn what_is_replaced_is_replaced_once() {
+    let number = Arc::new(Mutex::new(0));
+    let mut own = plugin(Callback::InputMessages);
+    own.input = Some(Box::new(move |mut messages: Vec<Message>| {
+        let mut number = number.lock().unwrap();
+        *number += 1;
+        messages[0] = Message::user(format!("{} ({number})", messages[0].plain_text()));
+        Ok(InputAnswer::Replace(messages))
+    }));
+    let (caller, memory) = (caller(vec![own], false), Mutex::default());
+    let body = |text: &str| format!("{{\"messages\":[{text}]}}");
+    let (yes, fine) = ("{\"role\":\"user\",\"content\":\"yes\"}", "{\"role\":\"assistant\",\"content\":\"Fine.\"}");
+    assert_eq!(sent(&caller, &memory, Wire::Anthropic, &body(yes)), body(yes).replace("yes", "yes (1)"));
+    assert_eq!(sent(&caller, &memory, Wire::Anthropic, &body(yes)), body(yes).replace("yes", "yes (1)"));
+    // The same words said again are another input.
+    let again = sent(&caller, &memory, Wire::Anthropic, &body(&format!("{yes},{fine},{yes}")));
+    assert!(again.contains("yes (1)") && again.contains("yes (2)"), "{again}");
+    // Another number of texts in a message.
+    let parts = "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"b\"}]}";
+    let spread = sent(&caller, &memory, Wire::Anthropic, &body(parts));
+    assert_eq!(
+        spread,
+        body("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"ab (3)\"},{\"type\":\"image\"}]}")
+    );
+}
+
+/// A placeholder in two blocks of text, in two strings of a call, and in one whose quotes are escaped.
+#[test]
+fn what_is_split_over_blocks_is_put_together() {
+    let wire = Wire::Anthropic;
+    for cut in CUTS {
+        let asked = Arc::default();
+        let caller = caller(vec![mask(&asked)], true);
+        let said =
+            [Said::Text("It is MA"), Said::Text("SK."), Said::Call("{\"a\":\"\\\"MASK\\\"\\n\",\"b\":[\"MASK\"]}")];
+        let answer = stream(wire, 1, &said, 2);
+        let (got, _) = play(&caller, &Arc::default(), (wire, &none()), &first(wire), &[answer], (true, cut));
+        let text = String::from_utf8_lossy(&got);
+        let (words, calls) = read(wire, &got);
+        assert_eq!(
+            (words.as_str(), calls[0].as_str()),
+            ("It is key.", "{\"a\":\"\\\"key\\\"\\n\",\"b\":[\"key\"]}"),
+            "{text}"
+        );
+        // The second block has nothing left, and is not there.
+        assert_eq!(text.matches("\"type\":\"text\",\"text\":\"\"").count(), 1, "{text}");
+    }
+}
+
+/// In the stream of each wire format, whose arguments come in one part.
+#[test]
+fn a_call_of_a_tool_without_json_gets_its_new_input() {
+    for wire in [Wire::OpenAiChat, Wire::OpenAiResponses] {
+        for cut in CUTS {
+            let asked = Arc::default();
+            let caller = caller(vec![mask(&asked)], true);
+            let (got, _) = play(&caller, &Arc::default(), (wire, &none()), &first(wire), &[custom(wire)], (true, cut));
+            let text = String::from_utf8_lossy(&got);
+            assert!(text.contains("*** key\\n\\\"x\\\"") && !text.contains("MASK"), "{text}");
+        }
+    }
+}
+
+/// An answer with a call whose input is a patch.
+fn custom(wire: Wire) -> Vec<u8> {
+    let input = "*** MASK\n\"x\"";
+    let (one, two) = input.split_at(6);
+    let events = if wire == Wire::OpenAiChat {
+        let chunk = |delta: Value, reason: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]});
+        let call = |input: &str| json!({"tool_calls": [{"index": 0, "custom": {"input": input}}]});
+        let mut begin = call("");
+        (begin["tool_calls"][0]["id"], begin["tool_calls"][0]["type"]) = (json!("call_1"), json!("custom"));
+        begin["tool_calls"][0]["custom"]["name"] = json!("patch");
+        vec![
+            chunk(begin, Value::Null),
+            chunk(call(one), Value::Null),
+            chunk(call(two), Value::Null),
+            chunk(json!({}), json!("tool_calls")),
+        ]
+    } else {
+        let item = |input: &str| json!({"id": "i", "type": "custom_tool_call", "call_id": "call_1", "name": "patch", "input": input});
+        let delta = |part: &str| json!({"type": "response.custom_tool_call_input.delta", "item_id": "i", "output_index": 0, "delta": part});
+        vec![
+            json!({"type": "response.created", "response": {"id": "r", "output": []}}),
+            json!({"type": "response.output_item.added", "output_index": 0, "item": item("")}),
+            delta(one),
+            delta(two),
+            json!({"type": "response.custom_tool_call_input.done", "item_id": "i", "output_index": 0, "input": input}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": item(input)}),
+            json!({"type": "response.completed", "response": {"id": "r", "output": [item(input)]}}),
+        ]
+    };
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes()
+}
+
+/// What is written in a way that no callback can be given is not passed on.
+#[test]
+fn text_that_no_callback_can_have_is_not_shown() {
+    let asked = Arc::default();
+    let caller = caller(vec![mask(&asked)], true);
+    let parts = json!([{"type": "output_text", "text": "One MASK."}, {"type": "output_text", "text": "Two MASK."}]);
+    let item = json!({"type": "message", "id": "i", "role": "assistant", "content": parts});
+    let events = [
+        json!({"type": "response.created", "response": {"id": "r", "output": []}}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": {"id": "r", "output": [item]}}),
+    ];
+    let answer = events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes();
+    let wire = Wire::OpenAiResponses;
+    let (got, _) = play(&caller, &Arc::default(), (wire, &none()), &first(wire), &[answer], (true, 50));
+    let text = String::from_utf8_lossy(&got);
+    assert!(!text.contains("Two") && text.contains("because a part of its text is written in a way"), "{text}");
+}
