@@ -1,0 +1,127 @@
+//! Keeps secrets from the model: keys, tokens and passwords, and personal data where that is asked for, become placeholders in what it reads,
+//! and placeholders in what it writes become the secrets again.
+//!
+//! What a secret looks like is known to `tidegate-secrets`, the one list that the host has too. The secret of each placeholder is in `state`, a key
+//! for each, so that a session has one placeholder for one secret, also on several hosts.
+
+#![forbid(unsafe_code)]
+
+use tidegate_sdk::prelude::*;
+use tidegate_sdk::{Content, NewResult};
+
+mod masks;
+mod personal;
+mod search;
+
+use masks::Masks;
+use search::Search;
+
+struct MaskSecrets {
+    search: Search,
+    masks: Masks,
+}
+
+impl Extension for MaskSecrets {
+    fn new(settings: &Settings) -> Result<Self> {
+        Ok(Self { search: Search::new(settings.read()?)?, masks: Masks::default() })
+    }
+}
+
+impl MaskSecrets {
+    /// The text with placeholders in the place of its secrets; `None` where it has none.
+    fn masked(&mut self, text: &str) -> Result<Option<String>> {
+        let spans = self.search.spans(text);
+        for span in &spans {
+            self.masks.keep(span.kind, &text[span.start..span.end])?;
+        }
+        self.masks.mask(text, &spans)
+    }
+}
+
+impl OnInputMessages for MaskSecrets {
+    /// Late, so that it sees what others made of the input; also what leaves with the input of an agent that is not Tidegate.
+    fn input_options(&self) -> InputOptions {
+        InputOptions::default().priority(5).on_failure(OnFailure::Reject).whole_requests()
+    }
+
+    fn on_input_messages(&mut self, mut messages: Vec<Message>) -> Result<InputAnswer> {
+        let mut any = false;
+        for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
+            if let Part::Text(text) = part
+                && let Some(masked) = self.masked(text)?
+            {
+                *text = masked;
+                any = true;
+            }
+        }
+        Ok(if any { InputAnswer::Replace(messages) } else { InputAnswer::Pass })
+    }
+}
+
+impl OnToolResult for MaskSecrets {
+    fn result_options(&self) -> ResultOptions {
+        ResultOptions::default().priority(5).on_failure(OnFailure::Withhold).keep(KeptText::Original)
+    }
+
+    /// The model gets placeholders. People see the change that was made as it is, and so what they are asked about.
+    fn on_tool_result(&mut self, result: &GivenResult) -> Result<ResultAnswer> {
+        if result.stage == ResultStage::Preview {
+            return Ok(ResultAnswer::pass());
+        }
+        let mut answer = ResultAnswer::pass();
+        let (mut content, mut any) = (result.content.clone(), false);
+        for one in &mut content {
+            if let Content::Text(text) = one
+                && let Some(masked) = self.masked(text)?
+            {
+                *text = masked;
+                any = true;
+            }
+        }
+        if any {
+            let mut new = NewResult::default();
+            (new.content, new.diff) = (content, result.diff.clone());
+            answer.replace = Some(new);
+        }
+        Ok(answer)
+    }
+}
+
+impl OnPlainText for MaskSecrets {
+    /// Early, so that others see what people will see. A line that could not be changed is shown with its placeholders.
+    fn text_options(&self) -> TextOptions {
+        TextOptions::new(TextUnit::Line).priority(95).on_failure(OnFailure::Skip).keep(KeptText::Original)
+    }
+
+    fn on_plain_text(&mut self, text: &str, _: &TextPlace) -> Result<TextAnswer> {
+        Ok(self.masks.unmask(text)?.map_or(TextAnswer::Pass, TextAnswer::Replace))
+    }
+}
+
+impl OnToolCall for MaskSecrets {
+    /// Before others, which are about what runs. With a placeholder in it a call would do something else than it should.
+    fn call_options(&self) -> CallOptions {
+        CallOptions::default().priority(95).on_failure(OnFailure::Reject).keep(KeptText::Original)
+    }
+
+    fn on_tool_call(&mut self, call: &AskedCall) -> Result<CallAnswer> {
+        let mut failed = None;
+        let unmasked = call.map_strings(|text| match self.masks.unmask(text) {
+            Ok(unmasked) => unmasked,
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        })?;
+        match (failed, unmasked) {
+            (Some(error), _) => Err(error),
+            (None, Some(arguments)) => CallAnswer::replace(arguments),
+            (None, None) => Ok(CallAnswer::Pass),
+        }
+    }
+}
+
+tidegate_sdk::export!(MaskSecrets: OnInputMessages, OnPlainText, OnToolCall, OnToolResult);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! What is masked, what is not, and that it comes back.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tidegate_sdk::testing::Harness;
+
+use super::*;
+
+#[path = "../../../sdk/secrets/tests/corpus/mod.rs"]
+mod corpus;
+
+/// The corpus that the list of shapes is tested with, too.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/secrets")
+}
+
+fn plugin() -> Harness<MaskSecrets> {
+    Harness::of_plugin(include_str!("../plugin.toml"))
+}
+
+/// A run of letters and digits that is nobody's key.
+fn letters(count: usize) -> String {
+    "a1B2c3D4e5F6g7H8i9J0".chars().cycle().take(count).collect()
+}
+
+fn input(harness: &mut Harness<MaskSecrets>, text: &str) -> String {
+    match harness.input_messages(vec![Message::user(text)]).expect("searched") {
+        InputAnswer::Replace(messages) => messages[0].text(),
+        InputAnswer::Pass => text.to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn result(harness: &mut Harness<MaskSecrets>, text: &str) -> String {
+    let answer = harness.tool_result(&GivenResult::new("shell", text)).expect("searched");
+    match answer.replace.map(|new| new.content).as_deref() {
+        Some([Content::Text(masked)]) => masked.clone(),
+        None => text.to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn unmasked(harness: &mut Harness<MaskSecrets>, arguments: &Value) -> Value {
+    match harness.tool_call(&AskedCall::new("write", arguments)).expect("called") {
+        CallAnswer::Replace(new) => serde_json::from_str(&new).expect("JSON"),
+        CallAnswer::Pass => arguments.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The first placeholder of a text.
+fn placeholder(text: &str) -> &str {
+    let at = text.find("TIDEGATE_SECRET_").unwrap_or_else(|| panic!("{text}"));
+    let end = text[at..]
+        .find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
+        .map_or(text.len(), |end| at + end);
+    &text[at..end]
+}
+
+#[test]
+fn a_secret_has_one_placeholder_and_comes_back() {
+    let key = format!("ghp_{}", letters(36));
+    let mut harness = plugin();
+    let masked = input(&mut harness, &format!("Use {key}, please."));
+    let name = placeholder(&masked).to_owned();
+    assert_eq!(masked, format!("Use {name}, please."));
+    assert!(name.starts_with("TIDEGATE_SECRET_GITHUB_TOKEN_"), "{name}");
+    // The same in results, in another instance, and where it is twice.
+    harness.restart();
+    assert_eq!(result(&mut harness, &format!("TOKEN={key}\n{key}\n")), format!("TOKEN={name}\n{name}\n"));
+    let other = result(&mut harness, &format!("ghp_{}", letters(35).to_uppercase() + "x"));
+    assert!(placeholder(&other) != name, "{other}");
+    // However the model's words arrive.
+    assert_eq!(harness.answer(format!("It is `{name}`.\nSo {name}_OLD")).text, format!("It is `{key}`.\nSo {key}_OLD"));
+    let arguments = json!({"command": format!("curl -H \"X: {name}\" x"), "env": {name.as_str(): [name.as_str()]}});
+    let expected = json!({"command": format!("curl -H \"X: {key}\" x"), "env": {key.as_str(): [key.as_str()]}});
+    assert_eq!(unmasked(&mut harness, &arguments), expected);
+}
+
+#[test]
+fn a_private_key_is_one_secret_over_its_lines() {
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\nabc+/=\n-----END RSA PRIVATE KEY-----";
+    let mut harness = plugin();
+    let masked = result(&mut harness, &format!("Here:\n{key}\ndone\n"));
+    let name = placeholder(&masked).to_owned();
+    assert_eq!(masked, format!("Here:\n{name}\ndone\n"));
+    assert_eq!(
+        unmasked(&mut harness, &json!({"content": format!("{name}\n")})),
+        json!({"content": format!("{key}\n")})
+    );
+    let escaped = key.replace('\n', "\\n");
+    let written = input(&mut harness, &format!("k: \"{escaped}\""));
+    let other = placeholder(&written).to_owned();
+    assert!(!written.contains("MIIE") && other != name, "{written}");
+    assert_eq!(harness.answer(format!("k: \"{other}\"")).text, format!("k: \"{escaped}\""));
+}
+
+#[test]
+fn what_is_known_is_masked_without_its_name() {
+    let mut harness = plugin();
+    let masked = input(&mut harness, "password = \"Tr0ub4dor3xyz\"");
+    let name = placeholder(&masked).to_owned();
+    assert_eq!(result(&mut harness, "echo Tr0ub4dor3xyz | sudo"), format!("echo {name} | sudo"));
+    // What is short is masked where its name says what it is.
+    assert!(input(&mut harness, "password: hunter2").contains("TIDEGATE_SECRET_PASSWORD_"));
+    assert_eq!(result(&mut harness, "the hunter2 game"), "the hunter2 game");
+    // A placeholder is no secret, and one that nobody knows stays.
+    assert_eq!(input(&mut harness, &format!("API_KEY={name}")), format!("API_KEY={name}"));
+    assert_eq!(harness.answer("TIDEGATE_SECRET_KEY_AAAAAA").text, "TIDEGATE_SECRET_KEY_AAAAAA");
+}
+
+#[test]
+fn people_are_shown_changes_as_they_are() {
+    let mut harness = plugin();
+    let mut given = GivenResult::new("edit", "password = \"Tr0ub4dor3xyz\"\n");
+    given.diff = Some("+password = \"Tr0ub4dor3xyz\"\n".into());
+    given.stage = ResultStage::Preview;
+    assert_eq!(harness.tool_result(&given).expect("searched"), ResultAnswer::pass());
+    given.stage = ResultStage::Done;
+    let new = harness.tool_result(&given).expect("searched").replace.expect("masked");
+    assert_eq!(new.diff, given.diff);
+    let [Content::Text(text)] = &new.content[..] else { panic!("{new:?}") };
+    assert!(text.starts_with("password = \"TIDEGATE_SECRET_PASSWORD_"), "{text}");
+}
+
+#[test]
+fn settings_decide_what_else_is_masked_and_what_is_not() {
+    let mut harness = plugin().with_setting("extra_patterns", ["PROJ-[0-9]+"]).with_setting("ignore", ["AKIATEST"]);
+    assert!(input(&mut harness, "see PROJ-123 now").starts_with("see TIDEGATE_SECRET_VALUE_"));
+    assert_eq!(input(&mut harness, "AKIATEST12345678ABCD stays"), "AKIATEST12345678ABCD stays");
+    for (setting, value, words) in [
+        ("extra_patterns", "(", "is not a valid pattern"),
+        ("extra_patterns", "a*", "matches nothing at all"),
+        ("personal_data", "name", "is none of `email`"),
+    ] {
+        let error = plugin().with_setting(setting, [value]).plain_text("x").unwrap_err();
+        assert!(error.message().contains(words), "{error}");
+    }
+}
+
+/// A member of a request that is no input is a message of its own.
+#[test]
+fn each_text_of_a_request_is_masked_in_its_place() {
+    let mut harness = plugin();
+    let key = format!("sk-ant-{}", letters(40));
+    let given = vec![Message::system("Be kind."), Message::assistant(format!("It is {key}")), Message::user("Hi")];
+    let InputAnswer::Replace(masked) = harness.input_messages(given.clone()).expect("searched") else { panic!() };
+    assert_eq!((masked.len(), masked[0].text(), masked[2].text()), (3, given[0].text(), given[2].text()));
+    assert!(masked[1].text().starts_with("It is TIDEGATE_SECRET_ANTHROPIC_KEY_"), "{}", masked[1].text());
+}
+
+/// Every case of the corpus, as the result of a tool, and back.
+#[test]
+fn the_corpus_is_masked_and_comes_back() {
+    let mut counts = corpus::Counts::default();
+    for case in corpus::cases(&folder()) {
+        let mut harness = plugin();
+        let masked = result(&mut harness, &case.text);
+        let back = unmasked(&mut harness, &json!({ "content": masked }));
+        assert_eq!(back["content"], case.text.as_str(), "{}", case.name);
+        counts.add(&case, &unmarked(&masked));
+    }
+    let figures = counts.check();
+    assert!(include_str!("../README.md").contains(&figures), "README.md does not say `{figures}`");
+}
+
+/// The text with `§` for each placeholder.
+fn unmarked(masked: &str) -> String {
+    let mut rest = masked;
+    let mut text = String::new();
+    while let Some(at) = rest.find("TIDEGATE_SECRET_") {
+        let name = placeholder(rest).len();
+        text.push_str(&rest[..at]);
+        text.push('§');
+        rest = &rest[at + name..];
+    }
+    text + rest
+}
+
+#[test]
+fn texts_without_a_secret_are_left_alone() {
+    let mut texts = 0;
+    for (name, text) in corpus::harmless(&folder()) {
+        let mut harness = plugin();
+        assert_eq!(input(&mut harness, &text), text, "{name}");
+        texts += 1;
+    }
+    assert!(texts > 0);
+}
+
+/// What is personal data, between `{` and `}`, and what is not. The numbers are examples of their standards.
+const PERSONAL: &[&str] = &[
+    "Write to {ada.lovelace+x@mail.example.co.uk}, please",
+    "<{bob@example.org}>",
+    "mailto:{bob_1@example.org}?subject=x",
+    "call {+49 30 901820} today",
+    "call {+1 (212) 555-0123}.",
+    "tel:{+442079460958}",
+    "IBAN {DE89 3704 0044 0532 0130 00}.",
+    "to {GB29NWBK60161331926819} by Friday",
+    "{FR14 2004 1010 0505 0001 3M02 606}",
+    "card {4111 1111 1111 1111} exp 12/30",
+    "{5555-5555-5555-4444}",
+    "pan={6011000990139424}",
+    "user@host without a dot",
+    "npm i @scope/package.json",
+    "git@github is no address",
+    "1 + 22 = 23, and +1 is not one",
+    "version 4.11.1111, and 2026-11-27T02:30:00+01:00",
+    "DE89 3704 0044 0532 0130 01 has wrong digits",
+    "card 4111 1111 1111 1112 has wrong digits",
+    "0x4111111111111111 and 1234567890123",
+    "FILE_2026_NAME_1234 and ABCD1234",
+    "id 7f9c2ba4e88f827d616045507605853e",
+];
+
+#[test]
+fn personal_data_is_masked_where_it_is_asked_for() {
+    let (mut found, mut all) = (0, 0);
+    for sample in PERSONAL {
+        let text = sample.replace(['{', '}'], "");
+        assert_eq!(input(&mut plugin(), &text), text, "it was not asked for");
+        let mut harness = plugin().with_setting("personal_data", ["email", "phone", "iban", "card"]);
+        let masked = input(&mut harness, &text);
+        let expected = match sample.split_once('{').zip(sample.split_once('}')) {
+            Some(((before, _), (_, after))) => {
+                all += 1;
+                found += usize::from(masked.contains("TIDEGATE_SECRET_"));
+                format!("{before}§{after}")
+            }
+            None => text.clone(),
+        };
+        assert_eq!(unmarked(&masked), expected, "{sample}");
+        assert_eq!(harness.answer(masked).text, text);
+    }
+    let figures = format!("{found} of {all} samples");
+    assert!(include_str!("../README.md").contains(&figures), "README.md does not say `{figures}`");
+}
