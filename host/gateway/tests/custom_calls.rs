@@ -49,6 +49,7 @@ fn calls_that_are_no_functions_are_watched() {
         (Wire::OpenAiResponses, responses("custom_tool_call", "input", &Value::from(PATCH), true)),
         (Wire::OpenAiResponses, responses("custom_tool_call", "input", &Value::from(PATCH), false)),
         (Wire::OpenAiResponses, responses("local_shell_call", "action", &command, false)),
+        (Wire::OpenAiResponses, responses("computer_call", "actions", &json!([{"text": "forbidden"}]), false)),
         (Wire::OpenAiChat, chat()),
     ] {
         let fine = stream(wire, 2, &[Said::Text("Fine.")], 100);

@@ -127,6 +127,9 @@ impl OpenAiResponses {
                 let mut done = json!({"item_id": item["id"], "output_index": index, "content_index": number});
                 let mut part = done.clone();
                 (done[key], part["part"]) = (Value::from(text), whole.clone());
+                if !is_refusal {
+                    done["logprobs"] = json!([]);
+                }
                 self.push(&format!("response.{kind}.done"), done, out);
                 self.push("response.content_part.done", part, out);
             }
@@ -319,7 +322,7 @@ impl Message for OpenAiResponses {
         let at = json!({"item_id": item["id"], "output_index": index, "content_index": 0});
         let (mut part, mut delta) = (at.clone(), at);
         part["part"] = json!({"type": "output_text", "text": "", "annotations": []});
-        delta["delta"] = Value::from(words);
+        (delta["delta"], delta["logprobs"]) = (Value::from(words), json!([]));
         self.push("response.content_part.added", part, out);
         self.push("response.output_text.delta", delta, out);
         let part = Part { text: words.to_owned(), ..Part::default() };
@@ -368,7 +371,16 @@ fn given(item: &Value) -> Option<String> {
     let kind = item["type"].as_str().filter(|kind| *kind != "function_call" && CALLS.contains(kind))?;
     Some(match kind {
         "custom_tool_call" => as_arguments(&item["input"]),
-        _ => ["action", "actions", "operation", "arguments"].iter().map(|key| arguments(&item[*key])).collect(),
+        _ => {
+            let said = |key: &&str| !item[*key].is_null() && item[*key].as_array().is_none_or(|list| !list.is_empty());
+            let keys: Vec<&str> = ["action", "actions", "operation", "arguments"].into_iter().filter(said).collect();
+            match keys.as_slice() {
+                [] => String::new(),
+                [key] if !item[*key].is_array() => arguments(&item[*key]),
+                // Rules read one object.
+                keys => keys.iter().map(|key| (*key, item[*key].clone())).collect::<Value>().to_string(),
+            }
+        }
     })
 }
 
