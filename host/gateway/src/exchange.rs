@@ -162,6 +162,10 @@ impl Exchange {
             let next = self.frame(frame, now);
             send.extend_from_slice(&next.send);
             if next.then != Then::More {
+                if next.then == Then::End && send.ends_with(b"\r\n\r") {
+                    // The rest of its line end is on the way, and nothing is read any more.
+                    send.push(b'\n');
+                }
                 return Next { send, then: next.then };
             }
         }
