@@ -94,19 +94,7 @@ pub fn ensure_proxy() -> Result<PathBuf> {
 /// As for [`ensure_node`].
 pub fn ensure_componentize_js() -> Result<PathBuf> {
     let program = "node_modules/.bin/componentize-qjs";
-    let install = |folder: &Path| {
-        check_node()?;
-        for (file, from) in [
-            ("package.json", "guests/package.json"),
-            ("package-lock.json", "guests/package-lock.json"),
-            (".npmrc", ".npmrc"),
-        ] {
-            fs::copy(sources().join(from), folder.join(file)).with_context(|| format!("cannot copy {from}"))?;
-        }
-        // `npm ci` refuses the lock: the package names bindings for systems that were never published. What is in the lock is
-        // installed with its digest.
-        run(Command::new("npm").args(["install", "--ignore-scripts", "--no-save"]).current_dir(folder), folder)
-    };
+    let install = |folder: &Path| install_optional(folder, "guests");
     let folder = ensure("guest-js", "guests/package-lock.json", program, "componentize-qjs (npm)", &install)?;
     Ok(folder.join(program))
 }
@@ -117,18 +105,7 @@ pub fn ensure_componentize_js() -> Result<PathBuf> {
 /// # Errors
 /// As for [`ensure_node`].
 pub fn ensure_editors_js() -> Result<PathBuf> {
-    let install = |folder: &Path| {
-        check_node()?;
-        for (file, from) in [
-            ("package.json", "editors/package.json"),
-            ("package-lock.json", "editors/package-lock.json"),
-            (".npmrc", ".npmrc"),
-        ] {
-            fs::copy(sources().join(from), folder.join(file)).with_context(|| format!("cannot copy {from}"))?;
-        }
-        // As above: a package of `acpx` names parts for systems that were never published.
-        run(Command::new("npm").args(["install", "--ignore-scripts", "--no-save"]).current_dir(folder), folder)
-    };
+    let install = |folder: &Path| install_optional(folder, "editors");
     let proof = "node_modules/acpx/package.json";
     ensure(
         "editors-js",
@@ -137,6 +114,73 @@ pub fn ensure_editors_js() -> Result<PathBuf> {
         "clients of the protocol of editors (npm, 60 MB)",
         &install,
     )
+}
+
+/// Installs the SDKs of model vendors in TypeScript where they are missing, and returns their folder, which contains `node_modules`. They run
+/// on [`node_of`] it.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_sdks_js() -> Result<PathBuf> {
+    let install = |folder: &Path| install_optional(folder, "sdks");
+    let proof = "node_modules/openai/package.json";
+    ensure("sdks-js", "sdks/package-lock.json", proof, "the SDKs of model vendors (npm, 100 MB)", &install)
+}
+
+/// Installs agents as people run them where they are missing, and returns their folder, `target/clients`, which contains `node_modules/.bin`.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_clients() -> Result<PathBuf> {
+    let install = |folder: &Path| {
+        install_optional(folder, "clients")?;
+        // Their own scripts put a program for this system in its place; no other script of the packages runs.
+        for (package, script) in [("@anthropic-ai/claude-code", "install.cjs"), ("opencode-ai", "postinstall.mjs")] {
+            let mut put = Command::new(node_of(folder));
+            run(put.arg(script).current_dir(folder.join("node_modules").join(package)), folder)?;
+        }
+        Ok(())
+    };
+    let (folder, lock, proof) = clients();
+    let wanted = fs::read_to_string(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
+    ensure_in(&folder, &wanted, proof, "agents as people run them (npm, 1.3 GB)", &install)
+}
+
+/// Whether [`ensure_clients`] has nothing to install.
+pub fn has_clients() -> bool {
+    let (folder, lock, proof) = clients();
+    let stamp = fs::read(folder.with_extension("stamp"));
+    folder.join(proof).exists() && matches!((stamp, fs::read(lock)), (Ok(stamp), Ok(wanted)) if stamp == wanted)
+}
+
+/// Their folder, their lock file, and what is there when they are installed.
+fn clients() -> (PathBuf, PathBuf, &'static str) {
+    let lock = sources().join("clients/package-lock.json");
+    (folder("..").join("clients"), lock, "node_modules/.bin/codex")
+}
+
+/// The Node that a folder of packages brings along; where it has none for this system, the system's own must be new enough.
+pub fn node_of(folder: &Path) -> PathBuf {
+    let packages = fs::read_dir(folder.join("node_modules")).into_iter().flatten().flatten();
+    let brought = packages.map(|entry| entry.path().join("bin/node")).find(|program| {
+        let package = program.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
+        package.to_string_lossy().starts_with("node-") && program.is_file()
+    });
+    brought.unwrap_or_else(|| "node".into())
+}
+
+/// Installs what is in the lock file of a folder, with its digests. `npm ci` refuses where a package names parts for systems that were
+/// never published.
+fn install_optional(folder: &Path, from: &str) -> Result<()> {
+    check_node()?;
+    for (file, from) in [
+        ("package.json", format!("{from}/package.json")),
+        ("package-lock.json", format!("{from}/package-lock.json")),
+        (".npmrc", ".npmrc".to_owned()),
+    ] {
+        fs::copy(sources().join(&from), folder.join(file)).with_context(|| format!("cannot copy {from}"))?;
+    }
+    run(Command::new("npm").args(["install", "--ignore-scripts", "--no-save"]).current_dir(folder), folder)
 }
 
 /// Installs the client of the Agent Client Protocol in Python where it is missing, and returns its folder, a virtual environment with

@@ -19,13 +19,15 @@ mod progress;
 mod prometheus;
 mod proxy;
 mod redis;
+mod scripted;
 mod tmux;
 
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
 pub use install::{
-    ensure_book, ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge,
-    ensure_model, ensure_node, ensure_otel, ensure_proxy, ensure_python, extism_library, tombi,
+    ensure_book, ensure_clients, ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py,
+    ensure_judge, ensure_model, ensure_node, ensure_otel, ensure_proxy, ensure_python, ensure_sdks_js, extism_library,
+    has_clients, node_of, tombi,
 };
 pub use judge::Judge;
 pub use llmock::Llmock;
@@ -36,4 +38,5 @@ pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};
 pub use proxy::{BEHIND, ProxyServers};
 pub use redis::{RedisServer, ensure_redis};
+pub use scripted::Scripted;
 pub use tmux::ensure_tmux;

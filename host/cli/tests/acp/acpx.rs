@@ -6,12 +6,11 @@
 //! value that do not exist, and an unknown session. It cannot send a folder that is not absolute, malformed messages, steering, `$/cancel_request` or
 //! `session/delete`: the clients with the SDKs and the other tests do.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidegate_servers::ensure_editors_js;
+use tidegate_servers::{ensure_editors_js, node_of};
 
 use super::clients::{ends, source};
 use super::model::Model;
@@ -22,15 +21,6 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+
 
 /// How long the model is waited for before a test fails: no time that a test depends on.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// The Node of the lock file: `acpx` needs a newer one than other tests.
-pub(super) fn node(folder: &Path) -> PathBuf {
-    let modules = std::fs::read_dir(folder.join("node_modules")).unwrap();
-    let mut names = modules.map(|entry| entry.unwrap().path());
-    let found = names.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("node-"));
-    // Where there is none for the system, the one of the system must be new enough.
-    found.map_or_else(|| "node".into(), |package| package.join("bin/node"))
-}
 
 /// Runs `acpx` in a workspace, which ends with this code; returns the lines that it prints. The process that keeps a session's agent
 /// ends with the session, and without a session to close after these seconds.
@@ -43,7 +33,7 @@ fn acpx(place: &Place, arguments: &[&str], code: i32) -> Vec<Value> {
 #[track_caller]
 fn acpx_with(agent: &str, place: &Place, arguments: &[&str], code: i32) -> Vec<Value> {
     let folder = ensure_editors_js().unwrap();
-    let mut client = Command::new(node(&folder));
+    let mut client = Command::new(node_of(&folder));
     client.arg(folder.join("node_modules/acpx/dist/cli.js"));
     client.args(["--agent", agent, "--format", "json", "--json-strict", "--ttl", "60"]).args(arguments);
     let output = ends(place, client, code);

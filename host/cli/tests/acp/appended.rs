@@ -3,9 +3,8 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tidegate_servers::ensure_editors_js;
+use tidegate_servers::{ensure_editors_js, node_of};
 
-use super::acpx::node;
 use super::clients::ends;
 use super::editor::Editor;
 use super::model::Model;
@@ -69,7 +68,7 @@ fn a_client_that_takes_text_back_gets_no_line_about_it() {
 fn acpx_prints_a_line_about_it() {
     let (model, folder) = (Model::start(), ensure_editors_js().unwrap());
     let place = place(&model);
-    let mut client = Command::new(node(&folder));
+    let mut client = Command::new(node_of(&folder));
     let agent = format!("{} acp --trust-workspace", env!("CARGO_BIN_EXE_tidegate"));
     client.arg(folder.join("node_modules/acpx/dist/cli.js")).args(["--agent", &agent, "exec", RETRIED]);
     let output = String::from_utf8(ends(&place, client, 0).stdout).unwrap();

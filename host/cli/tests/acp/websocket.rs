@@ -5,9 +5,8 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tidegate_servers::ensure_editors_js;
+use tidegate_servers::{ensure_editors_js, node_of};
 
-use super::acpx::node;
 use super::clients::{ends, source};
 use super::model::Model;
 use super::place;
@@ -70,7 +69,7 @@ fn the_typescript_sdk_runs_sessions_over_websockets() {
     let place = place(&model);
     let agent = Listening::start(&place, &[]);
     // All of the client's connections are to one process.
-    let mut client = Command::new(node(&folder));
+    let mut client = Command::new(node_of(&folder));
     client
         .arg(source("client.mjs"))
         .arg(place.path("").canonicalize().unwrap())

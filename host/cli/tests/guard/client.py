@@ -15,7 +15,7 @@ import anthropic
 import openai
 
 claude, gpt = anthropic.Anthropic(api_key="a-key"), openai.OpenAI(api_key="o-key")
-ASKED = [{"role": "user", "content": "Say it."}]
+ASKED = [{"role": "user", "content": "case: text"}]
 seen = {}
 
 with claude.messages.stream(model="m", max_tokens=100, messages=ASKED) as stream:
@@ -34,12 +34,12 @@ seen["chat"] = choice.message.content
 assert (choice.message.role, choice.finish_reason) == ("assistant", "stop")
 seen["chat whole"] = gpt.chat.completions.create(model="m", messages=ASKED).choices[0].message.content
 
-with gpt.responses.stream(model="m", input="Say it.") as stream:
+with gpt.responses.stream(model="m", input="case: text") as stream:
     numbers = [event.sequence_number for event in stream]
     answer = stream.get_final_response()
 seen["responses"] = answer.output_text
 assert numbers == list(range(len(numbers))) and answer.status == "completed" and len(answer.output) == 2
-seen["responses whole"] = gpt.responses.create(model="m", input="Say it.").output_text
+seen["responses whole"] = gpt.responses.create(model="m", input="case: text").output_text
 seen["models"] = [model.id for model in gpt.models.list()]
 
 
@@ -51,7 +51,7 @@ def raw(base, path, body, **headers):
         return response.status, dict(response.headers).get("Content-Type"), response.read()
 
 
-polite = [{"role": "user", "content": "Say it politely."}]
+polite = [{"role": "user", "content": "case: passed"}]
 gateway, model = os.environ["ANTHROPIC_BASE_URL"], os.environ["UPSTREAM"]
 seen["same"] = all(
     raw(gateway, path, body)[:2] == raw(model, path, body)[:2] and raw(gateway, path, body)[2] == raw(model, path, body)[2]
@@ -73,7 +73,7 @@ seen["websocket"] = status("GET", "/v1/responses", Connection="Upgrade", Upgrade
 seen["other host"] = status("GET", "/v1/models", Host="attacker.example")
 
 # A client that breaks off: the model must not go on.
-endless = {"stream": True, "messages": [{"role": "user", "content": "Go on for ever, politely."}]}
+endless = {"stream": True, "messages": [{"role": "user", "content": "case: endless"}]}
 connection = http.client.HTTPConnection(urlsplit(gateway).netloc)
 connection.request("POST", "/v1/messages", json.dumps(endless), {"content-type": "application/json"})
 connection.getresponse().read(10)
@@ -88,6 +88,6 @@ def requests():
 
 while not requests()[-1]["cut"]:
     time.sleep(0.01)
-seen["requests"] = [[one["path"], one["reminded"], one["key"]] for one in requests()][:14]
+seen["requests"] = [[one["path"], one["reminders"] > 0, one["key"]] for one in requests()][:14]
 print(json.dumps(seen))
 sys.exit(7)

@@ -1,51 +1,33 @@
 //! `tidegate guard`: an agent that has a loop of its own, with the rules between it and its model.
 
-use std::io::{BufRead as _, BufReader};
+mod answers;
+mod fidelity;
+mod raw;
+mod sdks;
+mod split;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tidegate_servers::ensure_judge;
+use tidegate_servers::{Scripted, ensure_judge};
 
 use crate::support::{Place, err};
 
-const RULE: &str =
-    "+++\ncondition = \"forbidden\"\nscope = [\"text\", \"tool\"]\nrepeat = \"always\"\n+++\nNever say that word.\n";
+/// A word that the scripted model says until it is reminded.
+const FORBIDDEN: &str = "+++\ncondition = \"forbidden\"\nscope = [\"text\", \"thinking\", \"tool\"]\nrepeat = \"always\"\n+++\nNever say that word.\n";
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guard").join(name)
 }
 
-/// A model that says the word until it is reminded.
-struct Model {
-    process: Child,
-    url: String,
-}
-
-impl Model {
-    fn start() -> Self {
-        let python = ensure_judge().unwrap().join("bin/python");
-        let mut process = Command::new(python).arg(source("upstream.py")).stdout(Stdio::piped()).spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Self { process, url: url.trim().to_owned() }
-    }
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
 #[test]
 fn the_official_sdks_are_guarded() {
-    let (place, model) = (Place::with(&[("no-forbidden", RULE)]), Model::start());
+    let (place, model) = (Place::with(&[("no-forbidden", FORBIDDEN)]), Scripted::start().unwrap());
     let python = ensure_judge().unwrap().join("bin/python");
-    let openai = format!("{}/v1", model.url);
-    let mut command = place.command(&["guard", "--anthropic-url", &model.url, "--openai-url", &openai, "--"]);
-    command.arg(python).arg(source("client.py")).env("UPSTREAM", &model.url).stdin(Stdio::null());
+    let (url, openai) = (model.base_url(), format!("{}/v1", model.base_url()));
+    let mut command = place.command(&["guard", "--anthropic-url", url, "--openai-url", &openai, "--"]);
+    command.arg(python).arg(source("client.py")).env("UPSTREAM", url).stdin(Stdio::null());
     let output = command.output().unwrap();
     let told = err(&output);
     assert_eq!(output.status.code(), Some(7), "{told}");
@@ -71,7 +53,7 @@ fn the_official_sdks_are_guarded() {
 
 #[test]
 fn a_command_ends_as_it_ends() {
-    let place = Place::with(&[("no-forbidden", RULE)]);
+    let place = Place::with(&[("no-forbidden", FORBIDDEN)]);
     for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143)] {
         let output = place.command(&["guard", "--", "sh", "-c", script]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{}", err(&output));
@@ -86,7 +68,7 @@ fn a_command_ends_as_it_ends() {
 
 #[test]
 fn what_is_wrong_is_said_before_the_command_starts() {
-    let place = Place::with(&[("no-forbidden", RULE)]);
+    let place = Place::with(&[("no-forbidden", FORBIDDEN)]);
     for (arguments, said) in [
         (&["guard", "--", "no-such-program"][..], "cannot start no-such-program"),
         (
@@ -112,7 +94,7 @@ fn what_is_required_is_in_force() {
     let entry = |more: &str| format!("[[plugin]]\npath = {plugin:?}\ngrants = [\"state\"]\n{more}");
     let own_tool = "+++\ncondition = \"forbidden\"\nscope = \"tool:exec_command\"\n+++\nNever.\n";
     for (settings, rule, code, said) in [
-        ("[rules]\nrequired = [\"gone\"]\n".to_owned(), RULE, 2, "`gone`"),
+        ("[rules]\nrequired = [\"gone\"]\n".to_owned(), FORBIDDEN, 2, "`gone`"),
         (
             "[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(),
             "+++\ncondition = \"(\"\n+++\nNever.\n",
@@ -121,8 +103,8 @@ fn what_is_required_is_in_force() {
         ),
         // The tools are the agent's.
         ("[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(), own_tool, 0, "guard: 0 answers checked"),
-        (entry("required = true\n"), RULE, 2, "the plugin `redact-secrets` is required"),
-        (entry(""), RULE, 0, "plugins do not act in `guard`, only their rules: redact-secrets"),
+        (entry("required = true\n"), FORBIDDEN, 2, "the plugin `redact-secrets` is required"),
+        (entry(""), FORBIDDEN, 0, "plugins do not act in `guard`, only their rules: redact-secrets"),
         (String::new(), "+++\ncondition = \"(\"\n+++\nNever.\n", 0, "1 rule has errors and is not in force"),
     ] {
         let place = Place::with(&[("no-forbidden", rule)]);
