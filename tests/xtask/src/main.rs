@@ -5,6 +5,7 @@
 mod bench;
 mod book;
 mod ci;
+mod clients;
 mod crates;
 mod demo;
 mod deps;
@@ -33,6 +34,8 @@ cargo xtask COMMAND
                     in the environment, each random comparison takes ten times as many cases: the form for the night
   bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, backlog,
                     start, front-ends, editors
+  clients           Claude Code, codex and opencode, unmodified, behind `tidegate guard`: tasks, answers that fail, spent budgets;
+                    installs them into target/clients (1.3 GB)
   load [--release] [FLAG…]
                     200 sessions with five plugins each, each with a secret that no other must show; FLAGS and their defaults:
                     --seconds 5, --sessions 200, --store memory (or disk, redis), --reload SECONDS (never), --restart N (0):
@@ -58,6 +61,7 @@ enum Task {
     Bench { filters: Vec<String> },
     Book,
     BuildPlugins,
+    Clients,
     Load { release: bool, flags: Vec<String> },
     Crash { kills: u32 },
     Mutants { crates: Vec<String>, more: Vec<String> },
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
         Task::Book => book::book(),
+        Task::Clients => clients::clients(),
         Task::BuildPlugins => guests::build_plugins().map(drop),
         Task::Load { release, flags } => load::load(release, &flags),
         Task::Crash { kills } => load::crash(kills),
@@ -115,6 +120,7 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
         "book" => alone(Task::Book),
+        "clients" => alone(Task::Clients),
         "build-plugins" => alone(Task::BuildPlugins),
         "load" => match rest {
             [first, flags @ ..] if first == "--release" => Ok(Task::Load { release: true, flags: flags.to_vec() }),
@@ -157,6 +163,7 @@ mod tests {
         let test = |crates: &str, filters: &str| Ok(Task::Test { crates: words(crates), filters: words(filters) });
         assert_eq!(parse(&words("test")), test("", ""));
         assert_eq!(parse(&words("test cli rules -- acp:: x")), test("cli rules", "acp:: x"));
+        assert_eq!(parse(&words("clients")), Ok(Task::Clients));
         assert_eq!(parse(&words("test -- acp::")), test("", "acp::"));
         assert_eq!(parse(&words("ci --help")), Ok(Task::Help));
         assert_eq!(parse(&words("ci now")), Err("ci takes no \"now\"".to_owned()));
