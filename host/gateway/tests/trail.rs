@@ -116,20 +116,41 @@ fn a_question_next_to_a_conversation_is_one() {
 fn what_was_sent_is_what_the_client_gives_back() {
     let events = [
         ("response.created", json!({"type": "response.created", "response": {"id": "resp_1", "model": "gpt"}})),
-        ("response.output_item.added", json!({"type": "response.output_item.added", "output_index": 0,
-            "item": {"type": "message", "id": "msg_1", "role": "assistant", "content": []}})),
-        ("response.output_text.delta", json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
-            "item_id": "msg_1", "delta": "I patch. "})),
-        ("response.output_item.done", json!({"type": "response.output_item.done", "output_index": 0,
-            "item": {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "I patch. "}]}})),
-        ("response.output_item.added", json!({"type": "response.output_item.added", "output_index": 1,
-            "item": {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "apply_patch", "input": ""}})),
-        ("response.custom_tool_call_input.delta", json!({"type": "response.custom_tool_call_input.delta", "output_index": 1,
-            "item_id": "ctc_1", "delta": "*** Begin"})),
-        ("response.output_item.done", json!({"type": "response.output_item.done", "output_index": 1,
-            "item": {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "apply_patch", "input": "*** Begin"}})),
-        ("response.completed", json!({"type": "response.completed", "response": {"id": "resp_1", "status": "completed",
-            "usage": {"input_tokens": 5, "output_tokens": 7}}})),
+        (
+            "response.output_item.added",
+            json!({"type": "response.output_item.added", "output_index": 0,
+            "item": {"type": "message", "id": "msg_1", "role": "assistant", "content": []}}),
+        ),
+        (
+            "response.output_text.delta",
+            json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
+            "item_id": "msg_1", "delta": "I patch. "}),
+        ),
+        (
+            "response.output_item.done",
+            json!({"type": "response.output_item.done", "output_index": 0,
+            "item": {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "I patch. "}]}}),
+        ),
+        (
+            "response.output_item.added",
+            json!({"type": "response.output_item.added", "output_index": 1,
+            "item": {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "apply_patch", "input": ""}}),
+        ),
+        (
+            "response.custom_tool_call_input.delta",
+            json!({"type": "response.custom_tool_call_input.delta", "output_index": 1,
+            "item_id": "ctc_1", "delta": "*** Begin"}),
+        ),
+        (
+            "response.output_item.done",
+            json!({"type": "response.output_item.done", "output_index": 1,
+            "item": {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "apply_patch", "input": "*** Begin"}}),
+        ),
+        (
+            "response.completed",
+            json!({"type": "response.completed", "response": {"id": "resp_1", "status": "completed",
+            "usage": {"input_tokens": 5, "output_tokens": 7}}}),
+        ),
     ];
     let mut received = Received::new(Wire::OpenAiResponses, true);
     for (name, data) in events {

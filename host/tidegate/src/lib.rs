@@ -117,7 +117,9 @@ pub use ::flow::{Event, EventKind, Message, PluginId, SessionId, TurnStatus};
 pub use ::record;
 pub use ::system::{SystemClock, environment};
 pub use ::turn::{CancellationToken, Subscription, TurnReport};
-pub use conversation::{Conversation, ConversationOptions};
+pub use conversation::{
+    Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Conversations, Visit, WithoutStore,
+};
 pub use error::HostError;
 pub use front_end::{Chat, carry_out};
 pub use host::engine::Engine;

@@ -41,6 +41,8 @@ const MAP: [(&str, &[&str]); 33] = [
         "tidegate",
         &[
             "flow",
+            // Which conversation a request belongs to.
+            "gateway",
             "guard",
             "record",
             "rules",

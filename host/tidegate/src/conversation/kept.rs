@@ -8,6 +8,8 @@ use rules::{InjectionRecord, RuleMemory, TurnSpent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::MOST_POINTS;
+
 /// The key of the note. No plugin's id has a dot, which notes about plugins are stored under.
 pub(super) const KEY: &str = "conversation.1";
 
@@ -17,6 +19,8 @@ pub(super) struct Kept {
     pub(super) rules: RuleMemory,
     /// What the embedder remembers.
     pub(super) memory: Value,
+    /// The points behind its last answers, each with the turns that had ended there.
+    pub(super) points: Vec<(String, u64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -35,6 +39,8 @@ struct Written {
     reminders: BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     memory: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    points: Vec<(String, u64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,6 +71,7 @@ impl Kept {
             by_rule: spent.by_rule,
             reminders: spent.reminders,
             memory: self.memory.clone(),
+            points: self.points.clone(),
         };
         Ok(StateEntry::written(KEY, serde_json::to_vec(&written)?, StateLifetime::Session, now_ms))
     }
@@ -74,18 +81,21 @@ impl Kept {
     /// # Errors
     /// It is none, or one of another version.
     pub(super) fn read(note: &[u8]) -> Result<Self, serde_json::Error> {
-        let Written { records, completed, interrupts, untrusted, by_rule, reminders, memory } =
+        let Written { records, completed, interrupts, untrusted, by_rule, reminders, memory, points } =
             serde_json::from_slice(note)?;
         let record = |one: WrittenRecord| InjectionRecord { rule: one.rule, hash: one.hash, turn: one.turn };
         let records = records.into_iter().map(record).collect();
         let spent = TurnSpent { interrupts, untrusted, by_rule, reminders };
-        Ok(Self { rules: RuleMemory { records, completed, spent }, memory })
+        Ok(Self { rules: RuleMemory { records, completed, spent }, memory, points })
     }
 
     /// What two owners have made of `base`: `self` and `other`.
     pub(super) fn merged(&self, base: &Self, other: &Self) -> Self {
         let rules = self.rules.merged(&base.rules, &other.rules);
-        Self { rules, memory: merged(&base.memory, &self.memory, &other.memory) }
+        let new = self.points.iter().filter(|(point, _)| other.points.iter().all(|(known, _)| known != point));
+        let mut points: Vec<(String, u64)> = other.points.iter().chain(new).cloned().collect();
+        points.drain(..points.len().saturating_sub(MOST_POINTS));
+        Self { rules, memory: merged(&base.memory, &self.memory, &other.memory), points }
     }
 }
 
@@ -170,7 +180,7 @@ mod tests {
             ..TurnSpent::default()
         };
         let rules = RuleMemory { records: vec![record], completed: 4, spent };
-        let kept = Kept { rules, memory: json!({"placeholder": "SECRET_1"}) };
+        let kept = Kept { rules, memory: json!({"placeholder": "SECRET_1"}), points: vec![("0a".to_owned(), 3)] };
         assert_eq!(Kept::read(&kept.note(1).unwrap().value).unwrap(), kept);
         assert_eq!(Kept::read(&Kept::default().note(1).unwrap().value).unwrap(), Kept::default());
         assert!(Kept::read(b"{}}").is_err());

@@ -1,11 +1,14 @@
 //! Conversations: sessions of a host whose turns run elsewhere, as behind a gateway. A conversation has the plugins, the rules, the state and
 //! the transcript of a session; it has no model, offers no tools and runs no turns.
 
+mod inherited;
+mod keeper;
 mod kept;
 mod opening;
 mod options;
 mod sharing;
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,13 +19,20 @@ use rules::{RuleMemory, RuleSession, RuleSet};
 use serde_json::Value;
 use turn::{History, Hub, View};
 
-use self::kept::Stored;
+pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit, WithoutStore};
+use self::kept::{Kept, Stored};
 pub use self::options::ConversationOptions;
 use crate::HostError;
 use crate::host::loaded::Loaded;
 
 /// How long the end of an exchange waits for a store that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most bytes that a conversation may remember, as they are stored.
+const MOST_BYTES: usize = 16 << 20;
+
+/// The most points of a conversation that are remembered.
+const MOST_POINTS: usize = 32;
 
 /// A conversation of a [`Host`](crate::Host). A clone is a handle of the same conversation. Any number of exchanges can be under way in it.
 ///
@@ -43,6 +53,10 @@ struct Shared {
     /// Held while something of it is written to the store, or read anew.
     storing: tokio::sync::Mutex<Stored>,
     journal: Option<Arc<dyn Journal>>,
+    /// The bytes of the note that was stored last.
+    bytes: AtomicUsize,
+    /// When its store was asked for last, where it is away, in milliseconds since 1970.
+    asked_ms: AtomicU64,
 }
 
 struct State {
@@ -57,6 +71,20 @@ struct State {
     /// The extensions know of it.
     in_turn: bool,
     memory: Value,
+    /// The points behind its last answers, each with the turns that had ended there; the last one is where its next request continues.
+    points: Vec<(String, u64)>,
+}
+
+impl State {
+    fn kept(&self) -> Kept {
+        Kept { rules: self.rules.memory(), memory: self.memory.clone(), points: self.points.clone() }
+    }
+
+    /// Takes up what two owners have made of it.
+    fn take(&mut self, kept: Kept) {
+        self.rules.remember(kept.rules);
+        (self.memory, self.points) = (kept.memory, kept.points);
+    }
 }
 
 impl std::fmt::Debug for Conversation {
@@ -148,6 +176,31 @@ impl Conversation {
     /// The rules that it goes by.
     pub fn rules(&self) -> Arc<RuleSet> {
         Arc::clone(self.state().rules.rules())
+    }
+
+    /// The point behind its last answer; `None`: it has none.
+    pub(crate) fn tip(&self) -> Option<String> {
+        self.state().points.last().map(|(point, _)| point.clone())
+    }
+
+    /// An answer was received by its client, behind which is this point.
+    pub(crate) fn reached(&self, point: &str) {
+        let mut state = self.state();
+        let completed = state.rules.completed_turns();
+        state.points.retain(|(known, _)| known != point);
+        state.points.push((point.to_owned(), completed));
+        let over = state.points.len().saturating_sub(MOST_POINTS);
+        state.points.drain(..over);
+    }
+
+    /// Turns that have ended.
+    pub(crate) fn completed_turns(&self) -> u64 {
+        self.state().rules.completed_turns()
+    }
+
+    /// The bytes of what it remembers, as they were stored last.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed)
     }
 
     /// Whether its store is away, so that what it remembers is in this process alone.

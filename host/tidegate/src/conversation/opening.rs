@@ -1,5 +1,6 @@
 //! Opening a conversation.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use config::rule_sources::BuiltRules;
@@ -84,7 +85,7 @@ impl Conversation {
         let variables = Variables::of(&loaded.shared.operator);
         let types = CustomEvents::new(options.session.workspace.clone(), variables, move || Arc::clone(&of_plugins));
         view.set_event_types(Arc::new(types));
-        let from = match options.is_kept {
+        let from = match options.is_kept && !options.is_local {
             true => Arc::clone(&loaded.shared.basis.stored.sessions),
             false => Stored::memory(Arc::clone(&clock)).sessions,
         };
@@ -94,12 +95,28 @@ impl Conversation {
         let set = options.rule_set.clone().unwrap_or_else(|| Arc::clone(&loaded.live.built().set));
         let mut rules = RuleSession::of_agent(set, &options.session.agent);
         rules.remember(stored.kept.rules.clone());
-        let memory = stored.kept.memory.clone();
+        let (memory, points) = (stored.kept.memory.clone(), stored.kept.points.clone());
+        let bytes = AtomicUsize::new(stored.note.as_ref().map_or(0, |note| note.len()));
+        let asked_ms = AtomicU64::new(clock.now_ms());
+        let is_local = options.is_local;
         // A turn that another process began goes on.
         let has_begun = stored.note.is_some();
-        let state = State { store, is_local: false, caller, rules, has_begun, in_turn: false, memory };
+        let state = State { store, is_local, caller, rules, has_begun, in_turn: false, memory, points };
         let (state, storing) = (Mutex::new(state), tokio::sync::Mutex::new(stored));
-        Ok(Self(Arc::new(Shared { id, options, loaded, clock, hub, history, view, state, storing, journal })))
+        Ok(Self(Arc::new(Shared {
+            id,
+            options,
+            loaded,
+            clock,
+            hub,
+            history,
+            view,
+            state,
+            storing,
+            journal,
+            bytes,
+            asked_ms,
+        })))
     }
 }
 

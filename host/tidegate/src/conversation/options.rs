@@ -16,13 +16,15 @@ pub struct ConversationOptions {
     pub(crate) session: SessionOptions,
     pub(crate) rule_set: Option<Arc<RuleSet>>,
     pub(crate) is_kept: bool,
+    /// Its store is away: it is opened without it, and is stored when that is back.
+    pub(crate) is_local: bool,
 }
 
 impl ConversationOptions {
     /// A conversation about this folder. The folder's own rule files (`.tidegate/rules`) count for it.
     pub fn new(workspace: impl AsRef<Path>) -> Self {
         let session = SessionOptions::new(workspace).without_builtin_tools();
-        Self { session, rule_set: None, is_kept: true }
+        Self { session, rule_set: None, is_kept: true, is_local: false }
     }
 
     fn with(mut self, change: impl FnOnce(SessionOptions) -> SessionOptions) -> Self {
@@ -71,6 +73,11 @@ impl ConversationOptions {
     #[must_use]
     pub fn not_kept(mut self) -> Self {
         self.is_kept = false;
+        self
+    }
+
+    pub(crate) fn local(mut self) -> Self {
+        self.is_local = true;
         self
     }
 }

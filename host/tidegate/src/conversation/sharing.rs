@@ -1,13 +1,14 @@
 //! What of a conversation is in the store: written at the end of exchanges, read anew where another host has written.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use flow::EventKind;
 use flow::PluginId;
 use flow::ports::{Replaced, SessionState, StateError};
 
 use super::kept::{KEY, Kept, Stored};
-use super::{Conversation, PATIENCE, opening};
+use super::{Conversation, MOST_BYTES, PATIENCE, inherited, opening};
 use crate::HostError;
 
 /// How often a note that another host replaces at the same time is merged with its own, before that is an error.
@@ -22,7 +23,13 @@ impl Conversation {
         if self.0.options.rule_set.is_none() {
             self.renew_rules().await?;
         }
-        let store = Arc::clone(&self.state().store);
+        let (store, is_local) = {
+            let state = self.state();
+            (Arc::clone(&state.store), state.is_local)
+        };
+        if is_local {
+            return self.store_again().await;
+        }
         match store.is_outdated().await {
             Ok(false) => Ok(()),
             Ok(true) => self.reopen().await,
@@ -44,18 +51,37 @@ impl Conversation {
         Ok(())
     }
 
-    /// Opens it in the store again, because another host has written.
+    /// Looks now and then whether the store is back that was away when it was opened.
+    async fn store_again(&self) -> Result<(), HostError> {
+        let (now_ms, pause_ms) = (self.0.clock.now_ms(), 5_000);
+        let asked_ms = self.0.asked_ms.load(Ordering::Relaxed);
+        if now_ms.saturating_sub(asked_ms) < pause_ms {
+            return Ok(());
+        }
+        self.0.asked_ms.store(now_ms, Ordering::Relaxed);
+        match self.reopen().await {
+            Err(HostError::State(StateError::Unavailable { .. } | StateError::Leased { .. })) => Ok(()),
+            reopened => reopened,
+        }
+    }
+
+    /// Opens it in the store again: another host has written, or the store was away.
     async fn reopen(&self) -> Result<(), HostError> {
         let mut stored = self.0.storing.lock().await;
         let (store, caller) = self.0.open_extensions(&self.0.shared_store()).await?;
+        let (own, is_local) = {
+            let state = self.state();
+            (Arc::clone(&state.store), state.is_local)
+        };
+        if is_local {
+            inherited::copy(&*own, &*store).await?;
+        }
         let read = read(&*store).await?;
         {
             let mut state = self.state();
-            let own = Kept { rules: state.rules.memory(), memory: state.memory.clone() };
-            let merged = own.merged(&stored.kept, &read.kept);
-            state.rules.remember(merged.rules);
-            (state.memory, state.store, state.caller) = (merged.memory, store, caller);
-            state.in_turn = false;
+            let merged = state.kept().merged(&stored.kept, &read.kept);
+            state.take(merged);
+            (state.store, state.caller, state.in_turn, state.is_local) = (store, caller, false, false);
         }
         *stored = read;
         Ok(())
@@ -74,17 +100,18 @@ impl Conversation {
         };
         caller.extensions().settle(PATIENCE).await?;
         for _ in 0..TRIES {
-            let own = {
-                let state = self.state();
-                Kept { rules: state.rules.memory(), memory: state.memory.clone() }
-            };
+            let own = self.state().kept();
             if own == stored.kept {
                 return Ok(());
             }
             let note = own.note(self.0.clock.now_ms()).map_err(|error| unreadable(&error))?;
             let value = Arc::clone(&note.value);
+            if value.len() > MOST_BYTES {
+                return Err(too_large(value.len()).into());
+            }
             match store.replace_note(stored.note.as_deref(), note, PATIENCE).await? {
                 Replaced::Done => {
+                    self.0.bytes.store(value.len(), Ordering::Relaxed);
                     *stored = Stored { note: Some(value), kept: own };
                     return Ok(());
                 }
@@ -99,10 +126,8 @@ impl Conversation {
     fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
         let theirs = parse(note)?;
         let mut state = self.state();
-        let own = Kept { rules: state.rules.memory(), memory: state.memory.clone() };
-        let merged = own.merged(&stored.kept, &theirs.kept);
-        state.rules.remember(merged.rules);
-        state.memory = merged.memory;
+        let merged = state.kept().merged(&stored.kept, &theirs.kept);
+        state.take(merged);
         *stored = theirs;
         Ok(())
     }
@@ -120,6 +145,11 @@ fn parse(note: Option<Arc<[u8]>>) -> Result<Stored, StateError> {
         None => Kept::default(),
     };
     Ok(Stored { note, kept })
+}
+
+fn too_large(bytes: usize) -> StateError {
+    let cause = format!("it has {bytes} bytes, the limit is {MOST_BYTES}; what was stored last stays");
+    StateError::Unreadable { place: "what the conversation remembers".to_owned(), cause }
 }
 
 fn unreadable(error: &serde_json::Error) -> StateError {

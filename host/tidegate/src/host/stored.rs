@@ -66,6 +66,12 @@ fn default_folder() -> Option<PathBuf> {
 }
 
 impl Host {
+    /// Whether what sessions keep is gone with the process. A store that an embedder has brought counts as one that keeps it.
+    pub(crate) fn keeps_state_in_memory(&self) -> bool {
+        let shared = self.live.shared();
+        shared.basis.keeps_state_in_memory
+    }
+
     /// The stored state of all sessions, for inspection. Reading needs no lease: an open session is read as far as it is durable.
     pub fn state_admin(&self) -> Arc<dyn StateAdmin> {
         Arc::clone(&self.live.shared().basis.stored.admin)

@@ -6,6 +6,7 @@ mod custom_events;
 mod expiry;
 mod handles;
 mod inputs;
+mod keeper;
 mod model;
 mod native;
 mod parts;

@@ -1,0 +1,250 @@
+//! The conversations of a gateway: found by what requests show of them, open while they are used, closed when they are idle.
+
+mod links;
+mod open;
+mod visit;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use flow::SessionId;
+use flow::ports::StateError;
+use gateway::Trail;
+
+use self::links::{Link, Links};
+use self::open::OpenConversations;
+pub use self::visit::Visit;
+use super::Conversation;
+use crate::session::options::new_session_id;
+use crate::{ConversationOptions, Host, HostError};
+
+/// The most points of a request that are looked for, from its end.
+const MOST_POINTS: usize = 64;
+
+/// What becomes of a request whose conversation cannot be read, because its store is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithoutStore {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is guarded with what this process knows; the rest is merged when the store is back.
+    Local,
+}
+
+/// The limits of [`Conversations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConversationLimits {
+    /// After this time without an exchange a conversation leaves memory. Default: a minute.
+    pub idle: Duration,
+    /// The most conversations in memory; for one more the one that was used least recently leaves it. Default: 10,000.
+    pub open: usize,
+    /// The most bytes that they remember in memory, as they are stored. Default: 256 MiB.
+    pub bytes: usize,
+    /// The most conversations that a store in memory keeps; beyond it the one that was closed first is forgotten. Default: 10,000.
+    pub kept: usize,
+    /// What becomes of requests without the store.
+    pub without_store: WithoutStore,
+}
+
+impl Default for ConversationLimits {
+    fn default() -> Self {
+        let (idle, bytes) = (Duration::from_secs(60), 256 << 20);
+        Self { idle, open: 10_000, bytes, kept: 10_000, without_store: WithoutStore::default() }
+    }
+}
+
+/// What [`Conversations`] have done, and have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConversationCounts {
+    /// Those in memory.
+    pub open: usize,
+    /// Those that left memory before they were idle, for others.
+    pub evicted: u64,
+    /// Those that a store in memory has forgotten.
+    pub forgotten: u64,
+    /// Those that branched off another one, because a client has edited what was said.
+    pub branched: u64,
+    /// Those that were opened without the store.
+    pub local: u64,
+}
+
+/// The conversations of a gateway.
+pub struct Conversations {
+    host: Host,
+    options: ConversationOptions,
+    limits: ConversationLimits,
+    links: Mutex<Links>,
+    open: OpenConversations,
+    branched: AtomicU64,
+    local: AtomicU64,
+}
+
+impl std::fmt::Debug for Conversations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversations").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Conversations {
+    /// Conversations of a host, each opened with these options and an id of its own.
+    pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
+        let (links, open) = (Mutex::default(), OpenConversations::new(limits, host.keeps_state_in_memory()));
+        let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { host, options, limits, links, open, branched, local })
+    }
+
+    /// Begins an exchange in the conversation that a request belongs to.
+    ///
+    /// # Errors
+    /// A required rule is not in force, the store is away and the limits say that requests are refused then, or the conversation cannot be
+    /// opened.
+    pub async fn enter(self: &Arc<Self>, trail: Trail) -> Result<Visit, HostError> {
+        self.sweep_later();
+        if trail.is_aside() {
+            let conversation = self.host.conversation(self.options.clone().not_kept()).await?;
+            return Ok(Visit::aside(conversation, trail));
+        }
+        let visited = match self.find(&trail).await? {
+            Some((link, name)) => self.continued(&link, &name, &trail).await?,
+            None => self.begun(&trail).await?,
+        };
+        Ok(Visit::new(Arc::clone(self), visited, trail))
+    }
+
+    /// What they have done, and have.
+    pub fn counts(&self) -> ConversationCounts {
+        let (open, evicted, forgotten) = self.open.counts();
+        let (branched, local) = (self.branched.load(Ordering::Relaxed), self.local.load(Ordering::Relaxed));
+        ConversationCounts { open, evicted, forgotten, branched, local }
+    }
+
+    /// Closes all of them: what is not stored yet is.
+    pub async fn close(&self) {
+        self.open.close_all(&self.host).await;
+    }
+
+    /// The latest point of a request that is known, or what names it as a whole.
+    async fn find(&self, trail: &Trail) -> Result<Option<(Link, String)>, HostError> {
+        let points = trail.points().iter().rev().take(MOST_POINTS).map(String::as_str);
+        let root = trail.begins().then_some(trail.root());
+        let names: Vec<String> = points.chain(trail.previous()).chain(root).map(str::to_owned).collect();
+        let known = { self.links().first(&names) };
+        // What is in memory is true for ever; a later point can be known to the store alone.
+        if let Some((0, link)) = known {
+            return Ok(Some((link, names[0].clone())));
+        }
+        let end = known.as_ref().map_or(names.len(), |(at, _)| *at);
+        let store = self.host.live.shared().basis.stored.sessions.clone();
+        let stored = match store.named(&names[..end]).await {
+            Ok(lines) => lines,
+            Err(error) if self.is_local(&error) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let stored = stored.iter().enumerate().find_map(|(at, line)| Some((at, Link::parse(line.as_deref()?)?)));
+        Ok(stored.or(known).map(|(at, link)| (link, names[at].clone())))
+    }
+
+    /// The conversation of a point, or one that branches off there.
+    async fn continued(&self, link: &Link, name: &str, trail: &Trail) -> Result<open::Visited, HostError> {
+        let parent = self.open(&link.id).await?;
+        let tip = parent.conversation.tip();
+        let is_tip = match &tip {
+            // Nobody has the only exchange of one that begins, unless its client asks again.
+            None => trail.is_named() || parent.is_alone(),
+            Some(tip) => *tip == link.point || tip == name,
+        };
+        if is_tip {
+            return Ok(parent);
+        }
+        if trail.begins() {
+            return self.open_new(trail).await;
+        }
+        self.branched.fetch_add(1, Ordering::Relaxed);
+        let child = self.open(&new_id()).await?;
+        child.conversation.inherit(&parent.conversation, &link.point, link.completed).await?;
+        Ok(child)
+    }
+
+    /// A conversation that is not known: it begins, or began elsewhere.
+    async fn begun(&self, trail: &Trail) -> Result<open::Visited, HostError> {
+        if !trail.begins() {
+            return self.open(&new_id()).await;
+        }
+        let new = Link { id: new_id(), completed: 0, point: String::new() };
+        if !trail.is_named() {
+            self.links().insert(trail.root(), new.clone());
+            return self.open(&new.id).await;
+        }
+        // Another instance can have been asked at the same time.
+        let store = self.host.live.shared().basis.stored.sessions.clone();
+        let before = match store.name(trail.root(), &new.line()).await {
+            Ok(before) => before.and_then(|line| Link::parse(&line)),
+            Err(error) if self.is_local(&error) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let link = before.unwrap_or(new);
+        self.links().insert(trail.root(), link.clone());
+        self.open(&link.id).await
+    }
+
+    /// One that begins with the same words as another.
+    async fn open_new(&self, trail: &Trail) -> Result<open::Visited, HostError> {
+        let link = Link { id: new_id(), completed: 0, point: String::new() };
+        self.links().insert(trail.root(), link.clone());
+        self.open(&link.id).await
+    }
+
+    /// Opens a conversation, unless it is open.
+    async fn open(&self, id: &SessionId) -> Result<open::Visited, HostError> {
+        let opening = || async {
+            let options = self.options.clone().id(id.clone());
+            match self.host.conversation(options.clone()).await {
+                Err(HostError::State(error)) if self.is_local(&error) || matches!(error, StateError::Leased { .. }) => {
+                    tracing::warn!(conversation = %id, %error, "it is guarded with what this process knows");
+                    self.local.fetch_add(1, Ordering::Relaxed);
+                    self.host.conversation(options.local()).await
+                }
+                opened => opened,
+            }
+        };
+        let visited = self.open.visit(id, &self.host, opening).await?;
+        match visited.conversation.refresh().await {
+            Ok(()) => Ok(visited),
+            Err(HostError::State(error)) if self.is_local(&error) => Ok(visited),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_local(&self, error: &StateError) -> bool {
+        self.limits.without_store == WithoutStore::Local && matches!(error, StateError::Unavailable { .. })
+    }
+
+    fn sweep_later(self: &Arc<Self>) {
+        if self.open.begins_to_sweep() {
+            let own = Arc::downgrade(self);
+            tokio::spawn(async move {
+                loop {
+                    let Some(wait) = own.upgrade().map(|own| own.limits.idle / 2) else { return };
+                    tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
+                    let Some(own) = own.upgrade() else { return };
+                    own.open.close_idle(&own.host).await;
+                }
+            });
+        }
+    }
+
+    fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An id that no other host has, either: the start of a digest of what differs.
+fn new_id() -> SessionId {
+    use std::hash::{BuildHasher as _, RandomState};
+    // Random for each process.
+    let random = RandomState::new().hash_one(new_session_id().as_str());
+    SessionId::new(format!("gateway-{}-{random:016x}", new_session_id()))
+}

@@ -1,0 +1,240 @@
+//! The conversations in memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use flow::SessionId;
+use tokio::sync::OnceCell;
+
+use super::super::Conversation;
+use super::ConversationLimits;
+use crate::{Host, HostError};
+
+/// Those that are open, and how many exchanges each has.
+pub(super) struct OpenConversations {
+    limits: ConversationLimits,
+    /// The store is memory: what is closed stays there.
+    is_in_memory: bool,
+    state: Mutex<State>,
+    sweeps: AtomicBool,
+    evicted: AtomicU64,
+    forgotten: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    open: HashMap<SessionId, Arc<Entry>>,
+    /// Of a store in memory: those that were closed, the first one first.
+    closed: VecDeque<SessionId>,
+}
+
+struct Entry {
+    cell: OnceCell<Conversation>,
+    use_of: Mutex<Use>,
+    /// Locked while it is closed, and by who opens it again.
+    closing: tokio::sync::Mutex<()>,
+}
+
+struct Use {
+    exchanges: u32,
+    last: Instant,
+    /// It is to be closed, and is not to be used any more.
+    is_over: bool,
+}
+
+/// An exchange has the conversation, until this is dropped.
+pub(super) struct Visited {
+    pub(super) conversation: Conversation,
+    entry: Arc<Entry>,
+}
+
+impl Visited {
+    /// Whether nobody else has an exchange in it.
+    pub(super) fn is_alone(&self) -> bool {
+        lock(&self.entry.use_of).exchanges == 1
+    }
+}
+
+impl Drop for Visited {
+    fn drop(&mut self) {
+        self.entry.leave();
+    }
+}
+
+impl Entry {
+    fn new() -> Arc<Self> {
+        let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
+        Arc::new(Self { cell: OnceCell::new(), use_of, closing: tokio::sync::Mutex::new(()) })
+    }
+
+    /// Whether it can be used, which counts as an exchange.
+    fn join(&self) -> bool {
+        let mut use_of = lock(&self.use_of);
+        use_of.exchanges += u32::from(!use_of.is_over);
+        !use_of.is_over
+    }
+
+    fn leave(&self) {
+        let mut use_of = lock(&self.use_of);
+        use_of.exchanges = use_of.exchanges.saturating_sub(1);
+        use_of.last = Instant::now();
+    }
+
+    /// Ends its use where nobody has it, and `is_due` says so of the time of its last use.
+    fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
+        let mut use_of = lock(&self.use_of);
+        let ends = use_of.exchanges == 0 && !use_of.is_over && is_due(use_of.last);
+        use_of.is_over |= ends;
+        ends
+    }
+}
+
+impl OpenConversations {
+    pub(super) fn new(limits: ConversationLimits, is_in_memory: bool) -> Self {
+        let (evicted, forgotten) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { limits, is_in_memory, state: Mutex::default(), sweeps: AtomicBool::new(false), evicted, forgotten }
+    }
+
+    /// How many are open, were evicted and forgotten.
+    pub(super) fn counts(&self) -> (usize, u64, u64) {
+        let open = lock(&self.state).open.len();
+        (open, self.evicted.load(Ordering::Relaxed), self.forgotten.load(Ordering::Relaxed))
+    }
+
+    /// Whether the caller has to see to it that idle ones are closed.
+    pub(super) fn begins_to_sweep(&self) -> bool {
+        !self.sweeps.swap(true, Ordering::Relaxed)
+    }
+
+    /// Begins an exchange in a conversation, which `opening` opens where it is not open.
+    pub(super) async fn visit<F: Future<Output = Result<Conversation, HostError>>>(
+        &self,
+        id: &SessionId,
+        host: &Host,
+        opening: impl Fn() -> F,
+    ) -> Result<Visited, HostError> {
+        loop {
+            let entry = self.entry(id);
+            if !entry.join() {
+                // Wait until it is closed, and open it again.
+                drop(entry.closing.lock().await);
+                self.remove(id, &entry);
+                continue;
+            }
+            match entry.cell.get_or_try_init(&opening).await {
+                Ok(conversation) => {
+                    let visited = Visited { conversation: conversation.clone(), entry };
+                    self.make_way(host).await;
+                    return Ok(visited);
+                }
+                Err(error) => {
+                    entry.leave();
+                    if entry.end(|_| true) {
+                        self.remove(id, &entry);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Closes those that nobody has used for a while.
+    pub(super) async fn close_idle(&self, host: &Host) {
+        let now = Instant::now();
+        let is_idle = |last: Instant| now.saturating_duration_since(last) >= self.limits.idle;
+        let all = self.entries();
+        for (id, entry) in all {
+            if entry.end(is_idle) {
+                self.close(&id, &entry, host).await;
+            }
+        }
+    }
+
+    pub(super) async fn close_all(&self, host: &Host) {
+        for (id, entry) in self.entries() {
+            if entry.end(|_| true) {
+                self.close(&id, &entry, host).await;
+            }
+        }
+    }
+
+    /// Closes the one that was used least recently as long as there are too many.
+    async fn make_way(&self, host: &Host) {
+        while self.is_full() {
+            let entries = self.entries();
+            let free = entries.into_iter().filter(|(_, entry)| lock(&entry.use_of).exchanges == 0);
+            let Some((id, entry)) = free.min_by_key(|(_, entry)| lock(&entry.use_of).last) else { return };
+            if entry.end(|_| true) {
+                self.evicted.fetch_add(1, Ordering::Relaxed);
+                self.close(&id, &entry, host).await;
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let state = lock(&self.state);
+        let bytes = || state.open.values().filter_map(|entry| entry.cell.get()).map(Conversation::stored_bytes).sum();
+        // Counting all of them takes time in proportion to them: only where it can be too much.
+        let can_be_large = state.open.len() > self.limits.bytes / super::super::MOST_BYTES;
+        state.open.len() > self.limits.open || (can_be_large && self.limits.bytes < bytes())
+    }
+
+    async fn close(&self, id: &SessionId, entry: &Arc<Entry>, host: &Host) {
+        let closing = entry.closing.lock().await;
+        if let Some(conversation) = entry.cell.get() {
+            if let Err(error) = conversation.close().await {
+                tracing::warn!(conversation = %id, "what it remembers is not stored: {}", error.in_one_line());
+            }
+            self.forget(id, host).await;
+        }
+        drop(closing);
+        self.remove(id, entry);
+    }
+
+    /// A store in memory keeps so many, and no more.
+    async fn forget(&self, id: &SessionId, host: &Host) {
+        if !self.is_in_memory {
+            return;
+        }
+        let oldest = {
+            let mut state = lock(&self.state);
+            state.closed.retain(|closed| closed != id);
+            state.closed.push_back(id.clone());
+            if state.closed.len() > self.limits.kept { state.closed.pop_front() } else { None }
+        };
+        if let Some(oldest) = oldest {
+            self.forgotten.fetch_add(1, Ordering::Relaxed);
+            // One that is open again is refused, and stays.
+            let _stays = host.state_admin().clear(&oldest, None).await;
+        }
+    }
+
+    fn entry(&self, id: &SessionId) -> Arc<Entry> {
+        let mut state = lock(&self.state);
+        let State { open, closed } = &mut *state;
+        Arc::clone(open.entry(id.clone()).or_insert_with(|| {
+            closed.retain(|one| one != id);
+            Entry::new()
+        }))
+    }
+
+    fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
+        lock(&self.state).open.iter().map(|(id, entry)| (id.clone(), Arc::clone(entry))).collect()
+    }
+
+    fn remove(&self, id: &SessionId, entry: &Arc<Entry>) {
+        let mut state = lock(&self.state);
+        if state.open.get(id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            state.open.remove(id);
+        }
+    }
+}
+
+/// The data are valid after every statement, so a panic elsewhere does not matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,90 @@
+//! One exchange in a conversation.
+
+use std::sync::Arc;
+
+use flow::ports::StateError;
+use gateway::{Answer, Trail};
+use rules::{RuleMemory, RuleSession};
+
+use super::links::Link;
+use super::open::Visited;
+use super::{Conversation, Conversations};
+use crate::HostError;
+
+/// One exchange in a conversation, which stays in memory as long.
+pub struct Visit {
+    conversation: Conversation,
+    trail: Trail,
+    rules: RuleSession,
+    began: RuleMemory,
+    /// `None`: nothing of it is kept.
+    kept: Option<(Arc<Conversations>, Visited)>,
+}
+
+impl std::fmt::Debug for Visit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Visit").field("conversation", &self.conversation).finish_non_exhaustive()
+    }
+}
+
+impl Visit {
+    pub(super) fn new(keeper: Arc<Conversations>, visited: Visited, trail: Trail) -> Self {
+        let conversation = visited.conversation.clone();
+        Self { kept: Some((keeper, visited)), ..Self::aside(conversation, trail) }
+    }
+
+    pub(super) fn aside(conversation: Conversation, trail: Trail) -> Self {
+        let rules = conversation.begin(trail.continues_turn());
+        let began = rules.memory();
+        Self { conversation, trail, rules, began, kept: None }
+    }
+
+    /// The conversation.
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// The rules of the exchange, with what the conversation remembers.
+    pub fn rules(&self) -> RuleSession {
+        self.rules.clone()
+    }
+
+    /// Ends the exchange, and stores what its rules have done and what the embedder has the conversation remember. `answer`: as the client has
+    /// received all of it; `None`: it broke off. To be called before the client gets the end of the answer: its next request can go to another
+    /// host.
+    ///
+    /// # Errors
+    /// It is not stored yet, and stored with a later exchange.
+    pub async fn end(&self, ended: &RuleSession, answer: Option<&Answer>) -> Result<(), HostError> {
+        self.conversation.end(&self.began, ended);
+        let Some((keeper, _)) = &self.kept else { return Ok(()) };
+        let point = answer.map(|answer| self.trail.answered(&answer.text(), answer.calls()));
+        if let Some(point) = &point {
+            self.conversation.reached(point);
+        }
+        let settled = self.conversation.settle().await;
+        if let (Some(point), Some(answer)) = (point, answer) {
+            let response = answer.id.as_deref().map(|id| self.trail.response(id));
+            keeper.link(&self.conversation, &point, response).await?;
+        }
+        settled
+    }
+}
+
+impl Conversations {
+    /// Has a conversation found by the point behind an answer, and by the id of the answer.
+    async fn link(&self, conversation: &Conversation, point: &str, response: Option<String>) -> Result<(), StateError> {
+        let completed = conversation.completed_turns();
+        let link = Link { id: conversation.id().clone(), completed, point: point.to_owned() };
+        let store = self.host.live.shared().basis.stored.sessions.clone();
+        for name in [Some(point.to_owned()), response].into_iter().flatten() {
+            self.links().insert(&name, link.clone());
+            match store.name(&name, &link.line()).await {
+                Ok(_) => {}
+                Err(error) if self.is_local(&error) || conversation.is_local() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
