@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Action, CallId, Delta, EventKind, FailureKind, RuleMatch, ToolCall};
+use flow::{Action, CallId, Delta, EventKind, FailureKind, Keeping, RuleMatch, ToolCall};
 use guard::attempt::{Answer, CallNotes, Context, Effect, Ending, Stopped};
 use rules::RuleSession;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use wire::{TooLarge, Wire};
 use crate::attempt::{Input, Now};
 use crate::body;
 use crate::dialect::{self, Message};
+use crate::events::ExchangeEvents;
 use crate::frame::Frame;
 use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
@@ -52,6 +53,7 @@ pub struct Exchange {
     /// Where in what was returned last the words begin that end the message in the place of an answer.
     closing: Option<usize>,
     notices: Vec<String>,
+    events: ExchangeEvents,
 }
 
 /// Who decides about the calls of an answer, after the rules.
@@ -122,6 +124,7 @@ impl Exchange {
             passed_before: 0,
             closing: None,
             notices: Vec::new(),
+            events: ExchangeEvents::default(),
         }
     }
 
@@ -247,6 +250,7 @@ impl Exchange {
             let reminder = before.chain(refusals.iter().cloned()).collect::<Vec<_>>().join("\n\n");
             return self.again(&[], reminder, send);
         }
+        self.events.accepted(&self.now.core.answer);
         self.now.queue.complete();
         let send = if self.is_whole { body } else { self.send() };
         Next { send, then: Then::End }
@@ -294,6 +298,17 @@ impl Exchange {
     /// The client has other words of the last attempt than those that were passed on.
     pub(crate) fn keeps(&mut self, shown: &str) {
         self.request.keeps(shown);
+        self.events.was_shown(shown);
+    }
+
+    /// Events since the last time. `keeping`: of what a reader has is kept, in place of what the model wrote.
+    pub(crate) fn take_events(&mut self, keeping: Keeping) -> Vec<EventKind> {
+        self.events.take(keeping)
+    }
+
+    /// The client has this in place of the text of the accepted answer.
+    pub(crate) fn accepted_as(&mut self, shown: &str) {
+        self.events.was_shown(shown);
     }
 
     /// The matches so far.
@@ -408,6 +423,7 @@ impl Exchange {
                 self.calls = Calls::Waiting(Vec::new());
                 return Next { send: self.send(), then: Then::More };
             }
+            self.events.accepted(&self.now.core.answer);
             self.now.queue.complete();
             return Next { send: self.send(), then: Then::End };
         }
@@ -468,9 +484,10 @@ impl Exchange {
             return self.close_with(&words, send);
         }
         let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
-        self.rules.injected(&names);
-        self.reminded.extend(names);
+        let records = self.rules.injected(&names);
         let kept = self.now.queue.sent().to_owned();
+        self.events.stopped(&self.now.core.answer, &kept, (injected, records), self.number);
+        self.reminded.extend(names);
         if !kept.trim().is_empty() {
             reminder.push_str(KEPT);
         }
@@ -529,12 +546,17 @@ impl Exchange {
                 Effect::ShowText(text) => self.now.queue.release_text(&text),
                 Effect::ShowThinking(text) => self.now.queue.release_thinking(&text),
                 Effect::Fired { matches, judgement } => {
+                    self.events.fired(&matches, &judgement);
                     let attempt = self.number;
                     let pairs = matches.into_iter().zip(judgement.actions);
                     self.fired.extend(pairs.map(|(found, action)| Fired { found, action, attempt }));
                 }
-                Effect::Report(event) => self.notices.extend(notice(*event)),
-                Effect::Held { .. } | Effect::Restarted(_) => {}
+                Effect::Report(event) => {
+                    self.events.push(EventKind::clone(&event));
+                    self.notices.extend(notice(*event));
+                }
+                Effect::Held { report, .. } => self.events.push(*report),
+                Effect::Restarted(_) => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flow::ports::TtsrEvent;
-use flow::{CallFailure, RunPosition, TextStream};
+use flow::{CallFailure, EventKind, RunPosition, TextStream};
 use guard::Caller;
 use guard::attempt::Answer;
 
@@ -106,6 +106,13 @@ impl Filtered {
         &self.exchange
     }
 
+    /// Events of the conversation since this was called last: what rules did, and the answers of the model as they are kept. What extensions did is
+    /// emitted by the caller itself.
+    pub fn take_events(&mut self) -> Vec<EventKind> {
+        let keeping = self.caller.as_ref().map(|caller| caller.keeping()).unwrap_or_default();
+        self.exchange.take_events(keeping)
+    }
+
     /// The matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
     pub fn take_notices(&mut self) -> Vec<TtsrEvent> {
         let fired = self.exchange.fired();
@@ -176,6 +183,9 @@ impl Filtered {
             let Some(body) = stage.whole(&send, answer).await? else {
                 return Ok(Step::Failed(UNGIVEN.to_owned()));
             };
+            if stage.caller().keeping().answer {
+                self.exchange.accepted_as(&stage.both().shown);
+            }
             out.extend(body);
             return Ok(Step::Done(then));
         }
@@ -189,6 +199,9 @@ impl Filtered {
             Then::End if closing.is_none() => {
                 let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
                 stage.finish(Some(answer), out).await?;
+                if stage.caller().keeping().answer {
+                    self.exchange.accepted_as(&stage.both().shown);
+                }
             }
             Then::End => {
                 stage.finish(None, out).await?;

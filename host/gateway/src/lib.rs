@@ -11,11 +11,13 @@
 //! returns. What decides about a match is the code that decides in turns and replays.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod attempt;
 mod body;
 mod conversation;
 mod conversations;
 mod dialect;
+mod events;
 mod exchange;
 mod filtered;
 mod frame;
@@ -28,6 +30,7 @@ mod requests;
 mod stage;
 mod trail;
 
+pub use asked::Asked;
 pub use conversations::{Conversations, Place};
 pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then};
 pub use filtered::Filtered;

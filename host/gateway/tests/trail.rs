@@ -188,3 +188,25 @@ fn whole_bodies_are_read_as_well() {
     assert_eq!((answer.text().as_str(), answer.calls().collect::<Vec<_>>()), ("Hi", vec!["toolu_1"]));
     assert_eq!((answer.usage.input, answer.usage.output), (Some(3), Some(4)));
 }
+
+#[test]
+fn what_is_asked_is_what_follows_the_last_answer() {
+    let messages = json!([
+        {"role": "user", "content": "Read it"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "x = 1"}], "is_error": true},
+            {"type": "text", "text": "And now?"},
+        ]},
+    ]);
+    let body = json!({"model": "m", "messages": messages}).to_string();
+    let asked = tidegate_gateway::Asked::of(Wire::Anthropic, body.as_bytes());
+    let texts: Vec<String> = asked.messages.iter().map(flow::Message::plain_text).collect();
+    assert_eq!(texts, ["And now?"]);
+    let [(tool, result)] = &asked.results[..] else { panic!("{asked:?}") };
+    assert_eq!((tool.as_str(), result.call.as_str(), result.is_error), ("Read", "toolu_1", true));
+    assert_eq!(result.content, ["x = 1"]);
+    let text = json!({"model": "m", "input": "Hello"}).to_string();
+    assert_eq!(tidegate_gateway::Asked::of(Wire::OpenAiResponses, text.as_bytes()).messages[0].plain_text(), "Hello");
+    assert_eq!(tidegate_gateway::Asked::of(Wire::OpenAiChat, b"{").messages, []);
+}

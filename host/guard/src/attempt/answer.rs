@@ -437,6 +437,23 @@ impl Answer {
         self.reasoning_event(true, reasoning).into_iter().chain([out])
     }
 
+    /// The events of an answer that was accepted, where nobody has it whole as callbacks do: without what a reader saw, where that is another text.
+    pub fn accepted_events(&self) -> impl Iterator<Item = EventKind> + use<> {
+        let out = EventKind::CognitionOut {
+            text: self.text.clone(),
+            keep: self.keep(),
+            model: self.model.clone(),
+            author: Origin::Model,
+            shown: None,
+            partial: None,
+            retained: if self.own_message().is_some() { Retained::Answer } else { Retained::Nothing },
+            blocks: self.listed(),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
+        };
+        self.reasoning_event(false, true).into_iter().chain([out])
+    }
+
     /// Its blocks, for the transcript, after the prefix of an earlier attempt. Empty blocks of prose are omitted: some
     /// servers open them, others do not.
     pub(crate) fn listed(&self) -> Vec<AnswerBlock> {

@@ -7,6 +7,7 @@ mod kept;
 mod opening;
 mod options;
 mod sharing;
+mod thread;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ use turn::{History, Hub, View};
 pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit, WithoutStore};
 use self::kept::{Kept, Stored};
 pub use self::options::ConversationOptions;
+use self::thread::Thread;
 use crate::HostError;
 use crate::host::loaded::Loaded;
 
@@ -53,6 +55,7 @@ struct Shared {
     /// Held while something of it is written to the store, or read anew.
     storing: tokio::sync::Mutex<Stored>,
     journal: Option<Arc<dyn Journal>>,
+    thread: Mutex<Thread>,
     /// The bytes of the note that was stored last.
     bytes: AtomicUsize,
     /// When its store was asked for last, where it is away, in milliseconds since 1970.
@@ -233,6 +236,7 @@ impl Conversation {
         caller.extensions().end_turn();
         let settled = self.settle().await;
         let closed = caller.extensions().close(Duration::ZERO).await;
+        self.end_thread();
         if let Some(journal) = &self.0.journal
             && let Err(error) = journal.close().await
         {

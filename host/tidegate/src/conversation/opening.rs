@@ -7,14 +7,16 @@ use config::rule_sources::BuiltRules;
 use config::{Diagnostics, events::Variables};
 use flow::RunPosition;
 use flow::SessionId;
-use flow::ports::{BoxFuture, Clock, EventSink, Journal, SessionInfo, SessionState, StateError, StateStore};
+use flow::ports::{
+    BoxFuture, Clock, EventSink, Journal, JournalError, SessionInfo, SessionState, StateError, StateStore,
+};
 use guard::Caller;
 use rules::RuleSession;
-use store::TranscriptStore;
 use store::emission::EmissionPolicy;
+use store::{TranscriptError, TranscriptStore};
 use turn::{History, Hub, View};
 
-use super::{Conversation, ConversationOptions, Shared, State, sharing};
+use super::{Conversation, ConversationOptions, Shared, State, Thread, sharing};
 use crate::host::load::Wanted;
 use crate::host::loaded::Loaded;
 use crate::host::stored::Stored;
@@ -77,10 +79,12 @@ impl Conversation {
             agent: options.session.agent.clone(),
         };
         let view = Arc::new(View::new(info, history.clone(), Arc::clone(&hub)));
-        let journal = match transcripts {
-            Some(store) => Some(record(store, &id, &options, &loaded, &hub).await?),
-            None => None,
-        };
+        let (mut journal, mut thread) = (None, Thread::default());
+        if let Some(store) = transcripts {
+            let recorded = record(store, &id, &options, &loaded, &hub).await?;
+            journal = recorded.journal;
+            thread.is_continued = recorded.is_continued;
+        }
         let of_plugins = Arc::clone(&loaded);
         let variables = Variables::of(&loaded.shared.operator);
         let types = CustomEvents::new(options.session.workspace.clone(), variables, move || Arc::clone(&of_plugins));
@@ -114,31 +118,52 @@ impl Conversation {
             state,
             storing,
             journal,
+            thread: Mutex::new(thread),
             bytes,
             asked_ms,
         })))
     }
 }
 
+/// How a conversation is recorded.
+struct Recording {
+    /// `None`: another process records it.
+    journal: Option<Arc<dyn Journal>>,
+    is_continued: bool,
+}
+
 /// Records the events of a conversation from here on.
+///
+/// # Errors
+/// The catalogue of events is wrong, or the transcript cannot be read or written.
 async fn record(
     store: TranscriptStore,
     id: &SessionId,
     options: &ConversationOptions,
     loaded: &Loaded,
     hub: &Hub,
-) -> Result<Arc<dyn Journal>, HostError> {
-    let (shared, workspace, id) = (Arc::clone(&loaded.shared), options.session.workspace.clone(), id.clone());
+) -> Result<Recording, HostError> {
+    let (shared, workspace) = (Arc::clone(&loaded.shared), options.session.workspace.clone());
+    let of = id.clone();
     let opened = blocking(move || {
         let (catalogue, _) = shared.event_catalogue(&workspace)?;
         let policy = EmissionPolicy::new(catalogue.for_session(&Variables::of(&shared.operator)));
-        Ok(store.open(&id, Arc::new(policy))?)
-    })
-    .await?;
-    hub.continue_at(opened.next_event);
-    let journal: Arc<dyn Journal> = Arc::new(opened.journal);
-    hub.record(Arc::clone(&journal));
-    Ok(journal)
+        Ok(store.open(&of, Arc::new(policy))?)
+    });
+    match opened.await {
+        Ok(opened) => {
+            hub.continue_at(opened.next_event);
+            let journal: Arc<dyn Journal> = Arc::new(opened.journal);
+            hub.record(Arc::clone(&journal));
+            Ok(Recording { journal: Some(journal), is_continued: opened.records > 0 })
+        }
+        // Instances that share conversations need not share the folder of transcripts.
+        Err(HostError::Transcript(error @ TranscriptError::Journal(JournalError::Locked { .. }))) => {
+            tracing::warn!(conversation = %id, "it is not recorded here: {error}");
+            Ok(Recording { journal: None, is_continued: false })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What extensions of a conversation are opened with.

@@ -10,5 +10,6 @@ mod keeper;
 mod model;
 mod native;
 mod parts;
+mod recorded_conversations;
 pub(crate) mod support;
 mod transcripts;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use flow::EventKind;
 use flow::ports::StateError;
-use gateway::{Answer, Trail};
+use gateway::{Answer, Asked, Trail};
 use rules::{RuleMemory, RuleSession};
 
 use super::links::Link;
@@ -49,6 +50,20 @@ impl Visit {
         self.rules.clone()
     }
 
+    /// The request goes to the model. `asked`: what its body asks as it is sent, after extensions have changed it, so that what they mask is
+    /// recorded as they masked it.
+    pub fn asked(&self, asked: &Asked, provider: &str, model: &str) {
+        self.conversation.set_model(provider, model);
+        if self.kept.is_some() {
+            self.conversation.ask(asked, (provider, model), self.trail.continues_turn());
+        }
+    }
+
+    /// Something has happened in the exchange, as `Filtered::take_events` returns it.
+    pub fn happened(&self, events: impl IntoIterator<Item = EventKind>) {
+        events.into_iter().for_each(|event| self.conversation.happened(event));
+    }
+
     /// Ends the exchange, and stores what its rules have done and what the embedder has the conversation remember. `answer`: as the client has
     /// received all of it; `None`: it broke off. To be called before the client gets the end of the answer: its next request can go to another
     /// host.
@@ -62,7 +77,11 @@ impl Visit {
         if let Some(point) = &point {
             self.conversation.reached(point);
         }
+        self.conversation.answered(answer);
         let settled = self.conversation.settle().await;
+        if let Err(error) = self.conversation.durable().await {
+            tracing::warn!("{}", error.in_one_line());
+        }
         if let (Some(point), Some(answer)) = (point, answer) {
             let response = answer.id.as_deref().map(|id| self.trail.response(id));
             keeper.link(&self.conversation, &point, response).await?;

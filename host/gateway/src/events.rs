@@ -1,0 +1,127 @@
+//! What happens in an exchange as the events of its conversation.
+
+use flow::{Action, EventKind, Keeping, KeptText, Retained, RuleMatch, RuleRecord};
+use guard::attempt::Answer;
+use rules::{InjectionRecord, Judgement};
+
+/// The events of an exchange that nobody has taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct ExchangeEvents(Vec<EventKind>);
+
+impl ExchangeEvents {
+    pub(crate) fn push(&mut self, event: EventKind) {
+        self.0.push(event);
+    }
+
+    /// Rules have fired at one byte.
+    pub(crate) fn fired(&mut self, matches: &[RuleMatch], judgement: &Judgement) {
+        let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
+        for (found, ((action, first), again)) in matches.iter().zip(decisions) {
+            let (found, action, first, again) = (found.clone(), *action, *first, *again);
+            self.push(EventKind::RuleFired { found, action, first, again });
+        }
+    }
+
+    /// An answer was stopped, and the model was reminded. `kept`: what the client has of it.
+    pub(crate) fn stopped(
+        &mut self,
+        answer: &Answer,
+        kept: &str,
+        (found, records): (&[RuleMatch], Vec<InjectionRecord>),
+        attempt: u32,
+    ) {
+        let retained = match kept.len() as u64 {
+            0 => Retained::Nothing,
+            bytes => Retained::Start { bytes },
+        };
+        let why = format!("a rule stopped attempt {attempt}");
+        self.0.extend(answer.cut_events(&why, kept.len() as u64, (retained, false)));
+        // The first has all of them.
+        let mut tokens = Some(answer.usage().output.map_or((answer.bytes() / 4, true), |tokens| (tokens, false)));
+        let record = |one: InjectionRecord| {
+            let found = found.iter().find(|found| found.rule == one.rule)?;
+            let (stream, evidence) = (found.stream.clone(), found.evidence.clone());
+            let (tokens_discarded, tokens_estimated) = tokens.take().unwrap_or_default();
+            let (action, InjectionRecord { rule, hash, turn }) = (Action::Interrupt, one);
+            Some(RuleRecord { rule, hash, turn, stream, evidence, action, tokens_discarded, tokens_estimated })
+        };
+        let records: Vec<RuleRecord> = records.into_iter().filter_map(record).collect();
+        if !records.is_empty() {
+            let rules = records.iter().map(|record| record.rule.clone()).collect();
+            let discarded_bytes = answer.bytes().saturating_sub(kept.len() as u64);
+            self.push(EventKind::TtsrInjection { rules, discarded_bytes, records });
+        }
+    }
+
+    /// The answer is complete.
+    pub(crate) fn accepted(&mut self, answer: &Answer) {
+        self.0.extend(answer.accepted_events());
+    }
+
+    /// The client has this in place of the text of the last answer.
+    pub(crate) fn was_shown(&mut self, seen: &str) {
+        let last = self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }));
+        if let Some(EventKind::CognitionOut { text, keep, blocks, .. }) = last {
+            let mut left = seen.len() as u64;
+            for block in blocks.iter_mut().filter(|block| block.kind == flow::StreamKind::Text) {
+                block.bytes = std::mem::take(&mut left);
+            }
+            seen.clone_into(text);
+            *keep = KeptText::Shown;
+        }
+    }
+
+    /// Takes them, without what is not kept.
+    pub(crate) fn take(&mut self, keeping: Keeping) -> Vec<EventKind> {
+        let events = std::mem::take(&mut self.0).into_iter();
+        events.filter_map(|event| kept(event, keeping)).collect()
+    }
+}
+
+/// An event without what is not kept of it; `None`: nothing of it is.
+fn kept(event: EventKind, keeping: Keeping) -> Option<EventKind> {
+    Some(match event {
+        EventKind::CognitionReasoning { .. } if keeping.thinking => return None,
+        EventKind::RuleFired { found, action, first, again } => {
+            let found = keeping.evidence_of(vec![found]).pop()?;
+            EventKind::RuleFired { found, action, first, again }
+        }
+        EventKind::TtsrInjection { rules, discarded_bytes, mut records } => {
+            for record in &mut records {
+                let (rule, stream, evidence) = (record.rule.clone(), record.stream.clone(), record.evidence.clone());
+                let found = keeping.evidence_of(vec![RuleMatch { rule, stream, evidence }]).pop();
+                found.into_iter().for_each(|found| record.evidence = found.evidence);
+            }
+            EventKind::TtsrInjection { rules, discarded_bytes, records }
+        }
+        EventKind::CognitionOut {
+            text,
+            keep,
+            model,
+            author,
+            shown,
+            partial,
+            retained,
+            mut blocks,
+            annotations,
+            rewrites,
+        } => {
+            if keeping.calls {
+                blocks.iter_mut().for_each(|block| block.arguments = block.arguments.as_ref().map(|_| String::new()));
+            }
+            EventKind::CognitionOut {
+                text,
+                keep,
+                model,
+                author,
+                shown,
+                partial,
+                retained,
+                blocks,
+                annotations,
+                rewrites,
+            }
+        }
+        other => other,
+    })
+}
