@@ -1,5 +1,6 @@
 //! The arguments of the command line. Their doc comments are the help texts.
 
+mod gateway;
 mod guard;
 #[cfg(test)]
 mod page;
@@ -13,6 +14,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tidegate::PluginId;
 use tidegate::plugin::Power;
 
+use self::gateway::GATEWAY_HELP;
+pub(crate) use self::gateway::Gateway;
 use self::guard::GUARD_HELP;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::rules::{
@@ -133,6 +136,9 @@ pub(crate) enum Command {
     /// Run an agent of your own, with stream rules between it and its model
     #[command(after_help = GUARD_HELP)]
     Guard(Guard),
+    /// Serve agents and programs of a team: an HTTP server in front of models, with stream rules, tokens and limits
+    #[command(after_help = GATEWAY_HELP)]
+    Gateway(Gateway),
     /// Create, build, list, enable and disable plugins
     Plugin {
         #[command(subcommand)]

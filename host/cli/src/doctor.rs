@@ -9,7 +9,7 @@ use tidegate::diagnostic::{Check, Health};
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
-use crate::{open, say, screen, session, state, style};
+use crate::{gateway, open, say, screen, session, state, style};
 
 /// Runs all checks; the exit code tells whether all passed.
 ///
@@ -24,6 +24,7 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
     state::keep(&mut operator);
     session::keep(&mut operator);
     let mut checks: Vec<Check> = settings.check().into_iter().collect();
+    checks.extend(gateway::doctor(common, &open::under_policy(operator.clone())?).await);
     checks.extend(Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await);
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));

@@ -8,15 +8,14 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use serve::gateway::{Gateway, Report, UpstreamUrls};
-use tidegate::diagnostic::Diagnostics;
-use tidegate::rule::RuleSet;
+use serve::gateway::{Conversations, Gateway, Report, Site, UpstreamUrls};
+use tidegate::metrics::Metrics;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
-use trial::Catalogue;
 
 use crate::args::{Common, Guard};
 use crate::exit::{Exit, Failure};
+use crate::gateway::rules;
 use crate::say::{self, count};
 use crate::{open, style};
 
@@ -25,14 +24,16 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     if !(common.plugin.is_empty() && common.grant.is_empty() && common.set.is_empty()) {
         return Err(Failure::setup("plugins do not act in `guard`: leave --plugin, --grant and --set out"));
     }
-    let rules = rules(common).await?;
-    let watching = rules.rules().filter(|info| rules.active(&info.rule.name).is_some()).count();
+    let operator = open::under_policy(open::operator(common)?)?;
+    let rules = rules::load(&operator, &common.workspace, "guard").await?.set;
+    let watching = rules::watching(&rules);
     if watching == 0 {
         say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");
     }
-    let upstreams = upstreams(&args)?;
+    let routes = upstreams(&args)?.routes(&Arc::new(Conversations::new(rules)));
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let gateway = Gateway::open(address, &upstreams, rules).await.map_err(Failure::setup)?;
+    let site = Site { routes, ..Site::default() };
+    let gateway = Gateway::open(address, site, &Metrics::new()).await.map_err(Failure::setup)?;
     let base = format!("http://{}", gateway.address());
     let mut child = start(&args, &base)?;
     say::note(format_args!(
@@ -42,40 +43,6 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     let status = wait(&mut child).await?;
     report(gateway.report());
     Ok(Exit::Child(code(status)))
-}
-
-/// The rules of the workspace, as a session has them.
-///
-/// # Errors
-/// A rule that is required is not in force, or a plugin that is required would not act.
-async fn rules(common: &Common) -> Result<Arc<RuleSet>, Failure> {
-    let operator = open::under_policy(open::operator(common)?)?;
-    let plugins = operator.load_plugins()?;
-    if let Some(required) = plugins.iter().find(|plugin| plugin.entry.required) {
-        let id = &required.manifest.id;
-        return Err(Failure::setup(format_args!("the plugin `{id}` is required, and plugins do not act in `guard`")));
-    }
-    if !plugins.is_empty() {
-        let ids: Vec<&str> = plugins.iter().map(|plugin| plugin.manifest.id.as_str()).collect();
-        say::note(format_args!("warning: plugins do not act in `guard`, only their rules: {}", ids.join(", ")));
-    }
-    let workspace = common.workspace.clone();
-    let load = move || -> Result<Catalogue, Failure> {
-        let tools = tidegate::tool::tool_specs(&operator, &workspace)?;
-        Ok(Catalogue::load(&operator, &workspace, tools)?)
-    };
-    let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
-    let catalogue = tokio::task::spawn_blocking(load).await.map_err(cut_off)??;
-    let unmet = catalogue.unmet_for_other_tools();
-    if !unmet.is_empty() {
-        return Err(Diagnostics(unmet).into());
-    }
-    let refused = catalogue.refused().len();
-    if refused > 0 {
-        let rules = count(refused as u64, "rule has errors and is", "rules have errors and are");
-        say::note(format_args!("warning: {rules} not in force; `tidegate rules check` shows them"));
-    }
-    Ok(Arc::clone(catalogue.set()))
 }
 
 /// Where requests go: as the flags say, else where they would go without a gateway.

@@ -12,6 +12,7 @@ mod doctor;
 mod ending;
 mod exit;
 mod explain;
+mod gateway;
 mod guard;
 mod keys;
 mod list;
@@ -70,7 +71,7 @@ fn main() -> std::process::ExitCode {
     };
     let ended: Result<Exit, Failure> = runtime.block_on(async {
         let export = Export::start(&command);
-        start_logging(&export);
+        start_logging(&export, default_log(&command));
         let ended = dispatch(&common, command, &export).await;
         export.finish().await;
         ended
@@ -122,6 +123,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::Run(run) => run::run(common, run, export.metrics()).await,
         Command::Acp(acp) => acp::run(common, acp, export.metrics()).await,
         Command::Guard(guard) => guard::run(common, guard).await,
+        Command::Gateway(gateway) => gateway::run(common, &gateway, export.metrics()).await,
         Command::Doctor(doctor) => doctor::run(common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,
@@ -147,9 +149,14 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
 /// The variable that chooses what is logged.
 const LOG: &str = "TIDEGATE_LOG";
 
+/// What is logged where nobody says: of a server also what it does.
+fn default_log(command: &Command) -> &'static str {
+    if matches!(command, Command::Gateway(_)) { "warn,tidegate_serve=info" } else { "error" }
+}
+
 /// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`. Each begins with the spans
 /// that it is in, whichever crates the filter names.
-fn start_logging(export: &Export) {
+fn start_logging(export: &Export, default: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env(LOG);
     if let (Err(error), Some(_)) = (&filter, std::env::var_os(LOG)) {
         screen::note(format_args!("{LOG} is ignored: {error}"));
@@ -158,7 +165,7 @@ fn start_logging(export: &Export) {
     let filter = match (filter, spans.parse()) {
         (Ok(filter), Ok(spans)) => filter.add_directive(spans),
         (Ok(filter), Err(_)) => filter,
-        (Err(_), _) => tracing_subscriber::EnvFilter::new("error"),
+        (Err(_), _) => tracing_subscriber::EnvFilter::new(default),
     };
     let log = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(screen::log::Log).with_filter(filter);
     tracing_subscriber::registry().with(log).with(export.layer()).init();

@@ -13,6 +13,7 @@ mod chat_screens;
 mod cli;
 mod continued;
 mod ends;
+mod gateway;
 mod guard;
 mod import;
 mod injection;

@@ -9,7 +9,7 @@ pub(crate) struct Leaf<'t> {
     pub(crate) value: &'t Spanned<DeValue<'t>>,
 }
 
-/// The keys of a table. Of a list of tables, each entry stands for itself, named by its `path`.
+/// The keys of a table. Of a list of tables, each entry stands for itself, named by its `path`, or else by its `name`.
 pub(crate) fn collect<'t>(table: &'t DeTable<'t>, path: &mut Vec<String>, into: &mut Vec<Leaf<'t>>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
@@ -18,7 +18,8 @@ pub(crate) fn collect<'t>(table: &'t DeTable<'t>, path: &mut Vec<String>, into: 
             DeValue::Array(items) if items.iter().any(|item| matches!(item.get_ref(), DeValue::Table(_))) => {
                 for item in items.iter() {
                     let DeValue::Table(inner) = item.get_ref() else { continue };
-                    let name = inner.get("path").and_then(|path| path.get_ref().as_str());
+                    let named = inner.get("path").or_else(|| inner.get("name"));
+                    let name = named.and_then(|name| name.get_ref().as_str());
                     path.push(name.unwrap_or_default().to_owned());
                     collect(inner, path, into);
                     path.pop();

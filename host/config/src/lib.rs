@@ -29,6 +29,7 @@ mod document;
 mod duration;
 pub mod errors;
 pub mod events;
+mod gateway;
 mod guidance;
 mod in_force;
 mod join;
@@ -74,6 +75,7 @@ use std::sync::Arc;
 pub use diagnostic::{Diagnostics, in_one_line, render};
 pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
+pub use gateway::{GatewayLimits, GatewayRoute, GatewaySettings, GatewayToken, RouteKey};
 pub use guidance::Guidance;
 pub use in_force::{SettingInForce, SettingOrigin};
 pub use kinds::by_kind;
@@ -103,7 +105,7 @@ pub use terminal::TerminalSettings;
 pub use transcript::TranscriptSettings;
 pub use trust_request::{JudgedSettings, RequestedKey, TrustRequest};
 pub use turn::TurnSettings;
-pub use typed::OnTimeout;
+pub use typed::{OnTimeout, WithoutStore};
 pub use yaml::read as yaml_tree;
 
 /// The name of the operator's file in a workspace.

@@ -79,7 +79,12 @@ fn inside(text: &str, span: Range<usize>) -> Range<usize> {
 /// A value whose secrets are stars; `path` leads to it.
 pub(crate) fn hidden(path: &[String], value: &Spanned<DeValue<'_>>) -> serde_json::Value {
     let mut secrets = Vec::new();
-    let above = path.iter().rev().nth(1).map_or("", String::as_str);
+    let above = match path {
+        // An entry of a list is between the list and its keys.
+        [gateway, list, _, _] if gateway == "gateway" => list,
+        [.., above, _] => above,
+        _ => "",
+    };
     let key = path.last().map_or("", String::as_str);
     in_value(is_secret_in(above, key), key, value, &mut |span| secrets.push(span));
     as_json(value, &secrets)
@@ -104,6 +109,8 @@ fn is_secret_in(name: &str, key: &str) -> bool {
         "permission" => false,
         // A header can contain a key whatever its name is.
         "headers" => true,
+        // The value of a token of a client.
+        "token" if key == "value" => true,
         _ => is_secret(key),
     }
 }
@@ -114,10 +121,17 @@ fn in_table(name: &str, table: &DeTable<'_>, visit: &mut dyn FnMut(Range<usize>)
     }
 }
 
+/// Whether a text in the place of a secret says where it is: `client`, or a variable as `env:NAME`.
+fn is_reference(text: &str) -> bool {
+    text == "client" || text.strip_prefix("env:").is_some_and(|name| KeySource::of_variable(name).is_ok())
+}
+
 /// Visits the strings of a value that are secrets.
 fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, visit: &mut dyn FnMut(Range<usize>)) {
     match value.get_ref() {
-        DeValue::String(text) if secret || (names_variables(key) && !is_variable(text)) => visit(value.span()),
+        DeValue::String(text) if (secret && !is_reference(text)) || (names_variables(key) && !is_variable(text)) => {
+            visit(value.span());
+        }
         DeValue::Table(table) => in_table(key, table, visit),
         DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, visit)),
         _ => {}
@@ -140,7 +154,8 @@ fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
     for line in text.split_inclusive('\n') {
         let begun = line.trim_start();
         let is_table = begun.starts_with('[');
-        in_headers = if is_table { begun.contains("headers") } else { in_headers || begun.starts_with("headers") };
+        let is_secret_table = || ["headers", "gateway.token"].iter().any(|name| begun.contains(name));
+        in_headers = if is_table { is_secret_table() } else { in_headers || begun.starts_with("headers") };
         let key = begun.split(['=', ':', ' ', '\t']).next().unwrap_or_default();
         let behind = line.len() - begun.len() + key.len();
         let (before, assigned) = line.split_once('=').unwrap_or((line, ""));
@@ -179,6 +194,11 @@ mod tests {
             ("env = [\"A_*\", \"B\", \"C=sk-1\"]", "env = [\"A_*\", \"B\", \"******\"]"),
             ("api_key_env = \"MY_KEY\"\nmax_tokens = 5", "api_key_env = \"MY_KEY\"\nmax_tokens = 5"),
             ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
+            ("[[gateway.route]]\nkey = \"sk-1\"", "[[gateway.route]]\nkey = \"****\""),
+            ("[[gateway.route]]\nkey = \"client\"", "[[gateway.route]]\nkey = \"client\""),
+            ("[[gateway.token]]\nvalue = \"abc\"", "[[gateway.token]]\nvalue = \"***\""),
+            ("[[gateway.token]]\nvalue = \"env:A_B\"", "[[gateway.token]]\nvalue = \"env:A_B\""),
+            ("[[gateway.token]]\nvalue = \"abc\n[a", "[[gateway.token]]\nvalue =*\"***\n[a"),
             ("api_key = sk-1", "api_key =*****"),
             ("api_key: sk-1\n[a", "api_key******\n[a"),
             ("api_key: sk-1=x\n[a", "api_key********\n[a"),

@@ -10,6 +10,7 @@ use flow::{CallbackKind, KeptText, KeySource, PermissionMode, Power, ProviderKin
 use toml::Spanned;
 
 use crate::document::{Document, steps};
+use crate::gateway::GatewaySettings;
 use crate::manifest::setting_value;
 use crate::mask;
 use crate::operator_layers::{self, Layer, LayerKind};
@@ -59,6 +60,8 @@ pub struct Operator {
     pub turn: TurnSettings,
     /// How answers are shown at a terminal.
     pub terminal: TerminalSettings,
+    /// The server between agents and their models.
+    pub gateway: GatewaySettings,
 }
 
 /// The place that shows the file at `path` to be an operator's file: its beginning where it is named `tidegate.toml`, in others the first key
@@ -83,8 +86,8 @@ pub fn operator_file(path: &Path) -> Option<Location> {
 }
 
 /// The tables of an operator's file that a plugin's manifest does not have.
-const OPERATOR_ONLY: [&str; 9] =
-    ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn", "terminal"];
+const OPERATOR_ONLY: [&str; 10] =
+    ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn", "terminal", "gateway"];
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -273,6 +276,7 @@ impl Default for Operator {
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),
             terminal: TerminalSettings::of(&typed.terminal),
+            gateway: GatewaySettings::default(),
         }
     }
 }
@@ -325,6 +329,7 @@ impl Operator {
         let permissions = permissions(document, &typed.tools.permission);
         check_shell(document, &typed.tools.shell.env);
         let rule_folders = RuleFolders::read(document, &typed.rules);
+        let gateway = GatewaySettings::read(document, &typed.gateway);
         let entries = typed.plugin.iter().enumerate();
         let plugins = entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(document, index, plugin)));
         let (on, off): (Vec<_>, Vec<_>) = plugins.partition(|(enabled, _)| *enabled);
@@ -350,6 +355,7 @@ impl Operator {
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),
             terminal: TerminalSettings::of(&typed.terminal),
+            gateway,
         })
     }
 }
@@ -399,7 +405,7 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
 }
 
 /// Why a string cannot be the base address of a provider. The provider itself checks what depends on its kind, such as the path.
-fn unusable_url(url: &str) -> Option<&'static str> {
+pub(crate) fn unusable_url(url: &str) -> Option<&'static str> {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
         return Some("is not an HTTP URL");
     };
@@ -411,9 +417,7 @@ fn unusable_url(url: &str) -> Option<&'static str> {
     }
     let authority = rest.split('/').next().unwrap_or_default();
     if authority.contains('@') {
-        return Some(
-            "must not contain a user or a password; set the variable that contains the key with `api_key_env`",
-        );
+        return Some("must not contain a user or a password; name the variable that contains the key instead");
     }
     // An IPv6 address is in brackets, and its colons do not start a port.
     let (host, port) = match authority.rsplit_once(':') {

@@ -192,7 +192,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 27] = [
+const MEANINGS: [(&[&str], &str); 34] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -205,6 +205,16 @@ const MEANINGS: [(&[&str], &str); 27] = [
     ),
     (&["provider", "recording"], "answers come from this file"),
     (&["provider", "headers", "*"], "is sent with every request"),
+    (&["gateway", "route", "*", "upstream"], "requests of clients of the gateway go to this address"),
+    (&["gateway", "route", "*", "key"], "the key that the gateway sends there"),
+    (
+        &["gateway", "route", "*", "allow_plaintext_key"],
+        "the key can be sent there without encryption, so that everyone on the way reads it",
+    ),
+    (&["gateway", "listen"], "the gateway takes requests at this address"),
+    (&["gateway", "hosts"], "the gateway takes requests under these names"),
+    (&["gateway", "token", "*", "value"], "whoever has the value of this variable is admitted to the gateway"),
+    (&["gateway", "audit"], "the gateway writes this file"),
     (&["tools", "permission", "*"], "whether such calls run: `allow` runs them without a question"),
     (&["tools", "shell", "env"], "commands that the model runs get these variables of your environment"),
     (&["tools", "question", "on_timeout"], "what becomes of a call when nobody answers its question"),

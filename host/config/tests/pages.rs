@@ -50,6 +50,7 @@ fn the_examples_of_the_pages_are_valid() {
     for (page, at_least) in [
         ("host/CONFIGURATION.md", 1),
         ("host/OPERATORS.md", 6),
+        ("host/GATEWAY_OPERATORS.md", 2),
         ("host/TOOLS.md", 1),
         ("README.md", 1),
         ("host/FIRST_STEPS.md", 1),

@@ -10,7 +10,8 @@ use flow::{
     StateTest, StateValue, TagPattern,
 };
 use tidegate_config::{
-    LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits, StatePlace,
+    GatewaySettings, LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits,
+    RouteKey, StatePlace, WithoutStore,
 };
 
 fn full() -> Operator {
@@ -72,6 +73,36 @@ fn every_value_arrives() {
     assert_eq!((operator.limits.tool, operator.limits.tool_output_bytes), (Duration::from_secs(5), 32 << 10));
     assert_eq!((operator.limits.state_bytes, operator.instances), (6 << 20, Some(512)));
     assert_eq!((operator.turn.max_steps, operator.turn.max_repeats, operator.turn.max_retries), (5, 3, Some(0)));
+}
+
+#[test]
+fn every_value_of_the_gateway_arrives() {
+    let GatewaySettings { listen, hosts, conversation_header, audit, without_store, routes, tokens, limits } =
+        full().gateway;
+    assert_eq!(without_store, WithoutStore::Local);
+    assert_eq!(
+        (listen.to_string().as_str(), hosts.as_slice()),
+        ("0.0.0.0:8443", &["gateway.example.com".to_owned()][..])
+    );
+    assert_eq!(conversation_header.as_deref(), Some("x-conversation"));
+    assert_eq!(audit.as_deref(), Some(Path::new("folder/audit.jsonl")));
+    let [anthropic, rest] = routes.as_slice() else { panic!("{routes:?}") };
+    assert_eq!((rest.path.as_str(), rest.upstream.as_str()), ("/", "https://api.openai.com/v1"));
+    assert_eq!((&rest.key, &rest.rules, &rest.plugins, rest.agent.as_str()), (&RouteKey::Client, &None, &None, "main"));
+    assert_eq!(anthropic.path, "/anthropic");
+    assert_eq!(anthropic.key, RouteKey::Env("ANTHROPIC_API_KEY".to_owned()));
+    assert_eq!(anthropic.rules.as_deref(), Some(&["no-forbidden".to_owned()][..]));
+    assert_eq!(anthropic.plugins.as_deref(), Some(&["redact-secrets".to_owned()][..]));
+    assert_eq!((anthropic.agent.as_str(), anthropic.ca.as_deref()), ("reviewer", Some(Path::new("folder/ca.pem"))));
+    let [token] = tokens.as_slice() else { panic!("{tokens:?}") };
+    assert_eq!((token.name.as_str(), token.variable.as_str(), token.concurrent), ("team-a", "TEAM_A_TOKEN", Some(3)));
+    assert!(token.admits("/anthropic") && !token.admits("/"));
+    let sizes = (limits.body_bytes, limits.head_bytes, limits.held_bytes, limits.held_frames);
+    assert_eq!(sizes, (8 << 20, 16 << 10, 4 << 20, 1000));
+    assert_eq!((limits.concurrent, limits.connections), (7, 20));
+    let times = [limits.client_timeout, limits.connect_timeout, limits.idle_timeout, limits.request_timeout];
+    assert_eq!(times, [1000, 2000, 3000, 4000].map(Duration::from_millis));
+    assert_eq!((limits.keep_alive, limits.drain), (Duration::from_millis(500), Duration::from_millis(600)));
 }
 
 #[test]

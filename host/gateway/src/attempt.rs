@@ -53,6 +53,14 @@ impl Now {
         Self { core, input: Input::None, queue: Queue::default(), kinds: Vec::new(), watches_thinking }
     }
 
+    /// Bytes that wait for a verdict.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match &self.input {
+            Input::Whole(body) => body.len(),
+            _ => self.queue.bytes(),
+        }
+    }
+
     /// Whether nothing has come of the answer that a client shows or runs.
     pub(crate) fn is_blank(&self) -> bool {
         self.kinds.is_empty()

@@ -11,7 +11,7 @@ use rules::{RuleSession, RuleSet};
 use serde_json::Value;
 use wire::Wire;
 
-use crate::{Exchange, Memory};
+use crate::{Exchange, HeldLimits, Memory};
 
 /// So many conversations are remembered; for one more the one that was used least recently is forgotten.
 const MAX_CONVERSATIONS: usize = 10_000;
@@ -23,6 +23,7 @@ const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_i
 #[derive(Debug)]
 pub struct Conversations {
     set: Arc<RuleSet>,
+    watching: Watching,
     is_watched: bool,
     known: Mutex<Known>,
 }
@@ -43,6 +44,17 @@ struct Conversation {
     ended: u64,
 }
 
+/// How conversations are told apart and watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watching {
+    /// The agent that clients are, for rules with `agents`; `None`: `main`.
+    pub agent: Option<String>,
+    /// A header, in lower case, in which clients name their conversation. It counts before all others.
+    pub header: Option<String>,
+    /// What is held back of one answer.
+    pub held: HeldLimits,
+}
+
 /// Which conversation an exchange belongs to.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -51,11 +63,29 @@ pub struct Place {
     ended: u64,
 }
 
+impl Place {
+    /// The name of the conversation, as the audit file has it: the client's, or a digest of how it begins.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl Conversations {
     /// Conversations that are watched by these rules.
     pub fn new(set: Arc<RuleSet>) -> Self {
-        let is_watched = !RuleSession::new(Arc::clone(&set)).gate().is_idle();
-        Self { set, is_watched, known: Mutex::default() }
+        Self::watching(set, Watching::default())
+    }
+
+    /// The same, told apart and watched in this way.
+    pub fn watching(set: Arc<RuleSet>, watching: Watching) -> Self {
+        let mut conversations = Self { set, watching, is_watched: true, known: Mutex::default() };
+        conversations.is_watched = !conversations.rules().gate().is_idle();
+        conversations
+    }
+
+    /// The rules of a new conversation.
+    fn rules(&self) -> RuleSession {
+        RuleSession::of_agent(Arc::clone(&self.set), self.watching.agent.as_deref().unwrap_or("main"))
     }
 
     /// Whether any rule watches: without one a server passes on what it receives.
@@ -67,7 +97,8 @@ impl Conversations {
     /// to [`Conversations::end`].
     pub fn begin<'h>(&self, wire: Wire, body: Bytes, header: impl Fn(&str) -> Option<&'h str>) -> (Place, Exchange) {
         let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let named = named(&request, header);
+        let own = self.watching.header.as_deref().and_then(&header);
+        let named = own.map(str::to_owned).or_else(|| named(&request, header));
         let is_new = named.is_none() && begins(wire, &request);
         let name = named.unwrap_or_else(|| beginning(wire, &request));
         let mut known = self.known();
@@ -82,8 +113,8 @@ impl Conversations {
             oldest.map(|name| known.all.remove(&name));
         }
         let conversation = known.all.entry(name.clone()).or_insert_with(|| {
-            let rules = RuleSession::new(Arc::clone(&self.set));
-            Conversation { rules, memory: Memory::default(), used: 0, ended: 0 }
+            let (rules, memory) = (self.rules(), Memory::default());
+            Conversation { rules, memory, used: 0, ended: 0 }
         });
         if conversation.used > 0 && !continues(wire, &request) {
             conversation.rules.end_turn();
@@ -93,7 +124,7 @@ impl Conversations {
         let place = Place { name, ended: conversation.ended };
         let model = request["model"].as_str().unwrap_or_default();
         let body = conversation.memory.remind(wire, body);
-        (place, Exchange::new(wire, body, model, conversation.rules.clone()))
+        (place, Exchange::new(wire, body, model, conversation.rules.clone()).holding(self.watching.held))
     }
 
     /// An exchange is over, however it ended: what its rules have done counts in the requests that follow. Of exchanges at one time, what

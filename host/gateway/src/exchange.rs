@@ -17,8 +17,21 @@ use crate::frame::Frame;
 use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
 
-/// The most bytes of an answer that comes as one body, and of what waits of one that streams.
-pub(crate) const MOST_BYTES: usize = 32 << 20;
+/// What is held back of one answer at most; beyond it the answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldLimits {
+    /// Bytes of an answer that comes as one body, and of what waits of one that streams.
+    pub bytes: usize,
+    /// Events that wait.
+    pub frames: usize,
+}
+
+impl Default for HeldLimits {
+    /// 32 MiB and 100,000 events.
+    fn default() -> Self {
+        Self { bytes: 32 << 20, frames: 100_000 }
+    }
+}
 
 /// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
 pub const MAX_ATTEMPTS: u32 = 8;
@@ -40,6 +53,9 @@ pub struct Exchange {
     now: Now,
     /// The client gets one body.
     is_whole: bool,
+    /// The message was ended with words of the gateway's own.
+    is_closed: bool,
+    held: HeldLimits,
     fired: Vec<Fired>,
     /// The rules of which the model was reminded.
     reminded: Vec<String>,
@@ -116,6 +132,8 @@ impl Exchange {
             number: 1,
             now,
             is_whole: false,
+            is_closed: false,
+            held: HeldLimits::default(),
             fired: Vec::new(),
             reminded: Vec::new(),
             due: None,
@@ -126,6 +144,13 @@ impl Exchange {
             notices: Vec::new(),
             events: ExchangeEvents::default(),
         }
+    }
+
+    /// Holds back this much at most.
+    #[must_use]
+    pub fn holding(mut self, held: HeldLimits) -> Self {
+        self.held = held;
+        self
     }
 
     /// The body that goes upstream: the client's own bytes, and after a stop the same conversation with the reminder. `None`: it cannot be
@@ -147,7 +172,7 @@ impl Exchange {
             Input::None => return Next::default(),
             Input::Whole(body) => {
                 body.extend_from_slice(bytes);
-                let too_large = body.len() > MOST_BYTES;
+                let too_large = body.len() > self.held.bytes;
                 return if too_large { self.close("it is too large to be checked") } else { Next::default() };
             }
             Input::Stream { sse, .. } => {
@@ -311,6 +336,16 @@ impl Exchange {
         self.events.was_shown(shown);
     }
 
+    /// Bytes that are held back now.
+    pub fn held_bytes(&self) -> usize {
+        self.now.held_bytes()
+    }
+
+    /// Whether the client's message was ended with words of the gateway's own: by a rule, or because it could not be checked.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The matches so far.
     pub fn fired(&self) -> &[Fired] {
         &self.fired
@@ -369,7 +404,7 @@ impl Exchange {
         if has_nothing && self.now.is_blank() {
             return self.passed();
         }
-        if self.now.queue.bytes() > MOST_BYTES {
+        if self.now.queue.bytes() > self.held.bytes || self.now.queue.frames() > self.held.frames {
             return self.close("too much of it waits to be checked");
         }
         let Next { mut send, then } = self.deltas(deltas, now);
@@ -537,6 +572,7 @@ impl Exchange {
             false => self.message.close(words, &mut send),
         }
         self.now.input = Input::None;
+        self.is_closed = true;
         Next { send, then: Then::End }
     }
 

@@ -31,8 +31,8 @@ mod stage;
 mod trail;
 
 pub use asked::Asked;
-pub use conversations::{Conversations, Place};
-pub use exchange::{Exchange, Fired, MAX_ATTEMPTS, Next, Then};
+pub use conversations::{Conversations, Place, Watching};
+pub use exchange::{Exchange, Fired, HeldLimits, MAX_ATTEMPTS, Next, Then};
 pub use filtered::Filtered;
 pub use memory::Memory;
 pub use received::{Answer, Received};

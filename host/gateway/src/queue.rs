@@ -112,6 +112,11 @@ impl Queue {
         self.bytes
     }
 
+    /// The number of frames that wait.
+    pub(crate) fn frames(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether anything waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -69,7 +69,7 @@ fn read(file: Option<&OsStr>, folders: Option<&OsStr>) -> Result<Option<Vec<Cert
 }
 
 /// The certificates of a file. Text between them is allowed, and a file can have none.
-fn of_file(path: &Path) -> Result<Vec<Certificate>, String> {
+pub(crate) fn of_file(path: &Path) -> Result<Vec<Certificate>, String> {
     let bytes = std::fs::read(path).map_err(|error| format!("which cannot be read: {error}"))?;
     let mut found = Vec::new();
     for (number, certificate) in (1..).zip(CertificateDer::pem_slice_iter(&bytes)) {

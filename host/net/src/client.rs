@@ -1,9 +1,10 @@
 //! The client of one address.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flow::Address;
-use reqwest::{Client, Url};
+use reqwest::{Certificate, Client, Url};
 
 use crate::certificates::{self, InvalidCertificates};
 use crate::proxy::{InvalidVariable, Proxies};
@@ -18,6 +19,14 @@ pub enum NoClient {
     /// The certificates that a variable names cannot be used.
     #[error(transparent)]
     Certificates(#[from] InvalidCertificates),
+    /// The file of certificates that is named for a server cannot be used.
+    #[error("cannot check the server against {}, {problem}", path.display())]
+    File {
+        /// The file that is named.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The certificates of this machine cannot be used, or what is named is none after all.
     #[error("cannot prepare HTTP: {0}; check the certificates of this machine")]
     Machine(String),
@@ -28,6 +37,37 @@ pub enum NoClient {
 /// # Errors
 /// The certificates cannot be used.
 pub fn client(url: &Url, proxies: &Proxies, connect_timeout: Option<Duration>) -> Result<Client, NoClient> {
+    // To a server or a proxy without TLS no certificate is checked.
+    let is_plain = url.scheme() == "http" && proxies.of(url).is_none_or(|proxy| proxy.url.scheme() != "https");
+    let authorities = if is_plain { Some(Vec::new()) } else { certificates::of_environment()? };
+    build(url, proxies, connect_timeout, authorities)
+}
+
+/// As [`client`], for a server whose certificate is checked against those of a file in PEM alone.
+///
+/// # Errors
+/// The file cannot be read, contains no certificate, or one that is invalid.
+pub fn client_trusting(
+    file: &Path,
+    url: &Url,
+    proxies: &Proxies,
+    connect_timeout: Option<Duration>,
+) -> Result<Client, NoClient> {
+    let unusable = |problem| NoClient::File { path: file.to_owned(), problem };
+    let authorities = certificates::of_file(file).map_err(unusable)?;
+    if authorities.is_empty() {
+        return Err(unusable("which contains no certificate in PEM".to_owned()));
+    }
+    build(url, proxies, connect_timeout, Some(authorities))
+}
+
+/// `authorities`: what certificates are checked against; `None`: those of the machine.
+fn build(
+    url: &Url,
+    proxies: &Proxies,
+    connect_timeout: Option<Duration>,
+    authorities: Option<Vec<Certificate>>,
+) -> Result<Client, NoClient> {
     // Somebody else may have chosen already; then theirs is used.
     drop(rustls::crypto::ring::default_provider().install_default());
     let machine = |error: reqwest::Error| NoClient::Machine(cause(&error));
@@ -41,14 +81,11 @@ pub fn client(url: &Url, proxies: &Proxies, connect_timeout: Option<Duration>) -
     if let Some(time) = connect_timeout {
         builder = builder.connect_timeout(time);
     }
-    let proxy = proxies.of(url);
-    if let Some(proxy) = proxy {
+    if let Some(proxy) = proxies.of(url) {
         builder = builder.proxy(reqwest::Proxy::all(proxy.url.clone()).map_err(machine)?);
     }
-    let is_plain = url.scheme() == "http" && proxy.is_none_or(|proxy| proxy.url.scheme() != "https");
-    let certificates = if is_plain { Some(Vec::new()) } else { certificates::of_environment()? };
-    if let Some(certificates) = certificates {
-        builder = builder.tls_certs_only(certificates);
+    if let Some(authorities) = authorities {
+        builder = builder.tls_certs_only(authorities);
     }
     builder.build().map_err(machine)
 }

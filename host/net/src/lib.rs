@@ -10,5 +10,5 @@ mod exempt;
 mod proxy;
 
 pub use self::certificates::{InvalidCertificates, SSL_CERT_DIR, SSL_CERT_FILE};
-pub use self::client::{NoClient, cause, client, is_loopback, place};
+pub use self::client::{NoClient, cause, client, client_trusting, is_loopback, place};
 pub use self::proxy::{InvalidVariable, Proxies, Proxy};

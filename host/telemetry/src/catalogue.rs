@@ -1,6 +1,6 @@
 //! The table of all metrics: names, kinds, labels, buckets and their meaning.
 
-use crate::names::{EVENT, EXTENSION, MODEL, RULE, TOOL};
+use crate::names::{EVENT, EXTENSION, MODEL, ROUTE, RULE, TOOL};
 
 /// What kind of numbers a metric has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +79,9 @@ const TOOL_MS: &[f64] =
 const STATE_BYTES: &[f64] =
     &[256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 10_485_760.0, 67_108_864.0];
 
+/// Milliseconds that a gateway adds: microseconds, but for what is held back.
+const ADDED_MS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 100.0, 1000.0, 10_000.0];
+
 /// No metric has more labels.
 pub(crate) const MOST_LABELS: usize = 3;
 metrics! {
@@ -128,6 +131,22 @@ metrics! {
         "Tokens of all attempts, as far as the provider counts them: input, output, cache_read or cache_write.";
     ToolCalls = "tool.call.total", Counter, [TOOL, "outcome"],
         "Tool calls by outcome: ok or error; calls that were denied, blocked or name no tool are errors.";
+    GatewayRequests = "gateway.request.total", Counter, [ROUTE, "outcome"],
+        "Requests to the gateway: relayed (not checked), checked, ended (by a rule or a limit), refused, not_admitted, limited, unreachable, broken (by the server), silent, late or abandoned (by the client).";
+    GatewayRetries = "gateway.retry.total", Counter, [ROUTE],
+        "Requests that the gateway sent again, because a rule stopped the answer.";
+    GatewayFirstByte = "gateway.first_byte.added_ms", Histogram(ADDED_MS), [ROUTE],
+        "Milliseconds between the first byte of a server's answer and the first byte to the client.";
+    GatewayFrame = "gateway.frame.added_ms", Histogram(ADDED_MS), [ROUTE],
+        "Milliseconds that the gateway worked on each part of an answer as it came from the server.";
+    GatewayHeld = "gateway.held.bytes", Gauge, [],
+        "Bytes of all answers that are held back at the moment, because they may belong to a match.";
+    GatewayConnections = "gateway.connections", Gauge, [],
+        "Connections of clients that are open.";
+    GatewayRejected = "gateway.token.rejected.total", Counter, [],
+        "Requests without a token that is known.";
+    GatewayReloads = "gateway.reload.total", Counter, ["outcome"],
+        "Reloads of changed settings and rules: done or failed.";
     ToolTime = "tool.call.duration_ms", Histogram(TOOL_MS), [TOOL],
         "Milliseconds that tool calls took, waiting for a person who is asked included.";
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::names::{EVENT, EXTENSION, MODEL, RULE, TOOL};
+use crate::names::{EVENT, EXTENSION, MODEL, ROUTE, RULE, TOOL};
 
 /// The value of a label in place of those beyond its bound.
 pub(crate) const OTHER: &str = "other";
@@ -20,6 +20,7 @@ pub(crate) fn bound(label: &str) -> usize {
         TOOL => 256,
         MODEL => 64,
         EVENT => 256,
+        ROUTE => 256,
         // The words of closed lists.
         _ => 32,
     }

@@ -21,6 +21,7 @@
 
 mod catalogue;
 mod file;
+mod gateway;
 mod labels;
 mod names;
 #[cfg(feature = "otel")]

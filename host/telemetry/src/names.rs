@@ -6,6 +6,7 @@ pub(crate) const EXTENSION: &str = "extension_id";
 pub(crate) const RULE: &str = "rule";
 pub(crate) const TOOL: &str = "tool";
 pub(crate) const MODEL: &str = "model";
+pub(crate) const ROUTE: &str = "route";
 pub(crate) const EVENT: &str = "event_type";
 
 /// Attributes that both spans and metrics of the conventions for generative AI have.

@@ -83,6 +83,11 @@ impl Registry {
         });
     }
 
+    /// Sets a gauge.
+    pub(crate) fn set(&mut self, id: Id, labels: &[&str], value: u64) {
+        self.change(id, labels, |series| *series = Series::Value(value));
+    }
+
     /// Adds an observation to a histogram, in billionths of the metric's unit.
     pub(crate) fn observe(&mut self, id: Id, labels: &[&str], billionths: u128) {
         let MetricKind::Histogram(bounds) = METRICS[id as usize].kind else { return };

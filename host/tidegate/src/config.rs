@@ -6,7 +6,8 @@ pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
-    CompactionSettings, FoundFiles, Layer, LayerKind, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles,
-    Policy, Provider, RuleFolders, SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings,
-    TerminalSettings, ToolSettings, TranscriptSettings, TurnSettings,
+    CompactionSettings, FoundFiles, GatewayLimits, GatewayRoute, GatewaySettings, GatewayToken, Layer, LayerKind,
+    NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles, Policy, Provider, RouteKey, RuleFolders,
+    SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings, TerminalSettings, ToolSettings,
+    TranscriptSettings, TurnSettings, WithoutStore,
 };

@@ -7,7 +7,7 @@
 //! assert!(has_hidden && shown == r"rm -rf a\u{202e}b");
 //! ```
 
-pub use flow::text::normal_path;
+pub use flow::text::{nearest, normal_path};
 pub use flow::{MAX_MARKS, exact, is_hidden, is_mark};
 pub use secrets::without_secrets;
 pub use tools::looks_secret;

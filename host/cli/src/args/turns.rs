@@ -189,6 +189,6 @@ pub(crate) struct Metrics {
     pub(crate) metrics_file: Option<PathBuf>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9464; host names are not accepted")
 }

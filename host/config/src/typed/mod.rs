@@ -7,6 +7,7 @@ mod addition;
 mod agent;
 mod errors;
 mod events;
+mod gateway;
 mod manifest;
 mod operator;
 mod policy;
@@ -20,6 +21,8 @@ pub(crate) use errors::{
 };
 pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, LevelFile};
 pub use events::{Durability, Fallback};
+pub use gateway::WithoutStore;
+pub(crate) use gateway::{GatewayFile, GatewayLimitsFile, RouteFile, TokenFile};
 pub(crate) use manifest::{EventFile, LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub use operator::OnTimeout;
 pub(crate) use operator::{

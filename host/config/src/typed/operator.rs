@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::{LimitsRequest, OnFailureWord};
 use super::rules::RulesFile;
-use super::{ApprovalFile, CatalogueFile, ErrorsFile, PriceFile, SessionLimitsFile};
+use super::{ApprovalFile, CatalogueFile, ErrorsFile, GatewayFile, PriceFile, SessionLimitsFile};
 
 /// The operator's file of Tidegate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -46,6 +46,8 @@ pub(crate) struct OperatorFile {
     pub(crate) turn: TurnFile,
     /// How `tidegate chat`, and `tidegate run` at a terminal, show what the model writes.
     pub(crate) terminal: TerminalFile,
+    /// The gateway, `tidegate gateway`: an HTTP server between agents and the models that they use.
+    pub(crate) gateway: GatewayFile,
 }
 
 /// The model and its provider.

@@ -11,7 +11,34 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 32] = [
+    ("gateway.audit", "[gateway]\naudit = \"more\"\n"),
+    ("gateway.listen", "[gateway]\nlisten = \"127.0.0.1:9\"\n"),
+    ("gateway.route.path", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
+    ("gateway.route.upstream", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
+    (
+        "gateway.route.key",
+        "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\nkey = \"env:SOME_KEY\"\n[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n",
+    ),
+    (
+        "gateway.route.allow_plaintext_key",
+        "[[gateway.route]]\npath = \"/\"\nupstream = \"http://model.example\"\nallow_plaintext_key = true\n",
+    ),
+    ("gateway.route.rules", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\nrules = [\"more\"]\n"),
+    (
+        "gateway.route.plugins",
+        "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\nplugins = [\"more\"]\n",
+    ),
+    ("gateway.route.agent", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\nagent = \"more\"\n"),
+    ("gateway.route.ca", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\nca = \"more\"\n"),
+    ("gateway.token.name", "[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n"),
+    ("gateway.token.value", "[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n"),
+    ("gateway.token.concurrent", "[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\nconcurrent = 3\n"),
+    (
+        "gateway.token.routes",
+        "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\nroutes = [\"/\"]\n",
+    ),
+    ("gateway.hosts", "[gateway]\nhosts = [\"more\"]\n"),
     ("plugin.path", "[[plugin]]\npath = \"more\"\n"),
     ("plugin.enabled", "[[plugin]]\npath = \"more\"\nenabled = false\n"),
     ("plugin.settings.*", "[[plugin]]\npath = \"more\"\nsettings = { a = 1 }\n"),

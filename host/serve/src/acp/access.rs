@@ -3,10 +3,9 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use tokio_tungstenite::tungstenite::http::{HeaderMap, Request, StatusCode, header};
+use tokio_tungstenite::tungstenite::http::{Request, StatusCode, header};
 
-/// The fewest characters of a token.
-const MIN_TOKEN: usize = 32;
+use crate::token::{self, MIN_TOKEN};
 
 /// Bytes of a token that is made here.
 const RANDOM: usize = 32;
@@ -43,8 +42,7 @@ impl Access {
     /// It is too short to be a secret, or would have to be escaped in a URL.
     pub fn new(token: impl Into<String>) -> Result<Self, TokenError> {
         let token = token.into();
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if token.len() < MIN_TOKEN || !token.bytes().all(is_plain) {
+        if !token::is_token(&token) {
             return Err(TokenError::Form);
         }
         Ok(Self { token, origins: Vec::new() })
@@ -83,10 +81,11 @@ impl Access {
         if !origins.all(|origin| self.origins.iter().any(|named| named.as_bytes() == origin.as_bytes())) {
             return Some((StatusCode::FORBIDDEN, "this origin is not admitted: name it with --allow-origin"));
         }
-        let of_header = bearer(request.headers());
+        let of_header =
+            request.headers().get(header::AUTHORIZATION).and_then(|value| token::bearer(value.to_str().ok()?));
         let of_url = request.uri().query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("token="));
         match of_header.or(of_url) {
-            Some(token) if same(token.as_bytes(), self.token.as_bytes()) => None,
+            Some(token) if token::same(token.as_bytes(), self.token.as_bytes()) => None,
             Some(_) => Some((StatusCode::UNAUTHORIZED, "the token is another one")),
             None => Some((
                 StatusCode::UNAUTHORIZED,
@@ -94,16 +93,6 @@ impl Access {
             )),
         }
     }
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-/// Compares in a time that does not depend on where two tokens differ.
-fn same(given: &[u8], own: &[u8]) -> bool {
-    given.len() == own.len() && given.iter().zip(own).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 #[cfg(test)]

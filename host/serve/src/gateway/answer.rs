@@ -2,25 +2,23 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_core::Stream;
 use gateway::{Exchange, Next, Place, Then};
 use http_body_util::StreamBody;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
 use reqwest::Response;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::Shared;
 use super::forward::Sent;
 use super::head::{self, Kind};
-
-/// A server that sends nothing for so long has gone.
-const IDLE: Duration = Duration::from_secs(600);
+use super::progress::Progress;
 
 /// The body of a response.
 pub(super) type Body = BoxBody<Bytes, io::Error>;
@@ -28,23 +26,60 @@ pub(super) type Body = BoxBody<Bytes, io::Error>;
 /// So many chunks wait for a client that reads slowly; then its model is not read either.
 const WAITING: usize = 8;
 
-/// Where nothing was sent for so long, something is, so that nobody on the way takes the connection for a dead one.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// A body that is sent from elsewhere. Empty bytes are its end: without them it has broken off.
-pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Body) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    let frames = Received { receiver, has_ended: false };
-    (sender, BoxBody::new(StreamBody::new(frames)))
+/// A client that is being answered.
+#[derive(Debug)]
+pub(super) struct Client {
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    /// One that takes nothing for so long is left.
+    idle: Duration,
+    stuck: CancellationToken,
 }
 
+/// A body that is sent from elsewhere. Without [`Client::end`] it has broken off. `stuck`: closes the connection.
+pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body) {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let frames = Received { receiver, has_ended: false };
+    (Client { sender, idle, stuck }, BoxBody::new(StreamBody::new(frames)))
+}
+
+impl Client {
+    /// Waits until the client has gone.
+    pub(super) async fn gone(&self) {
+        self.sender.closed().await;
+    }
+
+    /// Sends bytes, unless there are none. Returns whether the client is still there.
+    pub(super) async fn send(&self, bytes: Bytes) -> bool {
+        bytes.is_empty() || self.put(Ok(bytes)).await
+    }
+
+    /// Ends the body.
+    pub(super) async fn end(&self) -> bool {
+        self.put(Ok(Bytes::new())).await
+    }
+
+    /// Breaks the body off.
+    pub(super) async fn break_off(&self, cause: String) {
+        self.put(Err(io::Error::other(cause))).await;
+    }
+
+    async fn put(&self, item: io::Result<Bytes>) -> bool {
+        let Ok(sent) = timeout(self.idle, self.sender.send(item)).await else {
+            self.stuck.cancel();
+            return false;
+        };
+        sent.is_ok()
+    }
+}
+
+/// What a client gets; empty bytes are the end.
 #[derive(Debug)]
 struct Received {
     receiver: mpsc::Receiver<io::Result<Bytes>>,
     has_ended: bool,
 }
 
-impl futures_core::Stream for Received {
+impl Stream for Received {
     type Item = io::Result<Frame<Bytes>>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -62,31 +97,48 @@ impl futures_core::Stream for Received {
 }
 
 /// Passes an answer on as it is.
-pub(super) async fn pass(mut response: Response, client: mpsc::Sender<io::Result<Bytes>>) {
+pub(super) async fn pass(mut response: Response, client: Client, mut progress: Progress) {
     loop {
-        let next = tokio::select! {
-            () = client.closed() => return,
-            next = response.chunk() => next,
+        let came = came(&mut response, &client, [None, Some(progress.silent()), Some(progress.late())]).await;
+        let outcome = match came {
+            Came::Bytes(bytes) => {
+                progress.received();
+                let size = bytes.len();
+                if client.send(bytes).await {
+                    progress.sent(size);
+                    continue;
+                }
+                "abandoned"
+            }
+            Came::End => {
+                client.end().await;
+                "relayed"
+            }
+            Came::Gone => "abandoned",
+            Came::Broken(cause) => {
+                client.break_off(cause).await;
+                "broken"
+            }
+            Came::Due | Came::Silence => {
+                client.break_off(progress.limits().idle_words()).await;
+                "silent"
+            }
+            Came::Late => {
+                client.break_off(progress.limits().late_words()).await;
+                "late"
+            }
         };
-        let sent = match next {
-            Ok(Some(bytes)) if bytes.is_empty() => continue,
-            Ok(Some(bytes)) => client.send(Ok(bytes)).await,
-            Ok(None) => return drop(client.send(Ok(Bytes::new())).await),
-            Err(error) => client.send(Err(io::Error::other(net::cause(&error)))).await,
-        };
-        if sent.is_err() {
-            return;
-        }
+        return progress.over(outcome);
     }
 }
 
 /// An answer that is guarded.
 pub(super) struct Guarded {
-    pub(super) shared: Arc<Shared>,
     pub(super) place: Place,
     pub(super) exchange: Exchange,
     pub(super) sent: Sent,
-    pub(super) client: mpsc::Sender<io::Result<Bytes>>,
+    pub(super) client: Client,
+    pub(super) progress: Progress,
 }
 
 /// What the connections bring.
@@ -95,69 +147,97 @@ enum Came {
     Gone,
     Bytes(Bytes),
     End,
-    Broken,
+    Broken(String),
     /// Held bytes have waited for as long as they may.
     Due,
-    /// Nothing was sent for a while.
+    /// Nothing was sent or received for a while.
     Silence,
+    /// The request has taken as long as it may.
+    Late,
 }
 
 impl Guarded {
     /// Relays an answer and what continues it, to the end.
     pub(super) async fn run(mut self, response: Response, is_stream: bool) {
-        let since = Instant::now();
         let mut response = Some(response);
-        let (mut silent, mut heard) = (Instant::now(), Instant::now());
+        let mut outcome = "ended";
         self.exchange.begin(is_stream);
         while let Some(upstream) = &mut response {
-            let deadline = self.exchange.deadline().map(|due| since + due);
-            let came = came(upstream, &self.client, deadline, is_stream.then_some(silent + KEEP_ALIVE)).await;
-            let now = since.elapsed();
-            if matches!(came, Came::Bytes(_)) {
-                heard = Instant::now();
-            }
+            let due = self.exchange.deadline().map(|due| self.progress.since() + due);
+            let silence = self.progress.quiet(is_stream);
+            let came = came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await;
             let next = match came {
-                Came::Silence if heard.elapsed() > IDLE => Next { then: Then::Break, ..Next::default() },
-                Came::Gone => break,
-                Came::Bytes(bytes) => self.exchange.receive(&bytes, now),
-                Came::End => self.exchange.end(now),
-                Came::Broken => Next { then: Then::Break, ..Next::default() },
-                Came::Due => Next { send: self.exchange.release(now), ..Next::default() },
-                Came::Silence => Next { send: self.exchange.keep_alive().to_vec(), ..Next::default() },
+                Came::Gone => {
+                    outcome = "abandoned";
+                    break;
+                }
+                came => self.next(came, &mut outcome),
             };
-            if !next.send.is_empty() {
-                silent = Instant::now();
-            }
-            if !self.send(next.send).await {
+            let size = next.send.len();
+            if !self.client.send(next.send.into()).await {
+                outcome = "abandoned";
                 break;
             }
+            self.progress.sent(size);
+            self.progress.noted(&self.exchange, &self.place);
             match next.then {
                 Then::More => {}
                 Then::End => {
-                    drop(self.client.send(Ok(Bytes::new())).await);
+                    self.client.end().await;
                     break;
                 }
                 Then::Break => {
-                    drop(self.client.send(Err(io::Error::other("the model's answer broke off"))).await);
+                    self.client.break_off("the model's answer broke off".to_owned()).await;
+                    outcome = "broken";
                     break;
                 }
                 Then::Ask => {
                     // The stopped answer is dropped before anything that could wait.
                     drop(response.take());
                     response = self.again(is_stream).await;
-                    heard = Instant::now();
+                    self.progress.received();
                 }
             }
         }
-        self.shared.conversations.end(&self.place, &self.exchange);
-        for notice in self.exchange.notices() {
-            tracing::warn!("{notice}");
+        self.progress.guarded(&self.exchange, &self.place, outcome);
+    }
+
+    /// What follows from what the connections brought.
+    fn next(&mut self, came: Came, outcome: &mut &'static str) -> Next {
+        let now = self.progress.since().elapsed();
+        let begun = Instant::now();
+        match came {
+            Came::Bytes(bytes) => {
+                self.progress.received();
+                let next = self.exchange.receive(&bytes, now);
+                self.progress.worked(begun.elapsed());
+                if next.then == Then::End {
+                    *outcome = if self.exchange.is_closed() { "ended" } else { "checked" };
+                }
+                next
+            }
+            Came::End => {
+                let next = self.exchange.end(now);
+                *outcome = if self.exchange.is_closed() { "ended" } else { "checked" };
+                next
+            }
+            Came::Due => Next { send: self.exchange.release(now), ..Next::default() },
+            Came::Silence if self.progress.is_silent() => {
+                *outcome = "silent";
+                self.exchange.give_up(&self.progress.limits().idle_words())
+            }
+            Came::Silence => Next { send: self.exchange.keep_alive().to_vec(), ..Next::default() },
+            Came::Late => {
+                *outcome = "late";
+                self.exchange.give_up(&self.progress.limits().late_words())
+            }
+            Came::Broken(_) | Came::Gone => Next { then: Then::Break, ..Next::default() },
         }
-        self.shared.report.count(&self.exchange);
     }
 
     /// Asks once more. `None`: the message has ended instead.
     async fn again(&mut self, is_stream: bool) -> Option<Response> {
+        self.progress.asked_again();
         let refused = match self.ask(is_stream).await {
             Ok(response) => {
                 self.exchange.begin(is_stream);
@@ -166,20 +246,17 @@ impl Guarded {
             Err(cause) => cause,
         };
         let next = self.exchange.give_up(&refused);
-        if self.send(next.send).await {
-            drop(self.client.send(Ok(Bytes::new())).await);
+        if self.client.send(next.send.into()).await {
+            self.client.end().await;
         }
         None
     }
 
-    async fn ask(&self, is_stream: bool) -> Result<Response, String> {
+    async fn ask(&mut self, is_stream: bool) -> Result<Response, String> {
         let body = self.exchange.request().ok_or("the request cannot be continued")?;
-        let asked = self.sent.send(body, true);
-        let asked = tokio::select! {
-            () = self.client.closed() => return Err("nobody reads it".to_owned()),
-            asked = asked => asked,
-        };
-        let response = asked.map_err(|error| format!("the model could not be asked again ({})", net::cause(&error)))?;
+        let response = self.wait_for(self.sent.send(body, true), is_stream).await?;
+        let response =
+            response.map_err(|error| format!("the model could not be asked again ({})", net::cause(&error)))?;
         let expected = if is_stream { Kind::Events } else { Kind::Json };
         let (status, headers) = (response.status(), response.headers());
         if !status.is_success() {
@@ -191,17 +268,31 @@ impl Guarded {
         Ok(response)
     }
 
-    async fn send(&self, bytes: Vec<u8>) -> bool {
-        bytes.is_empty() || self.client.send(Ok(Bytes::from(bytes))).await.is_ok()
+    /// Waits for an answer while the client is kept waiting: it gets signs of life.
+    async fn wait_for<T>(&self, asked: impl Future<Output = T>, is_stream: bool) -> Result<T, String> {
+        let mut asked = std::pin::pin!(asked);
+        let (silent, limits) = (Instant::now() + self.progress.limits().idle, self.progress.limits());
+        loop {
+            let life = Instant::now() + limits.keep_alive;
+            tokio::select! {
+                biased;
+                () = self.client.gone() => return Err("nobody reads it".to_owned()),
+                answered = &mut asked => return Ok(answered),
+                () = sleep_until(self.progress.late()) => return Err(limits.late_words()),
+                () = sleep_until(silent) => return Err(limits.idle_words()),
+                () = sleep_until(life) => {
+                    let sign = if is_stream { self.exchange.keep_alive() } else { &[] };
+                    if !self.client.send(Bytes::from_static(sign)).await {
+                        return Err("nobody reads it".to_owned());
+                    }
+                }
+            }
+        }
     }
 }
 
-async fn came(
-    upstream: &mut Response,
-    client: &mpsc::Sender<io::Result<Bytes>>,
-    deadline: Option<Instant>,
-    silence: Option<Instant>,
-) -> Came {
+/// What comes first. `times`: held bytes are due, nothing was sent for long, the request takes too long.
+async fn came(upstream: &mut Response, client: &Client, times: [Option<Instant>; 3]) -> Came {
     // Without a time there is nothing to wait for.
     let at = |time: Option<Instant>| async move {
         match time {
@@ -209,15 +300,17 @@ async fn came(
             None => std::future::pending().await,
         }
     };
+    let [due, silence, late] = times;
     tokio::select! {
         biased;
-        () = client.closed() => Came::Gone,
+        () = client.gone() => Came::Gone,
+        () = at(late) => Came::Late,
         next = upstream.chunk() => match next {
             Ok(Some(bytes)) => Came::Bytes(bytes),
             Ok(None) => Came::End,
-            Err(_) => Came::Broken,
+            Err(error) => Came::Broken(net::cause(&error)),
         },
-        () = at(deadline) => Came::Due,
+        () = at(due) => Came::Due,
         () = at(silence) => Came::Silence,
     }
 }

@@ -1,28 +1,74 @@
-//! Requests on their way to the servers of models.
+//! Routes to the servers of models, and requests on their way there.
 
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::Wire;
+use gateway::Conversations;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use hyper::{Method, Uri};
 use net::Proxies;
 use reqwest::{Client, Response, Url};
 
-use super::UpstreamUrls;
+use super::path;
 
-/// How long a connection to a server may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The servers behind a gateway.
-#[derive(Debug)]
-pub(super) struct Upstreams {
-    anthropic: Upstream,
-    openai: Upstream,
+/// The paths that one server answers.
+pub struct Route {
+    /// The beginning of the paths, `/` or `/part`, which is taken off.
+    pub path: String,
+    /// The URL of the server.
+    pub upstream: String,
+    /// Of all requests with these paths, those that it is for.
+    pub clients: Clients,
+    /// The key that the server gets in the place of the client's; `None`: it gets the client's.
+    pub key: Option<Key>,
+    /// A file with the certificates that the server's is checked against; `None`: those of the environment.
+    pub ca: Option<PathBuf>,
+    /// What watches its answers.
+    pub conversations: Arc<Conversations>,
 }
 
+/// Which requests a route is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clients {
+    /// All that have its path.
+    #[default]
+    All,
+    /// Those that clients of the Messages API send: by their path or by their headers.
+    Anthropic,
+}
+
+/// A key of a server, which is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(pub(super) HeaderValue);
+
+impl Key {
+    /// The key as it is sent; `None`: it has characters that a header cannot have.
+    pub fn new(text: &str) -> Option<Self> {
+        let mut value = HeaderValue::from_str(text.trim()).ok().filter(|value| !value.is_empty())?;
+        value.set_sensitive(true);
+        Some(Self(value))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route").field("path", &self.path).field("upstream", &self.upstream).finish_non_exhaustive()
+    }
+}
+
+/// A route whose server can be reached.
 #[derive(Debug)]
-struct Upstream {
+pub(super) struct Upstream {
+    pub(super) route: Route,
     base: Url,
     client: Client,
 }
@@ -35,77 +81,50 @@ pub struct UpstreamError {
     cause: String,
 }
 
-impl Upstreams {
-    pub(super) fn new(urls: &UpstreamUrls) -> Result<Self, UpstreamError> {
-        Ok(Self { anthropic: Upstream::new(&urls.anthropic)?, openai: Upstream::new(&urls.openai)? })
-    }
-
-    /// The wire format of an endpoint that answers are guarded on.
-    ///
-    /// # Errors
-    /// The path is another way to write one, or has steps back that could lead to one.
-    pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
-        let read = plain(path)?;
-        // The version is in the path, or in the address of the server.
-        let relative = read.trim_start_matches('/');
-        let first = relative.split('/').next().unwrap_or_default();
-        let is_version = first.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let endpoint = if is_version { relative[first.len()..].trim_start_matches('/') } else { relative };
-        let wires = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
-        let wire = wires.into_iter().find(|wire| wire.endpoint() == endpoint);
-        if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
-    }
-
-    /// A request on its way to the server that its path and its headers name.
-    pub(super) fn request(&self, method: Method, uri: &Uri, headers: HeaderMap) -> Sent {
-        let (upstream, path) = self.upstream(uri.path(), &headers);
-        let mut url = upstream.base.clone();
-        url.set_path(&format!("{}{path}", upstream.base.path().trim_end_matches('/')));
-        url.set_query(uri.query());
-        Sent { method, url, headers, client: upstream.client.clone() }
-    }
-
-    /// The server for a path, and the path on it.
-    fn upstream<'p>(&self, path: &'p str, headers: &HeaderMap) -> (&Upstream, &'p str) {
-        let is_messages = path.starts_with("/v1/messages") || path.starts_with("/messages") || path == "/";
-        if is_messages || headers.keys().any(|name| name == "x-api-key" || name.as_str().starts_with("anthropic-")) {
-            return (&self.anthropic, path);
+impl Upstream {
+    pub(super) fn new(route: Route, connect_timeout: Duration) -> Result<Self, UpstreamError> {
+        let url = &route.upstream;
+        let failed = |cause: String| UpstreamError { url: url.to_owned(), cause };
+        let base = Url::parse(url).map_err(|error| failed(format!("{error}; it looks like https://host/v1")))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+            return Err(failed("it does not begin with http:// or https:// and a host".to_owned()));
         }
-        (&self.openai, path.strip_prefix("/v1").unwrap_or(path))
+        let proxies = Proxies::of_environment().map_err(|error| failed(error.to_string()))?;
+        let timeout = Some(connect_timeout);
+        let client = match &route.ca {
+            Some(file) => net::client_trusting(file, &base, &proxies, timeout),
+            None => net::client(&base, &proxies, timeout),
+        };
+        let client = client.map_err(|error| failed(error.to_string()))?;
+        Ok(Self { base, client, route })
+    }
+
+    /// Whether a request is for this route.
+    pub(super) fn takes(&self, path: &str, headers: &HeaderMap) -> bool {
+        let Some(rest) = path::below(&self.route.path, path) else { return false };
+        match self.route.clients {
+            Clients::All => true,
+            Clients::Anthropic => {
+                let is_messages =
+                    rest.starts_with("/v1/messages") || rest.starts_with("/messages") || matches!(rest, "" | "/");
+                is_messages || headers.contains_key("x-api-key") || has_anthropic(headers)
+            }
+        }
+    }
+
+    /// A request on its way to the server.
+    pub(super) fn request(&self, method: Method, uri: &Uri, headers: HeaderMap) -> Sent {
+        let rest = path::below(&self.route.path, uri.path()).unwrap_or_default();
+        let mut url = self.base.clone();
+        url.set_path(&path::on_server(self.base.path(), rest));
+        url.set_query(uri.query());
+        Sent { method, url, headers, client: self.client.clone() }
     }
 }
 
-/// A path leads to an endpoint and is not written as one.
-#[derive(Debug)]
-pub(super) struct Disguised;
-
-/// A path as a server may read it: without escapes and empty parts, in lower case.
-///
-/// # Errors
-/// It has steps, which lead elsewhere.
-fn plain(path: &str) -> Result<String, Disguised> {
-    let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let escaped = more.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &more[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    let path = String::from_utf8_lossy(&bytes).replace('\\', "/").to_lowercase();
-    let parts = path.split('/').map(|part| part.split(['?', '#', ';']).next().unwrap_or_default().trim());
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    if parts.iter().any(|part| [".", ".."].contains(part)) {
-        return Err(Disguised);
-    }
-    Ok(parts.iter().flat_map(|part| ["/", part]).collect())
+/// Whether a request has a header that only clients of the Messages API send.
+pub(super) fn has_anthropic(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("anthropic-"))
 }
 
 /// A request as it goes to a server, without its body.
@@ -125,54 +144,5 @@ impl Sent {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         self.client.request(self.method.clone(), self.url.clone()).headers(headers).body(body).send().await
-    }
-}
-
-impl Upstream {
-    fn new(url: &str) -> Result<Self, UpstreamError> {
-        let failed = |cause: String| UpstreamError { url: url.to_owned(), cause };
-        let base = Url::parse(url).map_err(|error| failed(format!("{error}; it looks like https://host/v1")))?;
-        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(failed("it does not begin with http:// or https:// and a host".to_owned()));
-        }
-        let proxies = Proxies::of_environment().map_err(|error| failed(error.to_string()))?;
-        let client = net::client(&base, &proxies, Some(CONNECT_TIMEOUT)).map_err(|error| failed(error.to_string()))?;
-        Ok(Self { base, client })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_has_one_path() {
-        for (path, wire) in [
-            ("/v1/messages", Some(Some(Wire::Anthropic))),
-            ("/v1/responses", Some(Some(Wire::OpenAiResponses))),
-            ("/chat/completions", Some(Some(Wire::OpenAiChat))),
-            ("/v1/threads/1/messages", Some(None)),
-            ("/v1/files/A.txt", Some(None)),
-            ("/v1/messages/count_tokens", Some(None)),
-            ("/v1/responses/resp_1/cancel", Some(None)),
-            ("/v1/models", Some(None)),
-            ("/", Some(None)),
-            ("/v1/messages/", None),
-            ("//v1/messages", None),
-            ("/v1/./messages", None),
-            ("/v1/x/../messages", None),
-            ("/x/../chat/completions", None),
-            ("/../../v1/other", None),
-            ("/v1/%2e%2e/other", None),
-            ("/v1/chat/completions%3Fx", None),
-            ("/v1/%6dessages", None),
-            ("/v1%2Fmessages", None),
-            ("/V1/Messages", None),
-            ("/v1/messages%20", None),
-            ("/v1/messages;a", None),
-            ("/v1\\messages", None),
-        ] {
-            assert_eq!(Upstreams::wire(path).ok(), wire, "{path}");
-        }
     }
 }

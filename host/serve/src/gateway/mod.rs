@@ -1,31 +1,56 @@
-//! A proxy between an agent and its model: it speaks the wire formats of providers over HTTP, and guards every answer by stream rules.
+//! A proxy between agents and their models: it speaks the wire formats of providers over HTTP, and guards every answer by stream rules.
 //!
 //! What becomes of an answer is decided by the crate `gateway`; this module owns the connections. Requests and answers pass as they are
 //! where no rule acts, and what is not an answer of a model passes untouched.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `server`, `request` | connections; what of a request is refused, and what goes to a server |
+//! | `access`, `path`, `forward` | who is admitted, which route a path belongs to, the way to its server |
+//! | `answer`, `progress` | an answer on its way to the client, its times and numbers |
+//! | `site`, `settings`, `reload` | what is served, where that is said, and how it is replaced while requests run |
+//! | `refusal`, `own` | what the gateway answers itself |
+//! | `doctor` | whether the servers of routes answer |
 
+mod access;
 mod answer;
+mod audit;
+mod doctor;
 mod forward;
 mod head;
+mod own;
+mod path;
+mod progress;
+mod refusal;
+mod reload;
 mod report;
+mod request;
 mod server;
+mod settings;
+mod shared;
+mod site;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use gateway::Conversations;
+pub use gateway::{Conversations, HeldLimits, Watching};
 use reqwest::Url;
-use tidegate::rule::RuleSet;
+use tidegate::metrics::Metrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use self::forward::UpstreamError;
-use self::forward::Upstreams;
+pub use self::access::Token;
+pub use self::audit::Audit;
+pub use self::doctor::doctor;
+pub use self::forward::{Clients, Key, Route, UpstreamError};
+pub use self::reload::Source;
 pub use self::report::{Report, RuleCount};
+pub use self::settings::{KeptConversations, check_policy};
+use self::shared::Shared;
+pub use self::site::Site;
 
-/// The most bytes of a request's body; a larger one is refused with status 413.
-pub const MAX_BODY: usize = 64 << 20;
-
-/// Where requests go.
+/// The servers of the two vendors, for a client that knows nothing of routes.
 #[derive(Clone, Debug)]
 pub struct UpstreamUrls {
     /// The Messages API, without its version, such as `https://api.anthropic.com`.
@@ -41,29 +66,41 @@ impl Default for UpstreamUrls {
     }
 }
 
+impl UpstreamUrls {
+    /// Routes for clients of both, which are told apart by the paths and headers of their requests.
+    pub fn routes(&self, conversations: &Arc<Conversations>) -> Vec<Route> {
+        let route = |path: &str, upstream: &str, clients| Route {
+            path: path.to_owned(),
+            upstream: upstream.to_owned(),
+            clients,
+            key: None,
+            ca: None,
+            conversations: Arc::clone(conversations),
+        };
+        vec![
+            route("/", &self.anthropic, Clients::Anthropic),
+            // Clients have the version in their address, and so has the server.
+            route("/v1", &self.openai, Clients::All),
+            route("/", &self.openai, Clients::All),
+        ]
+    }
+}
+
 /// A proxy that listens until it is dropped.
 #[derive(Debug)]
 pub struct Gateway {
-    address: SocketAddr,
-    report: Arc<Report>,
+    shared: Arc<Shared>,
     task: JoinHandle<()>,
-}
-
-/// What all connections share.
-#[derive(Debug)]
-struct Shared {
-    address: SocketAddr,
-    upstreams: Upstreams,
-    conversations: Conversations,
-    report: Arc<Report>,
 }
 
 /// A gateway cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It does not listen for other machines: their requests would leave this one as those of its user.
-    #[error("cannot listen on {0}: a gateway listens on addresses of this machine alone; write 127.0.0.1 or [::1]")]
+    /// It does not listen for other machines without tokens: everybody's requests would leave this one as those of its user.
+    #[error(
+        "cannot listen on {0}: without a token, a gateway listens on addresses of this machine alone; write 127.0.0.1 or [::1]"
+    )]
     NotLoopback(SocketAddr),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
@@ -79,39 +116,61 @@ pub enum OpenError {
 }
 
 impl Gateway {
-    /// Listens on an address of this machine; port 0 takes a free one. Answers are guarded by these rules.
+    /// Listens on an address; port 0 takes a free one. `metrics`: where it counts.
     ///
     /// # Errors
-    /// The address is not one of this machine or is in use, or an upstream's URL cannot be used.
-    pub async fn open(address: SocketAddr, upstreams: &UpstreamUrls, rules: Arc<RuleSet>) -> Result<Self, OpenError> {
-        if !address.ip().is_loopback() {
+    /// The address is in use, or is not one of this machine and nobody needs a token; or an upstream's URL cannot be used.
+    pub async fn open(address: SocketAddr, site: Site, metrics: &Metrics) -> Result<Self, OpenError> {
+        if !address.ip().is_loopback() && site.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
-        let upstreams = Upstreams::new(upstreams)?;
+        let site = site::Open::new(site, None)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let report = Arc::new(Report::default());
-        let conversations = Conversations::new(rules);
-        let shared = Shared { address, upstreams, conversations, report: Arc::clone(&report) };
-        let task = tokio::spawn(server::accept(listener, Arc::new(shared)));
-        Ok(Self { address, report, task })
+        let shared = Arc::new(Shared::new(address, site, metrics.clone()));
+        let task = tokio::spawn(server::accept(listener, Arc::clone(&shared)));
+        Ok(Self { shared, task })
     }
 
     /// The address that it listens on, with the port that was chosen.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.shared.address
     }
 
     /// What it has done so far.
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.shared.report
+    }
+
+    /// Serves what this source has from now on, as soon as that changes.
+    pub fn follow(&self, source: Arc<dyn Source>) {
+        self.shared.reload.follow(source);
+    }
+
+    /// Has the next request read everything again.
+    pub fn reload(&self) {
+        self.shared.reload.ask();
+    }
+
+    /// Takes no more requests, and waits for answers that are on their way. Returns how many connections are left after this time, which break off.
+    pub async fn close(self, patience: Duration) -> usize {
+        self.shared.closing.cancel();
+        self.shared.tasks.close();
+        drop(tokio::time::timeout(patience, self.shared.tasks.wait()).await);
+        self.shared.tasks.len()
+    }
+
+    /// The time that [`Gateway::close`] is to be given, as the limits say.
+    pub fn drain(&self) -> Duration {
+        self.shared.site().limits.drain
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
         self.task.abort();
+        self.shared.closing.cancel();
     }
 }
 

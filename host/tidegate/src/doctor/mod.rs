@@ -166,6 +166,11 @@ fn check_transcripts(store: Option<&TranscriptStore>) -> Result<Option<Check>, H
 }
 
 impl Check {
+    /// A check of what a host knows nothing of, such as a server of a front end.
+    pub fn new(what: impl Into<String>, health: Health, detail: impl Into<String>) -> Self {
+        Self { health, ..Self::good(what, detail) }
+    }
+
     pub(crate) fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { what: what.into(), health: Health::Good, detail: detail.into(), code: None, is_built_in: false }
     }

@@ -1,0 +1,152 @@
+//! `tidegate gateway`: the server between agents and their models, with the settings of `[gateway]`.
+
+mod files;
+pub(crate) mod rules;
+mod stamps;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serve::gateway::{Gateway, KeptConversations, Site, check_policy};
+use tidegate::Operator;
+use tidegate::config::{GatewaySettings, RouteKey, machine_policy};
+use tidegate::diagnostic::{Check, Health};
+use tidegate::metrics::Metrics;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::files::Files;
+use crate::args::{self, Common};
+use crate::exit::{Exit, Failure};
+use crate::say::{self, count};
+use crate::{open, screen};
+
+/// What a file needs at least.
+const EXAMPLE: &str = "\
+help: write where requests go, into tidegate.toml:
+[[gateway.route]]
+path = \"/anthropic\"
+upstream = \"https://api.anthropic.com\"";
+
+/// Serves until a signal ends it.
+pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<&Metrics>) -> Result<Exit, Failure> {
+    if !(common.plugin.is_empty() && common.grant.is_empty() && common.set.is_empty()) {
+        return Err(Failure::setup("plugins do not act in `gateway`: leave --plugin, --grant and --set out"));
+    }
+    let mut signals = Signals::watch()?;
+    let files = Files::new(common.clone(), args.listen);
+    let (site, settings) = files.first().await?;
+    let metrics = exported.cloned().unwrap_or_default();
+    let address = settings.listen;
+    let gateway = Gateway::open(address, site, &metrics).await.map_err(Failure::setup)?;
+    gateway.follow(Arc::new(files));
+    if !address.ip().is_loopback() {
+        say::note(format_args!(
+            "warning: tokens and conversations are not encrypted on their way to {address}: put a server with TLS in front of it"
+        ));
+    }
+    say_where(&gateway, &settings)?;
+    signals.serve(&gateway).await;
+    let patience = gateway.drain();
+    tokio::select! {
+        left = gateway.close(patience) => say_left(left),
+        () = signals.again() => say::note("gateway: ended at once; answers broke off"),
+    }
+    Ok(Exit::Completed)
+}
+
+/// The settings under the policy of the machine, with the flags.
+fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
+    let mut operator = open::under_policy(open::operator(common)?)?;
+    if let Some(address) = listen {
+        operator.gateway.listen = address;
+    }
+    let settings = &operator.gateway;
+    if settings.routes.is_empty() {
+        return Err(Failure::setup(format_args!("the gateway has no route\n{EXAMPLE}")));
+    }
+    if let Some(policy) = machine_policy()? {
+        check_policy(settings, &policy)?;
+    }
+    Ok(operator)
+}
+
+/// Checks the routes, where there are any.
+pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
+    if operator.gateway.routes.is_empty() {
+        return Vec::new();
+    }
+    let opened = || -> Result<Site, Failure> {
+        if let Some(policy) = machine_policy()? {
+            check_policy(&operator.gateway, &policy)?;
+        }
+        let set = rules::read(operator, &common.workspace, "gateway")?.set;
+        Ok(Site::of_settings(&operator.gateway, &set, &mut KeptConversations::default())?)
+    };
+    match tokio::task::block_in_place(opened) {
+        Ok(site) => serve::gateway::doctor(&operator.gateway, site).await,
+        Err(failure) => vec![Check::new("gateway", Health::Bad, failure.into_line())],
+    }
+}
+
+fn say_where(gateway: &Gateway, settings: &GatewaySettings) -> Result<(), Failure> {
+    let mut out = screen::out();
+    let base = format!("http://{}", gateway.address());
+    writeln!(out, "{base}")?;
+    for route in &settings.routes {
+        let key = match &route.key {
+            RouteKey::Client => "the key of the client".to_owned(),
+            RouteKey::Env(name) => format!("the key in {name}"),
+        };
+        writeln!(out, "{}{} -> {} with {key}", base, route.path, route.upstream)?;
+    }
+    out.flush()?;
+    if settings.tokens.is_empty() {
+        say::note("gateway: every program of this machine is admitted: there is no `[[gateway.token]]`");
+    }
+    Ok(())
+}
+
+fn say_left(left: usize) {
+    if left > 0 {
+        let left = count(left as u64, "connection", "connections");
+        say::note(format_args!("gateway: {left} did not end within `drain_ms` under `[gateway.limits]` and broke off"));
+    }
+}
+
+/// The signals of a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn watch() -> Result<Self, Failure> {
+        let watch = |kind| signal(kind).map_err(|error| Failure::setup(format_args!("cannot follow signals: {error}")));
+        Ok(Self {
+            interrupt: watch(SignalKind::interrupt())?,
+            terminate: watch(SignalKind::terminate())?,
+            hangup: watch(SignalKind::hangup())?,
+        })
+    }
+
+    /// Returns when the server is to end.
+    async fn serve(&mut self, gateway: &Gateway) {
+        loop {
+            tokio::select! {
+                _ = self.hangup.recv() => gateway.reload(),
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+            }
+        }
+    }
+
+    /// Waits for the next signal that ends it.
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

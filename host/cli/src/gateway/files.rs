@@ -1,0 +1,115 @@
+//! The files behind a gateway: the operator's settings and rules, read again when they have changed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serve::gateway::{KeptConversations, Site, Source};
+use tidegate::Operator;
+use tidegate::config::{GatewaySettings, POLICY_FILE};
+use tidegate::plugin::MANIFEST_FILE;
+use tidegate::rule::RuleSet;
+
+use super::rules::{self, Loaded};
+use super::stamps::Stamps;
+use crate::args::Common;
+use crate::exit::Failure;
+use crate::{open, say};
+
+/// The folder of a project with rules, and that of a user next to the settings; both may come into being.
+const PROJECT_RULES: &str = ".tidegate/rules";
+const USER_RULES: &str = "rules";
+
+/// Where what the gateway serves comes from.
+pub(crate) struct Files {
+    common: Common,
+    /// The flag `--listen`.
+    listen: Option<SocketAddr>,
+    known: Mutex<Known>,
+}
+
+/// What was read last.
+#[derive(Default)]
+struct Known {
+    stamps: Stamps,
+    paths: Vec<PathBuf>,
+    /// The settings that rules depend on.
+    of_rules: Option<Operator>,
+    set: Option<Arc<RuleSet>>,
+    kept: KeptConversations,
+    address: Option<SocketAddr>,
+}
+
+impl Files {
+    pub(crate) fn new(common: Common, listen: Option<SocketAddr>) -> Self {
+        Self { common, listen, known: Mutex::default() }
+    }
+
+    /// What is served at the start.
+    pub(crate) async fn first(&self) -> Result<(Site, GatewaySettings), Failure> {
+        tokio::task::block_in_place(|| self.read())
+    }
+
+    fn read(&self) -> Result<(Site, GatewaySettings), Failure> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // What cannot be used is not read again before it changes.
+        known.stamps = known.look();
+        let operator = super::operator(&self.common, self.listen)?;
+        known.paths = paths(&operator, &self.common);
+        known.stamps = known.look();
+        let Loaded { set, folders } = rules::read(&operator, &self.common.workspace, "gateway")?;
+        if folders.iter().any(|folder| !known.paths.contains(folder)) {
+            known.paths.extend(folders);
+            known.stamps = known.look();
+        }
+        let of_rules = Operator { gateway: GatewaySettings::default(), layers: Vec::new(), ..operator.clone() };
+        let set = known.same(&of_rules, &set).unwrap_or(set);
+        let settings = operator.gateway;
+        let site = Site::of_settings(&settings, &set, &mut known.kept)?;
+        (known.of_rules, known.set) = (Some(of_rules), Some(set));
+        let address = *known.address.get_or_insert(settings.listen);
+        if address != settings.listen {
+            say::note(format_args!(
+                "warning: `listen` under `[gateway]` is {} now, which counts when the gateway is started again",
+                settings.listen
+            ));
+        }
+        Ok((site, settings))
+    }
+}
+
+impl Known {
+    fn look(&self) -> Stamps {
+        Stamps::of(self.paths.iter().map(PathBuf::as_path))
+    }
+
+    /// The rules that were read before, where these are the same: conversations that they watch go on.
+    fn same(&self, of_rules: &Operator, set: &RuleSet) -> Option<Arc<RuleSet>> {
+        let before = self.set.as_ref().filter(|_| self.of_rules.as_ref() == Some(of_rules))?;
+        let text = |set: &RuleSet| format!("{:?}", set.rules().map(|info| info.rule.clone()).collect::<Vec<_>>());
+        (text(before) == text(set)).then(|| Arc::clone(before))
+    }
+}
+
+impl Source for Files {
+    fn look(&self, is_asked: bool) -> Option<Result<Site, String>> {
+        {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_asked && known.look() == known.stamps {
+                return None;
+            }
+        }
+        Some(self.read().map(|(site, _)| site).map_err(Failure::into_line))
+    }
+}
+
+/// The files that decide what is served.
+fn paths(operator: &Operator, common: &Common) -> Vec<PathBuf> {
+    let layers = operator.layers.iter().map(|layer| layer.source.path.clone()).chain(operator.absent.iter().cloned());
+    let authorities = operator.gateway.routes.iter().filter_map(|route| route.ca.clone());
+    let plugins = operator.plugins.iter().map(|plugin| plugin.folder.join(MANIFEST_FILE));
+    let named = operator.rule_folders.more.iter().map(|folder| folder.path.clone());
+    let user = open::files(common).user_file().and_then(|file| Some(file.parent()?.join(USER_RULES)));
+    let own = [PathBuf::from(POLICY_FILE), common.workspace.join(PROJECT_RULES)].into_iter().chain(user);
+    layers.chain(authorities).chain(plugins).chain(named).chain(own).collect()
+}

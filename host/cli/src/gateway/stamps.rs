@@ -1,0 +1,53 @@
+//! Whether files have changed: by their times, sizes and places.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The most files that are looked at: a folder of rules with more is looked at in part.
+const MOST: usize = 10_000;
+
+/// Files as they were at a look.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
+
+#[derive(Debug, PartialEq)]
+struct Stamp {
+    changed: Option<SystemTime>,
+    size: u64,
+    /// A file that replaces another can have its time and size.
+    place: u64,
+}
+
+impl Stamps {
+    /// Looks at files, and at all that is in folders. One that is not there has a stamp, too.
+    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut stamps = Self::default();
+        paths.into_iter().for_each(|path| stamps.add(path));
+        stamps
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Ok(found) = path.metadata() else {
+            self.0.insert(path.to_owned(), None);
+            return;
+        };
+        let stamp = Stamp { changed: found.modified().ok(), size: found.len(), place: place(&found) };
+        let is_new = self.0.insert(path.to_owned(), Some(stamp)).is_none();
+        // A link can lead back: no folder is entered twice by one path, and there are only so many.
+        if found.is_dir() && is_new && self.0.len() < MOST {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            entries.for_each(|entry| self.add(&entry.path()));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn place(found: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(found)
+}
+
+#[cfg(not(unix))]
+fn place(_: &std::fs::Metadata) -> u64 {
+    0
+}

@@ -1,0 +1,153 @@
+//! Reload, end and TLS.
+
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tidegate_servers::{BEHIND, ProxyServers};
+
+use super::model::Model;
+use super::running::{Answer, Running, request, rest};
+use super::{RULE, place, plain};
+use crate::support::Place;
+
+const BODY: &str = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
+
+/// Asks until the answer contains these words.
+fn until(running: &Running, target: &str, words: &str) -> Answer {
+    let begun = Instant::now();
+    loop {
+        let answer = running.ask("POST", target, &[], BODY);
+        if answer.body.contains(words) {
+            return answer;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "{words} is not in {answer:?}: {}", running.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn health(running: &Running) -> Value {
+    serde_json::from_str(&running.ask("GET", "/healthz", &[], "").body).unwrap()
+}
+
+#[test]
+fn changed_files_count_and_wrong_ones_do_not() {
+    let (model, other) = (Model::start(), Model::start());
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
+    let answer = until(&running, "/v1/messages", "message_stop");
+    assert!(answer.body.contains("fine.") && !answer.body.contains("forbidden"), "{answer:?}");
+    // Another rule.
+    place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("\"forbidden\"", "\"These\""));
+    until(&running, "/v1/messages", "words come");
+    // Settings with a mistake: what was there counts, and everybody is told.
+    place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mb = 1\n"));
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/v1/messages", "words come");
+    let wrong = health(&running);
+    assert_eq!(wrong["status"], "degraded");
+    assert!(wrong["reload"].as_str().unwrap().contains("unknown key `body_mb`"), "{wrong}");
+    assert_eq!(running.log().matches("cannot be used").count(), 1, "{}", running.log());
+    assert_eq!(other.seen().len(), 0);
+    // Another server, without a mistake.
+    place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mib = 1\n"));
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/v1/messages", "words come");
+    assert!(!other.seen().is_empty());
+    assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": null, "audit": null}));
+    // A signal has everything read again, also what has not changed.
+    let read = || running.log().matches("has read its settings again").count();
+    let before = read();
+    running.signal("HUP");
+    let begun = Instant::now();
+    while read() == before {
+        assert_eq!(running.ask("GET", "/a", &[], "").status, 200);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", running.log());
+    }
+}
+
+/// The file that the program adds to can be moved away.
+#[test]
+fn the_audit_file_is_opened_again() {
+    let model = Model::start();
+    let place = place(&plain(&model, "[gateway]\naudit = \"audit.jsonl\"\n"));
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "message_stop");
+    std::fs::rename(place.path("audit.jsonl"), place.path("old.jsonl")).unwrap();
+    running.signal("HUP");
+    std::thread::sleep(Duration::from_millis(100));
+    until(&running, "/v1/messages", "message_stop");
+    let lines = |name: &str| std::fs::read_to_string(place.path(name)).unwrap().lines().count();
+    assert_eq!((lines("old.jsonl"), lines("audit.jsonl")), (1, 1));
+}
+
+#[test]
+fn answers_under_way_end_and_nothing_else_begins() {
+    let model = Model::start();
+    let mut running = Running::start(&place(&plain(&model, "")));
+    let mut stream = running.connect();
+    let bytes = request("POST", "/v1/messages?do=slow", &[], BODY).replace("HOST", &running.address);
+    stream.write_all(bytes.as_bytes()).unwrap();
+    stream.read_exact(&mut [0; 200]).unwrap();
+    running.signal("TERM");
+    let answer = rest(&mut stream);
+    assert!(answer.contains("message_stop") && answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_eq!(running.ended().code(), Some(0), "{}", running.log());
+    assert!(std::net::TcpStream::connect(&running.address).is_err());
+}
+
+#[test]
+fn the_end_has_a_limit_and_a_second_signal_has_none() {
+    let model = Model::start();
+    for (drain, signals, most) in [("drain_ms = 300\n", 1, 5), ("drain_ms = 600000\n", 2, 5)] {
+        let mut running = Running::start(&place(&plain(&model, &format!("[gateway.limits]\n{drain}"))));
+        let mut stream = running.connect();
+        let bytes = request("POST", "/a?do=endless", &[], BODY).replace("HOST", &running.address);
+        stream.write_all(bytes.as_bytes()).unwrap();
+        stream.read_exact(&mut [0; 200]).unwrap();
+        let begun = Instant::now();
+        for _ in 0..signals {
+            running.signal("TERM");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        assert_eq!(running.ended().code(), Some(0), "{}", running.log());
+        assert!(begun.elapsed() < Duration::from_secs(most), "{:?}", begun.elapsed());
+        let said = if signals == 1 { "did not end within `drain_ms`" } else { "ended at once" };
+        assert!(running.log().contains(said), "{}", running.log());
+    }
+}
+
+/// A server whose certificate only the operator's file knows, behind a proxy that only the environment names.
+#[test]
+fn certificates_are_checked_against_the_file_of_the_route() {
+    let servers = ProxyServers::start().unwrap();
+    let port = |part: &str| servers.port(part).unwrap();
+    let authority = servers.authority().unwrap();
+    let proxy = format!("http://127.0.0.1:{}", port("proxy"));
+    let tls = format!("https://{BEHIND}:{}", port("tls"));
+    for (ca, variables, said) in [
+        (format!("ca = {authority:?}\n"), vec![("HTTPS_PROXY", proxy.as_str())], "Reached."),
+        (String::new(), vec![("HTTPS_PROXY", proxy.as_str()), ("SSL_CERT_FILE", authority)], "Reached."),
+        (String::new(), vec![("HTTPS_PROXY", proxy.as_str())], "gateway_unreachable"),
+        (
+            format!("ca = {authority:?}\n"),
+            vec![("HTTPS_PROXY", proxy.as_str()), ("NO_PROXY", BEHIND)],
+            "gateway_unreachable",
+        ),
+    ] {
+        let place: Place = place(&format!("[[gateway.route]]\npath = \"/\"\nupstream = \"{tls}\"\n{ca}"));
+        let mut command = place.command(&["gateway", "--listen", "127.0.0.1:0"]);
+        for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"] {
+            command.env_remove(name).env_remove(name.to_ascii_uppercase());
+        }
+        command.envs(variables);
+        let running = Running::of(command);
+        let answer = running.ask(
+            "POST",
+            "/v1/messages",
+            &["x-api-key: k", "anthropic-version: 2023-06-01"],
+            r#"{"model": "m", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "x"}]}"#,
+        );
+        assert!(answer.body.contains(said), "{ca}: {answer:?} {}", running.log());
+    }
+}

@@ -1,0 +1,162 @@
+//! Each limit of the gateway, with its error.
+
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use super::model::Model;
+use super::running::{Answer, Running, TOKEN_B, request, rest};
+use super::{place, plain, team};
+
+#[test]
+fn sizes_have_limits_with_names() {
+    let model = Model::start();
+    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nbody_mib = 1\nhead_kib = 8\n")));
+    let large = "x".repeat((1 << 20) + 1);
+    let answer = running.ask("POST", "/a", &[], &large);
+    assert_eq!((answer.status, answer.code().as_str()), (413, "gateway_body"), "{answer:?}");
+    assert!(answer.body.contains("1048576 bytes") && answer.body.contains("`body_mib`"), "{answer:?}");
+    // In chunks nobody knows before.
+    let chunks = format!(
+        "POST /a HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n",
+        large.len()
+    );
+    let answer = Answer::of(&running.raw(chunks.as_bytes()));
+    assert_eq!((answer.status, answer.code().as_str()), (413, "gateway_body"), "{answer:?}");
+    // Who asks first is not told to go on, and who may is.
+    for (length, starts) in [((1 << 20) + 1, "HTTP/1.1 413"), (3, "HTTP/1.1 100")] {
+        let mut stream = running.connect();
+        let head = format!(
+            "POST /a HTTP/1.1\r\nHost: {}\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n",
+            running.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        assert_eq!(String::from_utf8_lossy(&first), starts);
+    }
+    assert_eq!(model.seen().len(), 0);
+    let answer = running.ask("POST", "/a", &[], &large[..1 << 20]);
+    assert_eq!(answer.status, 200);
+    for (size, code) in [(9 << 10, "gateway_head"), (1 << 20, "")] {
+        let answer = running.ask("GET", "/a", &[&format!("X-A: {}", "b".repeat(size))], "");
+        // Of what is far too large the rest is not read, so that the answer can be lost on its way.
+        let is_refused = answer.status == 431 || (code.is_empty() && answer.status == 0);
+        assert!(is_refused && answer.code() == code, "{size}: {answer:?}");
+    }
+    let many: Vec<String> = (0..300).map(|number| format!("X-{number}: a")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(running.ask("GET", "/a", &many, "").status, 431);
+    let answer = running.ask("GET", &format!("/{}", "a".repeat(9 << 10)), &[], "");
+    assert_eq!((answer.status, answer.code().as_str()), (431, "gateway_head"));
+    assert_eq!(model.seen().len(), 1);
+}
+
+#[test]
+fn a_token_has_so_many_requests_at_once() {
+    let model = Model::start();
+    let running = Running::start(&place(&team(&model, "")));
+    let token = format!("Authorization: Bearer {TOKEN_B}");
+    let mut first = running.connect();
+    let endless = request("POST", "/openai/a?do=endless", &[&token], "");
+    first.write_all(endless.replace("HOST", &running.address).as_bytes()).unwrap();
+    first.read_exact(&mut [0; 100]).unwrap();
+    let answer = running.ask("GET", "/openai/models", &[&token], "");
+    assert_eq!((answer.status, answer.code().as_str()), (429, "gateway_concurrent"), "{answer:?}");
+    assert!(answer.head.contains("retry-after: 1") && !answer.head.contains("x-should-retry"), "{answer:?}");
+    // The end of the first one is the begin of others.
+    let gone = Instant::now();
+    drop(first);
+    let left = model.left(1);
+    assert!(left.duration_since(gone) < Duration::from_secs(1), "{:?}", left.duration_since(gone));
+    let begun = Instant::now();
+    while running.ask("GET", "/openai/models", &[&token], "").status != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(5), "its place stays taken");
+    }
+}
+
+/// The request to the server ends within a second after the client has gone, whatever it waits for.
+#[test]
+fn who_goes_away_is_not_answered() {
+    let model = Model::start();
+    let running = Running::start(&place(&plain(&model, "")));
+    for (number, target) in
+        ["/a?do=silent", "/v1/messages?do=silent", "/a?do=endless", "/v1/messages?do=endless"].into_iter().enumerate()
+    {
+        let mut stream = running.connect();
+        let bytes = request("POST", target, &[], r#"{"messages": []}"#).replace("HOST", &running.address);
+        stream.write_all(bytes.as_bytes()).unwrap();
+        if target.contains("endless") {
+            stream.read_exact(&mut [0; 200]).unwrap();
+        }
+        let begun = Instant::now();
+        while model.seen().len() <= number {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{target}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let gone = Instant::now();
+        drop(stream);
+        let left = model.left(number + 1);
+        assert!(left.duration_since(gone) < Duration::from_secs(1), "{target}: {:?}", left.duration_since(gone));
+    }
+}
+
+/// What takes too long ends in the client's protocol, with the name of the limit; a pause has signs of life.
+#[test]
+fn times_have_limits_with_names() {
+    let model = Model::start();
+    let limits = "[gateway.limits]\nidle_timeout_ms = 400\nrequest_timeout_ms = 1500\nkeep_alive_ms = 100\n";
+    let running = Running::start(&place(&plain(&model, limits)));
+    let body = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
+    let answer = running.ask("POST", "/v1/messages?do=silent", &[], body);
+    assert_eq!((answer.status, answer.code().as_str()), (504, "gateway_idle"), "{answer:?}");
+    assert!(answer.body.contains("`idle_timeout_ms`") && !answer.head.contains("x-should-retry"), "{answer:?}");
+    let answer = running.ask("POST", "/v1/messages?do=endless", &[], body);
+    assert!(answer.body.contains("`request_timeout_ms`") && answer.body.contains("message_stop"), "{answer:?}");
+    // A server that pauses for longer than it may.
+    let answer = running.ask("POST", "/v1/messages?do=pause", &[], body);
+    assert!(answer.body.contains("`idle_timeout_ms`") && answer.body.contains("message_stop"), "{answer:?}");
+    assert!(answer.body.contains("one ") && !answer.body.contains("forbid"), "{answer:?}");
+    assert!(answer.body.matches("event: ping").count() >= 2, "{answer:?}");
+    // What is not guarded breaks off.
+    let said = running.raw(request("POST", "/a?do=endless", &[], "").as_bytes());
+    assert!(said.contains("word") && !said.ends_with("0\r\n\r\n"), "{said}");
+    let answer = running.ask("GET", "/metrics", &[], "");
+    for line in ["outcome=\"late\"} 2", "outcome=\"silent\"} 1", "outcome=\"unreachable\"} 1"] {
+        assert!(answer.body.contains(line), "{line} is not in {}", answer.body);
+    }
+}
+
+/// More than is held back ends the answer, which says so.
+#[test]
+fn what_is_held_back_has_a_limit() {
+    let model = Model::start();
+    let rule = "+++\ncondition = \"word[a-z ]*never\"\nscope = \"text\"\n+++\nNo.\n";
+    let place = place(&plain(
+        &model,
+        "[gateway.limits]\nheld_frames = 16\n[rules]\nhold_max_bytes = 1000000\nhold_max_ms = 600000\n",
+    ));
+    place.write(".tidegate/rules/no-forbidden.md", rule);
+    let running = Running::start(&place);
+    let answer =
+        running.ask("POST", "/v1/messages?do=endless", &[], r#"{"messages": [{"role": "user", "content": "x"}]}"#);
+    assert!(
+        answer.body.contains("too much of it waits to be checked") && answer.body.contains("message_stop"),
+        "{answer:?}"
+    );
+    assert!(!answer.body.contains("word"), "{answer:?}");
+}
+
+/// A client that takes nothing has its server wait, and then neither.
+#[test]
+fn a_client_that_takes_nothing_is_left() {
+    let model = Model::start();
+    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nidle_timeout_ms = 1000\n")));
+    let mut stream = running.connect();
+    let bytes = request("POST", "/a?do=flood", &[], "").replace("HOST", &running.address);
+    stream.write_all(bytes.as_bytes()).unwrap();
+    let begun = Instant::now();
+    model.left(1);
+    assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
+    let said = rest(&mut stream);
+    assert!(said.len() < 64 << 20, "{} bytes were buffered", said.len());
+}

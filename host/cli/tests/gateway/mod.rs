@@ -1,0 +1,38 @@
+//! `tidegate gateway`: routes, tokens, limits and the life of the server, with clients that write bytes.
+
+mod attacks;
+mod life;
+mod limits;
+mod model;
+mod running;
+mod tokens;
+
+use self::model::Model;
+use crate::support::Place;
+
+/// A rule that stops an answer.
+pub(crate) const RULE: &str =
+    "+++\ncondition = \"forbidden\"\nscope = \"text\"\nrepeat = \"always\"\n+++\nNever say that word.\n";
+
+/// Two routes to one server, one with a key of the operator's, and two clients, one for one route alone.
+pub(crate) fn team(model: &Model, more: &str) -> String {
+    let url = &model.url;
+    format!(
+        "[[gateway.route]]\npath = \"/anthropic\"\nupstream = \"{url}\"\nkey = \"env:A_KEY\"\n\
+         [[gateway.route]]\npath = \"/openai\"\nupstream = \"{url}/v1\"\n\
+         [[gateway.token]]\nname = \"a\"\nvalue = \"env:A_TOKEN\"\n\
+         [[gateway.token]]\nname = \"b\"\nvalue = \"env:B_TOKEN\"\nroutes = [\"/openai\"]\nconcurrent = 1\n{more}"
+    )
+}
+
+/// One route for all paths, without tokens.
+pub(crate) fn plain(model: &Model, more: &str) -> String {
+    format!("[[gateway.route]]\npath = \"/\"\nupstream = \"{}\"\n{more}", model.url)
+}
+
+/// A workspace with the rule and these settings.
+pub(crate) fn place(settings: &str) -> Place {
+    let place = Place::with(&[("no-forbidden", RULE)]);
+    place.write("tidegate.toml", settings);
+    place
+}

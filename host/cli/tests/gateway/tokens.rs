@@ -1,0 +1,174 @@
+//! Who is admitted, what a server gets of it, and what is nowhere else.
+
+use serde_json::Value;
+
+use super::model::Model;
+use super::running::{KEY, Running, TOKEN_A, TOKEN_B};
+use super::{place, team};
+
+const MESSAGES: &str = "/anthropic/v1/messages";
+
+/// One row per case: target, headers, status, the name of the error, and what the server got as credentials.
+#[test]
+fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
+    let model = Model::start();
+    let place = place(&team(&model, "[gateway]\naudit = \"audit.jsonl\"\n"));
+    let running = Running::start(&place);
+    let (bearer_a, key_a) = (format!("Authorization: Bearer {TOKEN_A}"), format!("X-Api-Key: {TOKEN_A}"));
+    let (bearer_b, key_b) = (format!("authorization: bearer {TOKEN_B}"), format!("x-api-key: {TOKEN_B}"));
+    let own = "Authorization: Bearer own-key";
+    let (in_query, in_path) = (format!("{MESSAGES}?api_key={TOKEN_A}"), format!("/openai/{TOKEN_A}/models"));
+    let of_operator = format!("x-api-key: {KEY}");
+    let as_bearer = format!("authorization: Bearer {KEY}");
+    let cases: &[(&str, &[&str], u16, &str, &[&str])] = &[
+        (MESSAGES, &[], 401, "gateway_token", &[]),
+        (MESSAGES, &[own], 401, "gateway_token", &[]),
+        (MESSAGES, &[&format!("Authorization: Basic {TOKEN_A}")], 401, "gateway_token", &[]),
+        (MESSAGES, &[&format!("Authorization: Bearer {}", &TOKEN_A[1..])], 401, "gateway_token", &[]),
+        (MESSAGES, &[&format!("X-Token: {TOKEN_A}")], 401, "gateway_token", &[]),
+        (&in_query, &[], 401, "gateway_token", &[]),
+        (&in_query, &[&bearer_a], 400, "gateway_token_in_address", &[]),
+        (&in_path, &[&bearer_a], 400, "gateway_token_in_address", &[]),
+        ("/nowhere", &[], 401, "gateway_token", &[]),
+        ("/nowhere", &[&bearer_a], 404, "gateway_route", &[]),
+        ("/anthropicx/v1/messages", &[&bearer_a], 404, "gateway_route", &[]),
+        (MESSAGES, &[&bearer_b], 403, "gateway_token_route", &[]),
+        ("/openai/../anthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        ("/openai/%2e%2e/anthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        ("/openai/..%2fanthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        ("/openai\\..\\anthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        ("//anthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        ("/%61nthropic/v1/messages", &[&bearer_b], 404, "gateway_path", &[]),
+        (MESSAGES, &[&bearer_a], 200, "", &[&of_operator]),
+        (MESSAGES, &[&key_a], 200, "", &[&of_operator]),
+        (MESSAGES, &[&key_a, own], 200, "", &[&of_operator]),
+        ("/anthropic/v1/models", &[&bearer_a, "anthropic-version: 2023-06-01"], 200, "", &[&of_operator]),
+        ("/anthropic/v1/models", &[&bearer_a], 200, "", &[&as_bearer]),
+        ("/openai/models", &[&bearer_b], 200, "", &[]),
+        ("/openai/v1/models", &[&key_b, own], 200, "", &["authorization: Bearer own-key"]),
+        ("/openai/models", &[&bearer_b, own], 200, "", &["authorization: Bearer own-key"]),
+        ("/openai/models", &[&bearer_b, &format!("Connection: close, x-api-key")], 200, "", &[]),
+        ("/metrics", &[], 401, "gateway_token", &[]),
+        ("/metrics", &[&bearer_b], 200, "", &[]),
+        ("/healthz", &[], 200, "", &[]),
+    ];
+    for (target, headers, status, code, got) in cases {
+        let before = model.seen().len();
+        let method = if target.contains("messages") { "POST" } else { "GET" };
+        let answer = running.ask(method, target, headers, r#"{"messages": [{"role": "user", "content": "good"}]}"#);
+        assert_eq!((answer.status, answer.code().as_str()), (*status, *code), "{target} {headers:?}: {answer:?}");
+        let is_sent = *status == 200 && !["/metrics", "/healthz"].contains(target);
+        assert_eq!(model.seen().len() - before, usize::from(is_sent), "{target} {headers:?}");
+        let seen = model.seen();
+        let credentials = seen[before..].iter().flat_map(|(head, _)| head.lines()).filter(|line| {
+            let name = line.split(':').next().unwrap_or_default().to_lowercase();
+            ["authorization", "x-api-key", "api-key"].contains(&name.as_str())
+        });
+        assert_eq!(credentials.collect::<Vec<_>>(), got.to_vec(), "{target} {headers:?}");
+    }
+    // A rule stops an answer: one line in the audit file, and numbers.
+    let answer = running.ask("POST", MESSAGES, &[&bearer_a], r#"{"messages": [{"role": "user", "content": "x"}]}"#);
+    assert!(answer.body.contains("fine.") && !answer.body.contains("forbidden"), "{answer:?}");
+    let audit = std::fs::read_to_string(place.path("audit.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(audit.trim_end()).unwrap();
+    let expected = ["route", "client", "action", "stream", "attempt", "rules"].map(|key| line[key].to_string());
+    assert_eq!(
+        expected,
+        ["\"/anthropic\"", "\"a\"", "\"interrupt\"", "\"text\"", "1", "[\"no-forbidden\"]"],
+        "{audit}"
+    );
+    let metrics = running.ask("GET", "/metrics", &[&bearer_a], "").body;
+    for line in [
+        "gateway_request_total{route=\"/anthropic\",outcome=\"checked\"} 4",
+        "gateway_request_total{route=\"/anthropic\",outcome=\"not_admitted\"} 7",
+        "gateway_request_total{route=\"/openai\",outcome=\"relayed\"} 4",
+        "gateway_retry_total{route=\"/anthropic\"} 1",
+        "rule_fired_total{rule=\"no-forbidden\",action=\"interrupt\"} 1",
+        "gateway_first_byte_added_ms_count{route=\"/anthropic\"} ",
+        "gateway_frame_added_ms_count{route=\"/anthropic\"} ",
+        "gateway_held_bytes 0",
+        "gateway_connections 1",
+        "gateway_token_rejected_total ",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    // Nothing of it is told to anybody.
+    let (seen, log) = (format!("{:?}", model.seen()), running.log());
+    for (name, text) in [("servers", &seen), ("the log", &log), ("metrics", &metrics), ("the audit file", &audit)] {
+        assert!(!text.contains(TOKEN_A) && !text.contains(TOKEN_B), "a token is in what {name} got");
+    }
+    assert!(log.contains("outcome=\"checked\"") && !log.contains(KEY), "{log}");
+    assert!(!metrics.contains(KEY) && !audit.contains(KEY));
+}
+
+#[test]
+fn what_is_wrong_is_said_before_it_listens() {
+    let model = Model::start();
+    let token = "[[gateway.token]]\nname = \"a\"\nvalue = \"env:A_TOKEN\"\n";
+    let of = |more: &str| format!("{}{more}", super::plain(&model, ""));
+    let cases: &[(String, &[(&str, &str)], &[&str], &str)] = &[
+        (String::new(), &[], &[], "the gateway has no route"),
+        (of(token), &[], &[], "the variable A_TOKEN, which contains the token `a`, is not set"),
+        (of(token), &[("A_TOKEN", "short")], &[], "the variable A_TOKEN contains no token for `a`"),
+        (
+            of(&format!("{token}{}", token.replace("A_TOKEN", "B_TOKEN").replace("\"a\"", "\"b\""))),
+            &[("A_TOKEN", TOKEN_A), ("B_TOKEN", TOKEN_A)],
+            &[],
+            "the tokens `a` and `b` have the same value",
+        ),
+        (of("rules = [\"no-forbiden\"]\n"), &[], &[], "did you mean `no-forbidden`?"),
+        (of("ca = \"gone.pem\"\n"), &[], &[], "gone.pem, which cannot be read"),
+        (of("[gateway]\naudit = \"gone/audit.jsonl\"\n"), &[], &[], "cannot write the audit file"),
+        (of(""), &[], &["--listen", "0.0.0.0:0"], "a gateway listens on addresses of this machine alone"),
+        (of("[rules]\nrequired = [\"gone\"]\n"), &[], &[], "`gone`"),
+    ];
+    for (settings, variables, arguments, said) in cases {
+        let place = place(settings);
+        let mut command = place.command(&[&["gateway"], *arguments].concat());
+        command.env_remove("A_TOKEN").envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{settings}: {text}");
+        assert!(text.contains(said) && !text.contains(TOKEN_A), "{said} is not in\n{text}");
+    }
+}
+
+/// The doctor sends a small request through each route, and says what it cannot know.
+#[test]
+fn the_doctor_asks_each_server() {
+    let model = Model::start();
+    let more = "[[gateway.route]]\npath = \"/gone\"\nupstream = \"http://127.0.0.1:1\"\n\
+                [[gateway.route]]\npath = \"/none\"\nupstream = \"http://127.0.0.1:1\"\n";
+    let settings = team(&model, more).replacen(
+        "name = \"a\"",
+        "name = \"a\"\nroutes = [\"/anthropic\", \"/openai\", \"/gone\"]",
+        1,
+    );
+    let place = place(&settings);
+    let mut command = place.command(&["doctor", "--json"]);
+    command.env("A_TOKEN", TOKEN_A).env("B_TOKEN", TOKEN_B).env("A_KEY", KEY);
+    let output = command.output().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = |what: &str| {
+        let check = json["checks"].as_array().unwrap().iter().find(|check| check["what"] == what).unwrap();
+        format!(
+            "{}: {}",
+            check["health"].as_str().unwrap(),
+            check["detail"].as_str().unwrap().replace(&model.url, "URL")
+        )
+    };
+    assert_eq!(found("route /anthropic"), "good: URL: it answers and takes the key in A_KEY");
+    assert_eq!(found("route /openai"), "good: URL/v1: it answers (status 200); the keys of clients cannot be checked");
+    assert!(
+        found("route /gone").starts_with("bad: http://127.0.0.1:1: tidegate: cannot reach http://127.0.0.1:1"),
+        "{json}"
+    );
+    assert_eq!(found("route /none"), "warning: http://127.0.0.1:1: no token is for this route: nobody can use it");
+    let text = json.to_string();
+    assert!(!text.contains(TOKEN_A) && !text.contains(KEY));
+    // Without its variable nothing is asked.
+    let output = place.command(&["doctor", "--json"]).env_remove("A_KEY").output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("the variable A_KEY, which contains the key of the route")
+    );
+}

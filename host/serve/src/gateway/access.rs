@@ -1,0 +1,184 @@
+//! Who is admitted: tokens of clients, and how many of their requests are answered at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::refusal::Refusal;
+use crate::token;
+
+/// The token of a client, or of several.
+#[derive(Clone)]
+pub struct Token {
+    /// Its name in logs, metrics and the audit file.
+    pub name: String,
+    /// What clients send.
+    pub value: String,
+    /// The most requests at once.
+    pub concurrent: u32,
+    /// The paths of the routes that it is for; `None`: all.
+    pub routes: Option<Vec<String>>,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("name", &self.name).field("routes", &self.routes).finish_non_exhaustive()
+    }
+}
+
+/// The headers in which vendors' clients send what admits them.
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const CREDENTIALS: [HeaderName; 4] =
+    [header::AUTHORIZATION, X_API_KEY, HeaderName::from_static("api-key"), HeaderName::from_static("x-goog-api-key")];
+
+/// All clients that are admitted.
+#[derive(Debug)]
+pub(super) struct Access {
+    clients: Vec<Client>,
+    /// For all requests, where there are no tokens.
+    all: Running,
+}
+
+#[derive(Debug)]
+struct Client {
+    token: Token,
+    running: Running,
+}
+
+/// Requests under way.
+#[derive(Clone, Debug)]
+struct Running {
+    free: Arc<Semaphore>,
+    limit: u32,
+}
+
+/// A client that is admitted; its request counts as under way until this is dropped.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    /// The name of its token; `None`: none is needed.
+    pub(super) name: Option<String>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Access {
+    /// `concurrent`: the most requests at once where there are no tokens. Requests that are under way by `before` count, as far as limits are
+    /// the same.
+    pub(super) fn new(tokens: Vec<Token>, concurrent: u32, before: Option<&Self>) -> Self {
+        let all = before.map(|before| &before.all).filter(|all| all.limit == concurrent);
+        let clients = tokens.into_iter().map(|token| {
+            let known = before.into_iter().flat_map(|before| &before.clients);
+            let same = known.map(|client| (&client.token.name, &client.running));
+            let same =
+                same.into_iter().find(|(name, running)| **name == token.name && running.limit == token.concurrent);
+            let running = same.map_or_else(|| Running::new(token.concurrent), |(_, running)| running.clone());
+            Client { token, running }
+        });
+        Self { clients: clients.collect(), all: all.cloned().unwrap_or_else(|| Running::new(concurrent)) }
+    }
+
+    /// Whether clients need a token.
+    pub(super) fn has_tokens(&self) -> bool {
+        !self.clients.is_empty()
+    }
+
+    /// Whether a request has a token that is known.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.client(headers).map(|_| ())
+    }
+
+    /// Admits a request to a route.
+    ///
+    /// # Errors
+    /// It has no token that is known, one for other routes, or as many requests are under way as may be.
+    pub(super) fn admit(&self, headers: &HeaderMap, target: &str, route: &str) -> Result<Admitted, Refusal> {
+        let Some(client) = self.client(headers)? else {
+            return Ok(Admitted { name: None, _permit: self.all.enter()? });
+        };
+        if self.clients.iter().any(|client| target.contains(&client.token.value)) {
+            return Err(Refusal::TokenInAddress);
+        }
+        if client.token.routes.as_ref().is_some_and(|routes| !routes.iter().any(|path| path == route)) {
+            return Err(Refusal::OtherRoute);
+        }
+        Ok(Admitted { name: Some(client.token.name.clone()), _permit: client.running.enter()? })
+    }
+
+    /// The client of a request; `None`: no token is needed.
+    fn client(&self, headers: &HeaderMap) -> Result<Option<&Client>, Refusal> {
+        if !self.has_tokens() {
+            return Ok(None);
+        }
+        let given: Vec<&str> = credentials(headers).map(|(_, given)| given).collect();
+        // All are compared, so that the time does not tell which one is near.
+        let known: Vec<&Client> = self.clients.iter().filter(|client| client.is_in(&given)).collect();
+        known.first().map(|client| Some(*client)).ok_or(Refusal::Token { is_given: !given.is_empty() })
+    }
+
+    /// The headers that go to a server: without tokens, and where it gets another key, without the client's.
+    pub(super) fn forwarded(&self, mut headers: HeaderMap, is_replaced: bool) -> HeaderMap {
+        if is_replaced {
+            CREDENTIALS.iter().for_each(|name| drop(headers.remove(name)));
+            return headers;
+        }
+        for name in [header::AUTHORIZATION, X_API_KEY] {
+            let is_token = |value: &HeaderValue| {
+                let given: Vec<&str> = of_header(&name, value).into_iter().collect();
+                self.clients.iter().filter(|client| client.is_in(&given)).count() > 0
+            };
+            let kept: Vec<HeaderValue> =
+                headers.get_all(&name).iter().filter(|value| !is_token(value)).cloned().collect();
+            headers.remove(&name);
+            for value in kept {
+                headers.append(name.clone(), value);
+            }
+        }
+        headers
+    }
+}
+
+impl Client {
+    fn is_in(&self, given: &[&str]) -> bool {
+        given.iter().filter(|given| token::same(given.as_bytes(), self.token.value.as_bytes())).count() > 0
+    }
+}
+
+/// What a request gives as its credentials.
+fn credentials(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &str)> {
+    let named = headers.iter().filter(|(name, _)| **name == header::AUTHORIZATION || **name == X_API_KEY);
+    named.filter_map(|(name, value)| Some((name, of_header(name, value)?)))
+}
+
+fn of_header<'v>(name: &HeaderName, value: &'v HeaderValue) -> Option<&'v str> {
+    let text = value.to_str().ok()?;
+    if *name == X_API_KEY { Some(text.trim()) } else { token::bearer(text) }
+}
+
+impl Running {
+    fn new(limit: u32) -> Self {
+        Self { free: Arc::new(Semaphore::new(limit as usize)), limit }
+    }
+
+    fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        Arc::clone(&self.free).try_acquire_owned().map_err(|_| Refusal::Concurrent { limit: self.limit })
+    }
+}
+
+/// Puts the key of a route into the header in which its server expects it.
+pub(super) fn with_key(headers: &mut HeaderMap, key: &HeaderValue, is_anthropic: bool) {
+    if is_anthropic {
+        headers.insert(X_API_KEY, key.clone());
+        return;
+    }
+    let mut bearer = b"Bearer ".to_vec();
+    bearer.extend_from_slice(key.as_bytes());
+    // A key that is a header is one with this before it.
+    if let Ok(mut value) = HeaderValue::from_bytes(&bearer) {
+        value.set_sensitive(true);
+        headers.insert(header::AUTHORIZATION, value);
+    }
+}

@@ -1,0 +1,147 @@
+//! Paths of requests: which route they belong to, and which of them lead to a model.
+
+use gateway::Wire;
+
+/// A path leads to an endpoint and is not written as one.
+#[derive(Debug)]
+pub(super) struct Disguised;
+
+/// The wire format of an endpoint that answers are guarded on.
+///
+/// # Errors
+/// The path is another way to write one, or has steps back that could lead to one.
+pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
+    let read = plain(path)?;
+    let parts: Vec<&str> = read.split('/').filter(|part| !part.is_empty()).collect();
+    let wires = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
+    let wire = wires.into_iter().find(|wire| {
+        let endpoint: Vec<&str> = wire.endpoint().split('/').collect();
+        parts.strip_suffix(endpoint.as_slice()).is_some_and(|before| is_before(*wire, before))
+    });
+    if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
+}
+
+/// Whether an endpoint can follow these parts. Messages are also what a thread of another interface of OpenAI has.
+fn is_before(wire: Wire, parts: &[&str]) -> bool {
+    wire != Wire::Anthropic || parts.last().is_none_or(|last| is_version(last))
+}
+
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// A path as a server may read it: without escapes and empty parts, in lower case.
+///
+/// # Errors
+/// It has steps, which lead elsewhere.
+fn plain(path: &str) -> Result<String, Disguised> {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let escaped = more.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &more[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    let path = String::from_utf8_lossy(&bytes).replace('\\', "/").to_lowercase();
+    let parts = path.split('/').map(|part| part.split(['?', '#', ';']).next().unwrap_or_default().trim());
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    if parts.iter().any(|part| [".", ".."].contains(part)) {
+        return Err(Disguised);
+    }
+    Ok(parts.iter().flat_map(|part| ["/", part]).collect())
+}
+
+/// What follows the path of a route: empty, or from a slash on. `None`: the path is none of the route's.
+pub(super) fn below<'p>(route: &str, path: &'p str) -> Option<&'p str> {
+    let rest = path.strip_prefix(route.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// The path on a server whose URL has the path `base`. A version that both end and begin with is there once: clients differ in whether
+/// it is a part of the address that they are given.
+pub(super) fn on_server(base: &str, rest: &str) -> String {
+    let base = base.trim_end_matches('/');
+    let version = base.rsplit('/').next().filter(|last| is_version(last));
+    let again = version.and_then(|version| below(version, rest.strip_prefix('/')?));
+    format!("{base}{}", again.unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_one_path() {
+        for (path, found) in [
+            ("/v1/messages", Some(Some(Wire::Anthropic))),
+            ("/v1/responses", Some(Some(Wire::OpenAiResponses))),
+            ("/chat/completions", Some(Some(Wire::OpenAiChat))),
+            ("/api/v1/messages", Some(Some(Wire::Anthropic))),
+            ("/api/v1/chat/completions", Some(Some(Wire::OpenAiChat))),
+            ("/openai/deployments/gpt/chat/completions", Some(Some(Wire::OpenAiChat))),
+            ("/openai/responses", Some(Some(Wire::OpenAiResponses))),
+            ("/v1/threads/1/messages", Some(None)),
+            ("/v1/files/A.txt", Some(None)),
+            ("/v1/messages/count_tokens", Some(None)),
+            ("/v1/responses/resp_1/cancel", Some(None)),
+            ("/v1/models", Some(None)),
+            ("/", Some(None)),
+            ("/v1/messages/", None),
+            ("//v1/messages", None),
+            ("/v1/./messages", None),
+            ("/v1/x/../messages", None),
+            ("/x/../chat/completions", None),
+            ("/../../v1/other", None),
+            ("/v1/%2e%2e/other", None),
+            ("/v1/chat/completions%3Fx", None),
+            ("/v1/%6dessages", None),
+            ("/v1%2Fmessages", None),
+            ("/V1/Messages", None),
+            ("/v1/messages%20", None),
+            ("/v1/messages;a", None),
+            ("/v1\\messages", None),
+        ] {
+            assert_eq!(wire(path).ok(), found, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_route_has_whole_parts() {
+        for (route, path, rest) in [
+            ("/", "/", Some("/")),
+            ("/", "/v1/messages", Some("/v1/messages")),
+            ("/a", "/a", Some("")),
+            ("/a", "/a/v1", Some("/v1")),
+            ("/a", "/ab", None),
+            ("/a", "/b/a", None),
+            ("/a/b", "/a", None),
+            ("/a", "/A", None),
+        ] {
+            assert_eq!(below(route, path), rest, "{route} {path}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_there_once() {
+        for (base, rest, path) in [
+            ("/", "/v1/messages", "/v1/messages"),
+            ("/v1", "/v1/messages", "/v1/messages"),
+            ("/v1/", "/messages", "/v1/messages"),
+            ("/api/v1", "/v1", "/api/v1"),
+            ("/v1", "/v10/messages", "/v1/v10/messages"),
+            ("/v1beta", "/v1/messages", "/v1beta/v1/messages"),
+            ("/x", "/x/messages", "/x/x/messages"),
+            ("/v1", "", "/v1"),
+        ] {
+            assert_eq!(on_server(base, rest), path, "{base} {rest}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How far an answer is: its times against the limits, and what of it is counted, noted and written to the audit file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway::{Exchange, Place};
+use serde_json::json;
+use tidegate::config::GatewayLimits;
+use tidegate::rule::Action;
+use tokio::time::Instant;
+
+use super::Shared;
+use super::access::Admitted;
+use super::forward::Upstream;
+use super::site::Open;
+
+/// Limits of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) idle: Duration,
+    pub(super) keep_alive: Duration,
+    request: Duration,
+}
+
+impl Times {
+    pub(super) fn of(limits: &GatewayLimits) -> Self {
+        Self { idle: limits.idle_timeout, keep_alive: limits.keep_alive, request: limits.request_timeout }
+    }
+
+    pub(super) fn idle_words(&self) -> String {
+        format!("nothing came within {:?}, the limit `idle_timeout_ms` under `[gateway.limits]`", self.idle)
+    }
+
+    pub(super) fn late_words(&self) -> String {
+        format!(
+            "the request took longer than {:?}, the limit `request_timeout_ms` under `[gateway.limits]`",
+            self.request
+        )
+    }
+}
+
+/// An exchange that is admitted, until it is over.
+pub(super) struct Progress {
+    pub(super) shared: Arc<Shared>,
+    pub(super) site: Arc<Open>,
+    pub(super) route: Arc<Upstream>,
+    admitted: Admitted,
+    since: Instant,
+    /// When the server sent something last.
+    heard: Instant,
+    /// When the client got something last.
+    said: Instant,
+    /// When the first byte of the answer came, until the client has got one.
+    first: Option<Instant>,
+    has_begun: bool,
+    /// The bytes that are counted as held back.
+    held: u64,
+    /// The matches that are counted.
+    noted: usize,
+}
+
+impl Progress {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        site: Arc<Open>,
+        route: Arc<Upstream>,
+        admitted: Admitted,
+        since: Instant,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            shared,
+            site,
+            route,
+            admitted,
+            since,
+            heard: now,
+            said: now,
+            first: None,
+            has_begun: false,
+            held: 0,
+            noted: 0,
+        }
+    }
+
+    pub(super) fn limits(&self) -> Times {
+        Times::of(&self.site.limits)
+    }
+
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// When the request has taken as long as it may.
+    pub(super) fn late(&self) -> Instant {
+        self.since + self.limits().request
+    }
+
+    /// When the server has been silent for as long as it may.
+    pub(super) fn silent(&self) -> Instant {
+        self.heard + self.limits().idle
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        Instant::now() >= self.silent()
+    }
+
+    /// When something has to be done about silence: a stream gets signs of life.
+    pub(super) fn quiet(&self, is_stream: bool) -> Instant {
+        if is_stream { self.silent().min(self.said + self.limits().keep_alive) } else { self.silent() }
+    }
+
+    /// The server has sent something.
+    pub(super) fn received(&mut self) {
+        self.heard = Instant::now();
+        if !self.has_begun {
+            self.has_begun = true;
+            self.first = Some(self.heard);
+        }
+    }
+
+    /// The client has got so many bytes.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.said = Instant::now();
+        if let Some(first) = self.first.take() {
+            self.shared.metrics.gateway_first_byte(self.name(), first.elapsed());
+        }
+    }
+
+    /// A part of the answer was worked on.
+    pub(super) fn worked(&self, time: Duration) {
+        self.shared.metrics.gateway_frame(self.name(), time);
+    }
+
+    pub(super) fn asked_again(&self) {
+        self.shared.metrics.gateway_retry(self.name());
+    }
+
+    fn name(&self) -> &str {
+        &self.route.route.path
+    }
+
+    /// Counts what is held back and what has fired since the last time, and writes what was stopped to the audit file.
+    pub(super) fn noted(&mut self, exchange: &Exchange, place: &Place) {
+        let held = exchange.held_bytes() as u64;
+        self.hold(held);
+        let new = &exchange.fired()[self.noted..];
+        self.noted += new.len();
+        for fired in new {
+            self.shared.metrics.gateway_fired(&fired.found.rule, fired.action.as_str());
+        }
+        let stops = |action: Action| matches!(action, Action::Interrupt | Action::Block | Action::Stop);
+        // Matches of one attempt stop it once.
+        for together in new.chunk_by(|a, b| a.attempt == b.attempt) {
+            let stopping: Vec<_> = together.iter().filter(|fired| stops(fired.action)).collect();
+            let Some(first) = stopping.first() else { continue };
+            let rules: Vec<&str> = stopping.iter().map(|fired| fired.found.rule.as_str()).collect();
+            let line = json!({
+                "time_ms": now_ms(),
+                "route": self.name(),
+                "client": self.admitted.name,
+                "conversation": place.name(),
+                "attempt": first.attempt,
+                "action": first.action.as_str(),
+                "stream": first.found.stream.as_str(),
+                "rules": rules,
+            });
+            tracing::info!(route = self.name(), rules = ?rules, attempt = first.attempt, "a rule stopped an answer");
+            if let Some(audit) = &self.site.audit {
+                audit.write(&line);
+            }
+        }
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.shared.hold(self.held, bytes);
+        self.held = bytes;
+    }
+
+    /// A guarded answer is over.
+    pub(super) fn guarded(mut self, exchange: &Exchange, place: &Place, outcome: &'static str) {
+        self.noted(exchange, place);
+        self.route.route.conversations.end(place, exchange);
+        for notice in exchange.notices() {
+            tracing::warn!(route = self.name(), "{notice}");
+        }
+        self.shared.report.count(exchange);
+        self.over(outcome);
+    }
+
+    /// The exchange is over.
+    pub(super) fn over(mut self, outcome: &'static str) {
+        self.hold(0);
+        self.shared.metrics.gateway_request(self.name(), outcome);
+        let time = self.since.elapsed();
+        tracing::info!(route = self.name(), client = self.admitted.name, outcome, ?time, "a request is over");
+    }
+}
+
+fn now_ms() -> u128 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis()
+}

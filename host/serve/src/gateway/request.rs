@@ -1,0 +1,213 @@
+//! One request of a client: what is refused, and what goes to a server.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use gateway::Wire;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+use reqwest::Response as Answer;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{self, Body, Guarded};
+use super::forward::{Sent, Upstream, has_anthropic};
+use super::head::{self, Kind};
+use super::progress::Progress;
+use super::refusal::Refusal;
+use super::site::Open;
+use super::{Shared, access, is_same, own, path};
+
+/// The connection of a client.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    /// The address of this machine that it came to.
+    pub(super) here: Option<SocketAddr>,
+    /// Its client takes nothing any more: it is closed.
+    pub(super) stuck: CancellationToken,
+}
+
+/// Answers a request.
+pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, connection: Connection) -> Response<Body> {
+    let since = Instant::now();
+    let (head, body) = request.into_parts();
+    if let Some(answered) = own::health(&head, &shared) {
+        return answered;
+    }
+    let site = shared.current().await;
+    if let Some(answered) = own::metrics(&head, &shared, &site) {
+        return answered;
+    }
+    match answered((head, body), &shared, &site, &connection, since).await {
+        Ok(response) => response,
+        Err((route, refusal)) => {
+            let route = route.map_or_else(|| "none".to_owned(), |route| route.route.path.clone());
+            tracing::info!(route, outcome = refusal.outcome(), "a request is refused: {refusal:?}");
+            if matches!(refusal, Refusal::Token { .. }) {
+                shared.metrics.gateway_rejected();
+            }
+            shared.metrics.gateway_request(&route, refusal.outcome());
+            refusal.response()
+        }
+    }
+}
+
+type Refused = (Option<Arc<Upstream>>, Refusal);
+
+async fn answered(
+    (head, body): (Parts, Incoming),
+    shared: &Arc<Shared>,
+    site: &Arc<Open>,
+    connection: &Connection,
+    since: Instant,
+) -> Result<Response<Body>, Refused> {
+    check(&head, shared, site, connection.here).map_err(|refusal| (None, refusal))?;
+    let path = head.uri.path();
+    let wire = path::wire(path).map_err(|_| (None, Refusal::Disguised))?;
+    let found = site.route(path, &head.headers).cloned();
+    let route = found.ok_or_else(|| (None, site.access.check(&head.headers).err().unwrap_or(Refusal::NoRoute)))?;
+    let of_route = |refusal| (Some(Arc::clone(&route)), refusal);
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let admitted = site.access.admit(&head.headers, target, &route.route.path).map_err(of_route)?;
+    let mut headers = site.access.forwarded(head::passed(&head.headers), route.route.key.is_some());
+    if let Some(key) = &route.route.key {
+        let is_anthropic = wire.map_or_else(|| has_anthropic(&head.headers), |wire| wire == Wire::Anthropic);
+        access::with_key(&mut headers, &key.0, is_anthropic);
+    }
+    let sent = route.request(head.method, &head.uri, headers);
+    if is_same(&sent.url, shared.address) {
+        return Err(of_route(Refusal::Loop));
+    }
+    let (late, limits) = (since + site.limits.request_timeout, site.limits);
+    let read = timeout_at(late, read(body, limits.body_bytes, limits.client_timeout)).await;
+    let body = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
+    let progress = Progress::new(Arc::clone(shared), Arc::clone(site), Arc::clone(&route), admitted, since);
+    exchange(progress, sent, (wire, body), &connection.stuck).await.map_err(of_route)
+}
+
+/// Sends a request on, and begins to answer it.
+async fn exchange(
+    progress: Progress,
+    sent: Sent,
+    (wire, body): (Option<Wire>, Bytes),
+    stuck: &CancellationToken,
+) -> Result<Response<Body>, Refusal> {
+    let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
+    let conversations = Arc::clone(&progress.route.route.conversations);
+    let watched = wire.filter(|_| conversations.are_watched());
+    let guarded = watched.map(|wire| conversations.begin(wire, body.clone(), header));
+    // With the reminders of earlier answers.
+    let body = guarded.as_ref().and_then(|(_, exchange)| exchange.request()).unwrap_or(body);
+    let answered = first(&progress, &sent, body, guarded.is_some()).await?;
+    let (status, kind) = (answered.status(), head::kind(answered.headers()));
+    let mut response = Response::builder().status(status);
+    if let Some(headers) = response.headers_mut() {
+        *headers = head::passed(answered.headers());
+    }
+    let (client, stream) = answer::channel(progress.limits().idle, stuck.clone());
+    let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
+    let tasks = progress.shared.tasks.clone();
+    match guarded {
+        // What is no answer of a model has nothing that rules watch, such as an error.
+        Some((place, exchange)) if status.is_success() => {
+            if kind == Kind::Other || head::is_encoded(answered.headers()) {
+                return Err(Refusal::Unchecked);
+            }
+            let guarded = Guarded { place, exchange, sent, client, progress };
+            tasks.spawn(guarded.run(answered, kind == Kind::Events));
+        }
+        _ => drop(tasks.spawn(answer::pass(answered, client, progress))),
+    }
+    Ok(response)
+}
+
+/// The head of the server's answer.
+async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
+    let limits = progress.site.limits;
+    let silent = Instant::now() + limits.idle_timeout;
+    match timeout_at(progress.late().min(silent), sent.send(body, is_guarded)).await {
+        Ok(Ok(answered)) => Ok(answered),
+        Ok(Err(cause)) => Err(Refusal::Unreachable { place: net::place(&sent.url), cause: net::cause(&cause) }),
+        Err(_) if silent < progress.late() => Err(Refusal::SilentServer { limit: limits.idle_timeout }),
+        Err(_) => Err(Refusal::Late { limit: limits.request_timeout }),
+    }
+}
+
+/// Reads the body of a request, which comes in parts.
+async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, Refusal> {
+    // What says that it is too large is not read. Until the first read a client that asks whether it may send is not answered.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Refusal::Body { limit });
+    }
+    let mut read = BytesMut::new();
+    loop {
+        let Ok(frame) = timeout(patience, body.frame()).await else {
+            return Err(Refusal::SlowBody { limit: patience });
+        };
+        match frame {
+            None => return Ok(read.freeze()),
+            Some(Err(error)) => return Err(Refusal::BrokenBody(error.to_string())),
+            // Trailers are those of this connection.
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                if read.len() + data.len() > limit {
+                    return Err(Refusal::Body { limit });
+                }
+                read.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
+/// What is refused without a look at routes and tokens.
+fn check(head: &Parts, shared: &Shared, site: &Open, here: Option<SocketAddr>) -> Result<(), Refusal> {
+    if shared.closing.is_cancelled() {
+        return Err(Refusal::Closing);
+    }
+    if head.uri.authority().is_some() || !head.uri.path().starts_with('/') {
+        return Err(Refusal::Malformed("the target of a request is a path here, without scheme and host"));
+    }
+    let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if codings.next().is_some_and(|first| !is_chunked(first)) || codings.next().is_some() {
+        return Err(Refusal::Malformed("a body comes as it is or in chunks here, and in no other transfer coding"));
+    }
+    if !is_own_host(&head.headers, shared, site, here) {
+        // A page of some website may have made the browser ask under a name of its own.
+        return Err(Refusal::Host);
+    }
+    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if fields.sum::<usize>() + target > site.limits.head_bytes {
+        return Err(Refusal::Head { limit: site.limits.head_bytes });
+    }
+    let upgrades = head.headers.get_all(header::UPGRADE).iter();
+    if head.method == Method::GET
+        && upgrades.into_iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    {
+        return Err(Refusal::Upgrade);
+    }
+    Ok(())
+}
+
+fn is_own_host(headers: &HeaderMap, shared: &Shared, site: &Open, here: Option<SocketAddr>) -> bool {
+    let mut named = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (named.next(), named.next()) else { return false };
+    let Ok(host) = host.to_str().map(str::to_ascii_lowercase) else { return false };
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        _ => (host.as_str(), Some(80)),
+    };
+    if site.hosts.iter().any(|known| known == name) {
+        return port.is_some();
+    }
+    // An address cannot be a name of somebody else.
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+    let is_here = address.is_some_and(|address| address.is_loopback() || here.is_some_and(|here| here.ip() == address));
+    (name == "localhost" || is_here) && port == Some(shared.address.port())
+}

@@ -1,0 +1,186 @@
+//! From `[gateway]` of the operator's settings to what is served: keys and tokens of the environment, and the rules of each route.
+
+use std::sync::Arc;
+
+use gateway::{Conversations, HeldLimits, Watching};
+use tidegate::config::{GatewayRoute, GatewaySettings, GatewayToken, Policy, RouteKey};
+use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics};
+use tidegate::environment;
+use tidegate::rule::{Rule, RuleSet};
+use tidegate::text::nearest;
+
+use super::forward::{Clients, Key, Route};
+use super::{Audit, Site, Token};
+use crate::token::{MIN_TOKEN, is_token};
+
+/// The conversations of a route, which outlive a reload that changes nothing of what watches them.
+#[derive(Debug)]
+struct Kept {
+    path: String,
+    rules: Option<Vec<String>>,
+    watching: Watching,
+    conversations: Arc<Conversations>,
+}
+
+/// The conversations of all routes.
+#[derive(Debug, Default)]
+pub struct KeptConversations {
+    rules: Option<Arc<RuleSet>>,
+    routes: Vec<Kept>,
+}
+
+impl Site {
+    /// What the settings say. The rules of a route are those that it names, and those that are required. Conversations in `kept` go on, as long as
+    /// the rules are the same and the route says the same about them.
+    ///
+    /// # Errors
+    /// A variable is not set or cannot be used, a file cannot be written, or a route names a rule that does not exist; all that is wrong is
+    /// reported together.
+    pub fn of_settings(
+        settings: &GatewaySettings,
+        rules: &Arc<RuleSet>,
+        kept: &mut KeptConversations,
+    ) -> Result<Self, Diagnostics> {
+        let mut found = Vec::new();
+        let mut now = KeptConversations { rules: Some(Arc::clone(rules)), routes: Vec::new() };
+        let is_same = kept.rules.as_ref().is_some_and(|before| Arc::ptr_eq(before, rules));
+        let before = if is_same { kept.routes.as_slice() } else { &[] };
+        let routes = settings.routes.iter().filter_map(|route| {
+            let watching = watching(settings, route);
+            let known = before.iter().find(|kept| kept.fits(route, &watching));
+            let conversations = match known {
+                Some(kept) => Arc::clone(&kept.conversations),
+                None => Arc::new(Conversations::watching(subset(rules, route, &mut found)?, watching.clone())),
+            };
+            let (path, own) = (route.path.clone(), Arc::clone(&conversations));
+            now.routes.push(Kept { path, rules: route.rules.clone(), watching, conversations: own });
+            Some(Route {
+                path: route.path.clone(),
+                upstream: route.upstream.clone(),
+                clients: Clients::All,
+                key: key(route, &mut found),
+                ca: route.ca.clone(),
+                conversations,
+            })
+        });
+        let routes = routes.collect();
+        let tokens = tokens(settings, &mut found);
+        let audit = settings.audit.as_ref().and_then(|path| {
+            let failed = |error| error_of(format!("cannot write the audit file {}: {error}", path.display()));
+            Audit::open(path).map_err(|error| found.push(failed(error).help("check `audit` under `[gateway]`"))).ok()
+        });
+        if !found.is_empty() {
+            return Err(Diagnostics(found));
+        }
+        *kept = now;
+        Ok(Self { routes, tokens, hosts: settings.hosts.clone(), limits: settings.limits, audit })
+    }
+}
+
+impl Kept {
+    fn fits(&self, route: &GatewayRoute, watching: &Watching) -> bool {
+        self.path == route.path && self.rules == route.rules && self.watching == *watching
+    }
+}
+
+/// Checks where requests go, and from which variables keys are read.
+///
+/// # Errors
+/// The policy of the machine does not permit one of them.
+pub fn check_policy(settings: &GatewaySettings, policy: &Policy) -> Result<(), Diagnostics> {
+    for route in &settings.routes {
+        policy.check_address(&format!("the route `{}` of the gateway", route.path), &route.upstream)?;
+        if let RouteKey::Env(name) = &route.key {
+            policy.check_variable("gateway.route.key", name)?;
+        }
+    }
+    settings.tokens.iter().try_for_each(|token| policy.check_variable("gateway.token.value", &token.variable))
+}
+
+fn watching(settings: &GatewaySettings, route: &GatewayRoute) -> Watching {
+    let held = HeldLimits { bytes: settings.limits.held_bytes, frames: settings.limits.held_frames };
+    Watching { agent: Some(route.agent.clone()), header: settings.conversation_header.clone(), held }
+}
+
+/// The rules of a route. `None`: it names one that does not exist.
+fn subset(rules: &Arc<RuleSet>, route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Arc<RuleSet>> {
+    let Some(names) = &route.rules else { return Some(Arc::clone(rules)) };
+    let before = found.len();
+    for name in names {
+        let known = || rules.rules().map(|info| info.rule.name.as_str());
+        if known().any(|known| known == name) {
+            continue;
+        }
+        let help = match nearest(name, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`tidegate rules list` prints the names".to_owned(),
+        };
+        let message =
+            format!("the route `{}` names the rule `{}`, which does not exist", route.path, name.escape_debug());
+        found.push(at(Diagnostic::error(Code::ConfigUnknownRule, message), route.place.as_ref()).help(help));
+    }
+    let is_kept = |rule: &Rule| names.contains(&rule.name) || rules.is_required(rule);
+    let kept = rules.rules().map(|info| info.rule).filter(|rule| is_kept(rule)).cloned().collect();
+    // What is wrong with rules was reported for all of them.
+    let (set, _) = RuleSet::build(kept, rules.settings().clone(), rules.workspace());
+    (found.len() == before).then_some(set)
+}
+
+fn key(route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Key> {
+    let RouteKey::Env(name) = &route.key else { return None };
+    let text = variable(name, &format!("the key of the route `{}`", route.path), route.place.as_ref(), found)?;
+    let key = Key::new(&text);
+    if key.is_none() {
+        let message = format!("the variable {name} contains no key: it has characters that a header cannot have");
+        found.push(at(error_of(message), route.place.as_ref()).help("set it to the key alone"));
+    }
+    key
+}
+
+fn tokens(settings: &GatewaySettings, found: &mut Vec<Diagnostic>) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    for GatewayToken { name, variable: own, concurrent, routes, place } in &settings.tokens {
+        let Some(value) = variable(own, &format!("the token `{name}`"), place.as_ref(), found) else { continue };
+        let value = value.trim().to_owned();
+        if !is_token(&value) {
+            let message = format!("the variable {own} contains no token for `{name}`");
+            let help = format!(
+                "a token has at least {MIN_TOKEN} letters, digits and `-._~`; `openssl rand -hex 32` makes one"
+            );
+            found.push(at(error_of(message), place.as_ref()).help(help));
+        } else if let Some(same) = tokens.iter().find(|other| other.value == value) {
+            let message = format!("the tokens `{}` and `{name}` have the same value", same.name);
+            found.push(at(error_of(message), place.as_ref()).help("give each client a token of its own"));
+        }
+        let concurrent = concurrent.unwrap_or(settings.limits.concurrent);
+        tokens.push(Token { name: name.clone(), value, concurrent, routes: routes.clone() });
+    }
+    tokens
+}
+
+/// The value of a variable.
+fn variable(
+    name: &str,
+    what: &str,
+    place: Option<&tidegate::diagnostic::Location>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let value =
+        environment::variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    if value.is_none() {
+        let message = format!("the variable {name}, which contains {what}, is not set, is empty or is no text");
+        found.push(at(error_of(message), place).help("set it in the environment of the gateway"));
+    }
+    value
+}
+
+fn error_of(message: String) -> Diagnostic {
+    Diagnostic::error(Code::ConfigGateway, message)
+}
+
+fn at(error: Diagnostic, place: Option<&tidegate::diagnostic::Location>) -> Diagnostic {
+    match place {
+        Some(place) => error.at(place.clone(), ""),
+        None => error,
+    }
+}

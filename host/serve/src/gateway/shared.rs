@@ -1,0 +1,100 @@
+//! What all connections of a gateway share.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidegate::metrics::Metrics;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Report;
+use super::reload::Reload;
+use super::site::Open;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) address: SocketAddr,
+    pub(super) report: Arc<Report>,
+    pub(super) metrics: Metrics,
+    pub(super) reload: Reload,
+    /// Connections, and answers that are on their way.
+    pub(super) tasks: TaskTracker,
+    /// No further request is answered.
+    pub(super) closing: CancellationToken,
+    site: Mutex<Arc<Open>>,
+    held: AtomicU64,
+    connections: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(address: SocketAddr, site: Open, metrics: Metrics) -> Self {
+        Self {
+            address,
+            report: Arc::default(),
+            metrics,
+            reload: Reload::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            site: Mutex::new(Arc::new(site)),
+            held: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+        }
+    }
+
+    /// What is served.
+    pub(super) fn site(&self) -> Arc<Open> {
+        Arc::clone(&self.site.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is served, after a look whether that has changed.
+    pub(super) async fn current(&self) -> Arc<Open> {
+        if self.reload.is_due() {
+            let _turn = self.reload.turn.lock().await;
+            if self.reload.is_due() {
+                self.look().await;
+            }
+        }
+        self.site()
+    }
+
+    async fn look(&self) {
+        let Some(found) = self.reload.look().await else { return };
+        let before = self.site();
+        let opened = found.and_then(|site| Open::new(site, Some(&before)).map_err(|error| error.to_string()));
+        match opened {
+            Ok(site) => {
+                *self.site.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(site);
+                self.metrics.gateway_reload("done");
+                self.reload.ended(None);
+                tracing::info!("the gateway has read its settings again");
+            }
+            Err(cause) => {
+                self.metrics.gateway_reload("failed");
+                tracing::error!("the gateway keeps its settings, because the changed ones cannot be used: {cause}");
+                self.reload.ended(Some(cause));
+            }
+        }
+    }
+
+    /// Why the last reload changed nothing.
+    pub(super) fn reload_failure(&self) -> Option<String> {
+        self.reload.failure()
+    }
+
+    /// A connection has begun (1) or ended (-1).
+    pub(super) fn connected(&self, change: i64) {
+        let before = self.connections.fetch_add(change as u64, Ordering::Relaxed);
+        self.metrics.gateway_connections(before.wrapping_add(change as u64));
+    }
+
+    /// An answer holds back other bytes than before.
+    pub(super) fn hold(&self, before: u64, now: u64) {
+        if before != now {
+            let change = now.wrapping_sub(before);
+            let all = self.held.fetch_add(change, Ordering::Relaxed).wrapping_add(change);
+            self.metrics.gateway_held(all);
+        }
+    }
+}
