@@ -6,6 +6,8 @@ mod custom_events;
 mod expiry;
 mod handles;
 mod inputs;
+#[cfg(feature = "redis")]
+mod instances;
 mod keeper;
 mod model;
 mod native;
