@@ -24,14 +24,17 @@ pub struct UnmetRule {
 
 /// By name, the position of the rule that is used: of those that are not switched off the one that is most required, then
 /// the one of the highest layer, then the first. Of required ones the project's comes last, and one that nobody trusts is
-/// behind all others.
+/// behind all others. A rule of the program's code is before each that requires itself.
 pub(crate) fn winners(rules: &[Rule], settings: &RuleSettings) -> HashMap<String, u32> {
     let names = required_names(rules.iter(), settings);
     let mut winners: HashMap<String, u32> = HashMap::new();
     for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| disabled(rule, settings).is_none()) {
         let rank = |rule: &Rule| {
             let last = names.contains(rule.name.as_str()) && rule.source.layer == RuleLayer::Project;
-            (rule.untrusted, Reverse(rule.required), last, layer_rank(&rule.source.layer))
+            // No key of a file puts it before a rule that the program gives; what the operator requires is no key of a file.
+            let of_program = rule.source.layer == RuleLayer::Code && rule.required < Requirement::Operator;
+            let required = if of_program { Requirement::Rule } else { rule.required };
+            (rule.untrusted, Reverse(required), !of_program, last, layer_rank(&rule.source.layer))
         };
         let known = winners.entry(rule.name.clone()).or_insert(at as u32);
         if rank(rule) < rank(&rules[*known as usize]) {
@@ -131,6 +134,16 @@ mod tests {
         // The operator's folder is above whatever the project claims.
         let folder = Rule { required: Requirement::Operator, ..of(RuleLayer::Project, "folder", "") };
         assert_eq!(used(vec![asks(RuleLayer::Project, "project"), folder], &[]).unwrap(), "folder");
+        // A rule of the program is before what files say of themselves, and behind what the operator requires.
+        for keys in ["", "required = true"] {
+            let code = || of(RuleLayer::Code, "code", keys);
+            for layer in [RuleLayer::Project, RuleLayer::User, plugin()] {
+                assert_eq!(used(vec![asks(layer.clone(), "file"), code()], &[]).unwrap(), "code", "{layer:?}");
+                assert_eq!(used(vec![asks(layer, "file"), code()], &["r"]).unwrap(), "code");
+            }
+            let operator = Rule { required: Requirement::Operator, ..of(RuleLayer::Project, "folder", "") };
+            assert_eq!(used(vec![operator, code()], &[]).unwrap(), "folder");
+        }
         // A disabled rule does not count as a rule of that name.
         assert_eq!(used(vec![project, of(RuleLayer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
     }
