@@ -72,6 +72,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ToolOutput, Failure> {
             )));
         }
     }
+    let working = entries.iter().filter(|entry| entry.status == PlanStatus::InProgress).count();
+    if working > 1 {
+        return Err(Failure(format!(
+            "{working} entries are `in_progress`, and at most one is what you are working on; make the others `pending` or `completed`"
+        )));
+    }
     if entries.is_empty() {
         return Ok(said("the plan is removed"));
     }
@@ -99,5 +105,16 @@ mod tests {
         let long = vec!["one".to_owned(), "é".repeat(MAX_CONTENT + 1)];
         assert!(plan(long).unwrap_err().0.starts_with("entry 2 has 501 characters"));
         assert_eq!(plan(vec![" \n".to_owned()]).unwrap_err().0, "entry 1 has no content");
+    }
+
+    #[test]
+    fn at_most_one_entry_is_what_the_model_works_on() {
+        let plan = |statuses: &[Status]| {
+            let entry = |status: &Status| Entry { content: "one".to_owned(), status: *status };
+            run(&Arguments { entries: statuses.iter().map(entry).collect() }).map(|output| output.content)
+        };
+        let (pending, working, done) = (Status::Pending, Status::InProgress, Status::Completed);
+        assert_eq!(plan(&[done, working, pending]).unwrap(), "the user sees the plan: 3 steps, 1 completed");
+        assert!(plan(&[working, pending, working]).unwrap_err().0.starts_with("2 entries are `in_progress`"));
     }
 }
