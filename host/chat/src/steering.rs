@@ -202,7 +202,7 @@ impl MessageSteering {
             EventKind::InputReceived { message, .. } => self.delivered(&message.plain_text(), event.place, event.seq),
             EventKind::SteeringMessage { text, .. } => self.delivered(text, event.place, event.seq),
             EventKind::InputQueued { id, way, message } => self.state.progress.wait(id, *way, message.plain_text()),
-            EventKind::InputEdited { id, text } => self.edited(id, text),
+            EventKind::InputEdited { id, text, .. } => self.edited(id, text),
             EventKind::InputWithdrawn { id, receipt } => self.withdrawn(id, *receipt),
             EventKind::TurnFinish { status } => self.turn_finished(status),
             EventKind::ThreadResumed { .. }

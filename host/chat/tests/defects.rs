@@ -355,7 +355,8 @@ fn a_message_that_is_removed_while_it_is_delivered_has_one_receipt() {
         let _changed = steering.process(&event(0, EventKind::TurnStart));
         let id = steering.steer("Faster", Vec::new());
         steering.remove(&id).unwrap();
-        let message = EventKind::SteeringMessage { id: None, role: flow::Role::User, text: "Faster".into() };
+        let message =
+            EventKind::SteeringMessage { id: None, role: flow::Role::User, text: "Faster".into(), hidden: false };
         if delivered_first {
             assert!(steering.process(&event(1, message)).is_yes());
             assert_eq!(steering.acknowledge(&id, Receipt::Removed), Changed::No);
@@ -416,7 +417,7 @@ fn what_was_delivered_while_the_front_end_was_away_has_its_receipt() {
     let id = chat.submit("Same");
     let edited = chat.steer("Old");
     chat.edit(&edited, "New").unwrap();
-    let steered = EventKind::SteeringMessage { id: None, role: flow::Role::User, text: "New".into() };
+    let steered = EventKind::SteeringMessage { id: None, role: flow::Role::User, text: "New".into(), hidden: false };
     let _changed = feed(&mut server, [EventKind::TurnStart, input("Same"), steered]);
     assert!(chat.restore(server.save()).is_yes());
     let state = chat.snapshot();

@@ -56,7 +56,7 @@ fn a_message_that_waits_again_is_in_the_queue_and_then_in_the_log_as_it_is_now()
     let waits = |said: &str| EventKind::InputQueued { id: id(), way: InputWay::Queue, message: text(said) };
     feed(&mut chat, [waits("first"), EventKind::TurnStart, received("first"), waits("first")]);
     assert_eq!(chat.snapshot().steering.waiting().len(), 1);
-    let edited = EventKind::InputEdited { id: id(), text: "second".into() };
+    let edited = EventKind::InputEdited { id: id(), text: "second".into(), hidden: false };
     feed(&mut chat, [edited, EventKind::TurnStart, received("second")]);
     let state = chat.snapshot();
     assert!(state.steering.waiting().is_empty());

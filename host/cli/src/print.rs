@@ -93,7 +93,7 @@ impl Printer {
             EventKind::InputReceived { message, .. } if self.echo && !message.hidden => {
                 self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
             }
-            EventKind::SteeringMessage { text, .. } => {
+            EventKind::SteeringMessage { text, hidden: false, .. } => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
             }
             // The question itself shows the call. Questions of all calls are asked at once, and a line between them would follow a prompt.

@@ -48,7 +48,7 @@ impl Body {
                 Self::InputReceived(payload::MessagePayload { id: id.recorded(), ..message_payload(message) })
             }
             Kind::InputQueued { id, way, message } => Self::InputQueued(queued(id, *way, message)),
-            Kind::InputEdited { id, text } => body!(InputEdited { id, text }),
+            Kind::InputEdited { id, text, hidden } => body!(InputEdited { id, text, hidden: hidden.then_some(true) }),
             Kind::InputWithdrawn { id, receipt } => body!(InputWithdrawn { id, receipt }),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => body!(StepStart { turn_number: number }),
@@ -225,10 +225,11 @@ impl Body {
             }
             Kind::TtsrRearmed { rules } => body!(TtsrRearmed { rules }),
             Kind::RulesReloaded { active, notices } => body!(RulesReloaded { active, notices }),
-            Kind::SteeringMessage { id, role, text } => Self::SteeringMessage(payload::MessagePayload {
+            Kind::SteeringMessage { id, role, text, hidden } => Self::SteeringMessage(payload::MessagePayload {
                 id: id.recorded(),
                 text: text.clone(),
                 role: role.recorded(),
+                hidden: *hidden,
                 ..payload::MessagePayload::default()
             }),
             Kind::CustomMessage { custom_type, text, hidden } => body!(CustomMessage { custom_type, text, hidden }),

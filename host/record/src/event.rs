@@ -64,7 +64,8 @@ impl Body {
                 message: Arc::new(queued.message().message()?),
             },
             Self::InputEdited(edited) => {
-                EventKind::InputEdited { id: InputId::new(edited.id.as_str()), text: edited.text.clone() }
+                let hidden = edited.hidden == Some(true);
+                EventKind::InputEdited { id: InputId::new(edited.id.as_str()), text: edited.text.clone(), hidden }
             }
             Self::InputWithdrawn(withdrawn) => EventKind::InputWithdrawn {
                 id: InputId::new(withdrawn.id.as_str()),
@@ -91,7 +92,8 @@ impl Body {
             Self::PlanUpdated(plan) => plan.kind()?,
             Self::SteeringMessage(message) => {
                 let (id, message) = message.input()?;
-                EventKind::SteeringMessage { id, role: message.role, text: message.plain_text() }
+                let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
+                EventKind::SteeringMessage { id, role, text, hidden }
             }
             Self::CustomMessage(custom) => EventKind::CustomMessage {
                 custom_type: custom.custom_type.clone(),

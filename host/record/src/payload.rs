@@ -243,6 +243,8 @@ payloads! {
         id: String,
         /// Its text from now on.
         text: String,
+        /// `true` where its message is not shown to the user.
+        hidden: Option<bool>,
     }
 
     /// The payload of `input_withdrawn`.

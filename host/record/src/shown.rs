@@ -110,7 +110,6 @@ shown! {
         ThreadError(ThreadError) { class message }
         ThreadCancelled(ThreadCancelled) { by reason }
         TurnStart(Empty) {}
-        InputEdited(InputEdited) { id text }
         InputWithdrawn(InputWithdrawn) { id receipt }
         TurnFinish(TurnFinish) { status }
         StepStart(StepStart) { number }
@@ -133,7 +132,6 @@ shown! {
         RuleHeld(RuleHeld) { stream rules holds bytes_max ms_max outcome }
         TtsrRearmed(TtsrRearmed) { rules }
         RulesReloaded(RulesReloaded) { active notices }
-        SteeringMessage(MessagePayload) { id role text }
         ContextCompactionStart(ContextCompactionStart) { cause method used_tokens ratio context_tokens }
         ChildThreadStarted(ChildThreadStarted) { child agent parent call }
         ExtensionRegistered(ExtensionRegistered) { plugin version action callbacks }
@@ -147,6 +145,14 @@ shown! {
         InputReceived(MessagePayload): Kind::InputReceived { id, message } => {
             let payload = MessagePayload { id: id.recorded(), ..message_payload(message) };
             (!message.hidden).then_some(payload)
+        };
+        InputEdited(InputEdited): Kind::InputEdited { id, text, hidden } => {
+            (!hidden).then(|| InputEdited { id: id.recorded(), text: text.clone(), hidden: None })
+        };
+        SteeringMessage(MessagePayload): Kind::SteeringMessage { id, role, text, hidden } => {
+            let shown = || (id.recorded(), role.recorded(), text.clone());
+            let of = |(id, role, text)| MessagePayload { id, role, text, ..MessagePayload::default() };
+            (!hidden).then(|| of(shown()))
         };
         InputQueued(InputQueued): Kind::InputQueued { id, way, message } => {
             (!message.hidden).then(|| queued(id, *way, message))
@@ -237,4 +243,28 @@ fn tool(report: &ToolReport) -> ShownTool {
         outcome: outcome.as_str(),
         cause: outcome.failure().map(|failure| failure.cause.as_str()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::{InputId, InputWay, Message, Role};
+
+    use super::*;
+
+    #[test]
+    fn a_hidden_input_is_not_shown_whichever_way_it_comes() {
+        let id = || InputId::new("input-1");
+        let message = |hidden| std::sync::Arc::new(Message { hidden, ..Message::user("words") });
+        for hidden in [true, false] {
+            for kind in [
+                EventKind::InputReceived { id: None, message: message(hidden) },
+                EventKind::InputQueued { id: id(), way: InputWay::Steer, message: message(hidden) },
+                EventKind::InputEdited { id: id(), text: "words".into(), hidden },
+                EventKind::SteeringMessage { id: Some(id()), role: Role::User, text: "words".into(), hidden },
+            ] {
+                let shown = ShownBody::of(&kind).map(|shown| serde_json::json!(shown).to_string());
+                assert_eq!(shown.is_some_and(|shown| shown.contains("words")), !hidden, "{}", kind.name());
+            }
+        }
+    }
 }

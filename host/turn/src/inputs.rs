@@ -152,8 +152,8 @@ impl Inputs {
         let mut state = self.lock();
         let entry = state.find(id)?;
         entry.message = Arc::new(with_text(&entry.message, text));
-        let text = text.to_owned();
-        self.0.hub.emit(EventKind::InputEdited { id: id.clone(), text });
+        let (text, hidden) = (text.to_owned(), entry.message.hidden);
+        self.0.hub.emit(EventKind::InputEdited { id: id.clone(), text, hidden });
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl Thread {
                 let message = ChatMessage { input, images, ..said(event, &message.plain_text()) };
                 self.join(event, message)
             }
-            EventKind::SteeringMessage { id, text, .. } => {
+            EventKind::SteeringMessage { id, text, hidden: false, .. } => {
                 let input = id.as_ref().map(own);
                 self.join(event, ChatMessage { input, steered: true, ..said(event, text) })
             }

@@ -95,10 +95,15 @@ fn input() -> impl Strategy<Value = EventKind> {
     let receipts = vec![Withdrawal::Removed, Withdrawal::Returned];
     prop_oneof![
         (id(), prop::sample::select(ways), text()).prop_map(queued),
-        (id(), text()).prop_map(|(id, text)| EventKind::InputEdited { id, text }),
+        (id(), text()).prop_map(|(id, text)| EventKind::InputEdited { id, text, hidden: false }),
         (id(), prop::sample::select(receipts)).prop_map(|(id, receipt)| EventKind::InputWithdrawn { id, receipt }),
         (id(), text()).prop_map(received),
-        (id(), text()).prop_map(|(id, text)| EventKind::SteeringMessage { id: Some(id), role: Role::User, text }),
+        (id(), text()).prop_map(|(id, text)| EventKind::SteeringMessage {
+            id: Some(id),
+            role: Role::User,
+            text,
+            hidden: false
+        }),
     ]
 }
 
@@ -138,7 +143,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
         1 => text().prop_map(history),
         1 => (text(), any::<bool>()).prop_map(said),
         1 => (text(), any::<bool>()).prop_map(host),
-        1 => text().prop_map(|text| EventKind::SteeringMessage { id: None, role: Role::User, text }),
+        1 => text().prop_map(|text| EventKind::SteeringMessage { id: None, role: Role::User, text, hidden: false }),
         1 => Just(EventKind::Notice { message: "other".into() }),
     ]
 }

@@ -31,7 +31,7 @@ fn events(text: &str) -> Vec<EventKind> {
         EventKind::TurnStart,
         EventKind::InputReceived { id: None, message: Arc::new(tidegate::Message::user(string())) },
         EventKind::CognitionOutDelta { text: string(), index: 0, is_final: false },
-        EventKind::SteeringMessage { id: None, role: tidegate::Message::user("").role, text: string() },
+        EventKind::SteeringMessage { id: None, role: tidegate::Message::user("").role, text: string(), hidden: false },
         EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
         EventKind::ErrorClassified {
             class: ErrorClass::Transient,

@@ -165,6 +165,8 @@ events! {
         id: InputId,
         /// Its text from now on. What is not text of the message stays.
         text: String,
+        /// Its message is not shown to the user.
+        hidden: bool,
     } = "input_edited",
     /// `input_withdrawn`: an input is not going to be delivered.
     InputWithdrawn {
@@ -443,6 +445,8 @@ events! {
         role: Role,
         /// The text before extensions changed it.
         text: String,
+        /// Not shown to the user.
+        hidden: bool,
     } = "steering_message",
     /// `custom_message`: the host put a message into the conversation, under the role `user`.
     CustomMessage {

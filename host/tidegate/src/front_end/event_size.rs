@@ -5,22 +5,37 @@ use std::io::{self, Write};
 use flow::EventKind;
 use record::Body;
 
-/// The bytes of an event's record. All that an event has is in its record, also what a later version adds, so that its texts, images and
-/// values take about so much memory and no more.
-pub(crate) fn recorded(kind: &EventKind) -> usize {
-    let mut counted = Counted(0);
-    // Nothing is refused: records have string keys, and what is written to only counts.
-    let _ = serde_json::to_writer(&mut counted, &Body::of(kind));
-    counted.0
+/// What the record of a delta has in addition to its text, about.
+const OF_DELTA: usize = 64;
+
+/// The bytes of an event's record, or one more than `most` where it has more: no more of it is written. All that an event has is in its record,
+/// also what a later version adds, so that its texts, images and values take about so much memory and no more.
+pub(crate) fn recorded(kind: &EventKind, most: usize) -> usize {
+    let above = most.saturating_add(1);
+    match kind {
+        // They are by far the most.
+        EventKind::CognitionOutDelta { text, .. } | EventKind::CognitionReasoningDelta { text } => {
+            (OF_DELTA + text.len()).min(above)
+        }
+        _ => {
+            let mut counted = Counted { bytes: 0, most };
+            // It is refused where there is too much: records have string keys, and all else is written.
+            let written = serde_json::to_writer(&mut counted, &Body::of(kind));
+            written.map_or(above, |()| counted.bytes)
+        }
+    }
 }
 
-/// Keeps nothing of what is written but its length.
-struct Counted(usize);
+/// Keeps nothing of what is written but its length, and takes no more than so much.
+struct Counted {
+    bytes: usize,
+    most: usize,
+}
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
+        self.bytes += bytes.len();
+        if self.bytes > self.most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -38,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_counted_wherever_an_event_has_it() {
-        assert!(recorded(&EventKind::TurnStart) < 100);
+        assert!(recorded(&EventKind::TurnStart, 1_000) < 100);
         let text = "x".repeat(1_000);
         let message = Arc::new(Message::user(text.as_str()));
         let id = || flow::InputId::new("input-1");
@@ -61,10 +76,12 @@ mod tests {
         let image = image.unwrap_or_else(|error| panic!("{error}"));
         let image = Message { parts: vec![Part::Image(image)], ..Message::user("") };
         let kinds = [
+            EventKind::CognitionOutDelta { text: text.clone(), index: 0, is_final: false },
+            EventKind::CognitionReasoningDelta { text: text.clone() },
             EventKind::InputReceived { id: None, message: Arc::new(image) },
             EventKind::InputQueued { id: id(), way: flow::InputWay::Queue, message: Arc::clone(&message) },
             EventKind::InputReceived { id: None, message: Arc::clone(&message) },
-            EventKind::InputEdited { id: id(), text: text.clone() },
+            EventKind::InputEdited { id: id(), text: text.clone(), hidden: false },
             EventKind::HistoryReplaced { messages: vec![message] },
             EventKind::Notice { message: text.clone() },
             EventKind::ToolCallProgress { call: flow::CallId::new("1"), message: text.clone(), percent: None },
@@ -104,8 +121,9 @@ mod tests {
             },
         ];
         for kind in kinds {
-            let size = recorded(&kind);
+            let size = recorded(&kind, usize::MAX);
             assert!((1_000..2_500).contains(&size), "{} has {size}", kind.name());
+            assert_eq!((recorded(&kind, size), recorded(&kind, size - 1), recorded(&kind, 9)), (size, size, 10));
         }
     }
 }

@@ -119,7 +119,11 @@ impl Recent {
 impl Kept {
     fn take(&mut self, event: &Event) {
         let _changed = self.chat.process(event);
-        let size = size_of::<Event>() + recorded(&event.kind);
+        if self.limits.events == 0 {
+            self.first = event.seq + 1;
+            return;
+        }
+        let size = size_of::<Event>() + recorded(&event.kind, self.limits.bytes);
         self.bytes += size;
         self.events.push_back((event.clone(), size));
         while self.events.len() > self.limits.events || self.bytes > self.limits.bytes {
@@ -185,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn who_has_missed_an_event_gets_a_snapshot_where_none_is_kept() {
+        let hub = Hub::new(Arc::new(SystemClock));
+        let recent = Recent::follow(&hub, Backlog::default().events(0), None);
+        say(&hub, &["a", "b"]);
+        assert!(recent.subscribe(&hub, 1).snapshot.is_some());
+        let mut again = recent.subscribe(&hub, 2);
+        say(&hub, &["c"]);
+        assert_eq!((again.snapshot.is_none(), texts(&mut again.events)), (true, "c".to_owned()));
+        let kept = recent.lock();
+        assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 3));
+    }
+
+    #[test]
     fn the_bytes_of_the_backlog_are_limited_and_a_longer_event_is_not_kept() {
         let hub = Hub::new(Arc::new(SystemClock));
         let recent = Recent::follow(&hub, Backlog::default().bytes(20 * size_of::<Event>()), None);
@@ -197,7 +214,7 @@ mod tests {
         assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 101));
         drop(kept);
         let text = "long".repeat(100_000);
-        hub.emit(EventKind::InputEdited { id: flow::InputId::new("input-1"), text });
+        hub.emit(EventKind::InputEdited { id: flow::InputId::new("input-1"), text, hidden: false });
         assert_eq!(recent.lock().events.len(), 0, "whatever its kind");
     }
 }

@@ -49,9 +49,10 @@ impl Claim {
         let hub = &self.inputs.0.hub;
         for (id, message) in self.taken.drain(..) {
             let (own, role, text) = (Some(id.clone()), message.role, message.plain_text());
+            let hidden = message.hidden;
             let (seq, place) = hub.emit_at(match delivery {
                 Delivery::Start => EventKind::InputReceived { id: own, message },
-                Delivery::Joining => EventKind::SteeringMessage { id: own, role, text },
+                Delivery::Joining => EventKind::SteeringMessage { id: own, role, text, hidden },
             });
             state.remove(&id, Receipt::Delivered { place, seq });
         }

@@ -97,10 +97,10 @@ impl Canceller {
 
 /// The start of the first input, as `thread_started` has it.
 pub(super) fn first_input(messages: &[Message]) -> Map<String, Value> {
-    let text =
-        messages.iter().map(Message::plain_text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let images =
-        messages.iter().flat_map(|message| &message.parts).filter(|part| matches!(part, Part::Image(_))).count();
+    // The user is shown it.
+    let messages = || messages.iter().filter(|message| !message.hidden);
+    let text = messages().map(Message::plain_text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let images = messages().flat_map(|message| &message.parts).filter(|part| matches!(part, Part::Image(_))).count();
     let start = text.get(..text.floor_char_boundary(INPUT_BYTES)).unwrap_or(&text);
     let bytes = (start.len() < text.len()).then(|| ("bytes".to_owned(), Value::from(text.len())));
     let images = (images > 0).then(|| ("images".to_owned(), Value::from(images)));
