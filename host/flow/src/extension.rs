@@ -140,6 +140,17 @@ impl Callback {
             Self::ToolResult => CallbackKind::ToolResult,
         }
     }
+
+    /// Why it would never be called, or is ambiguous.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            Self::PlainText(TextOptions { answer: false, thinking: false, .. }) => {
+                Some("on_plain_text is registered for no stream; give `answer`, `thinking`, or both".to_owned())
+            }
+            Self::Tag(patterns) => crate::tag_pattern::fault(patterns),
+            _ => None,
+        }
+    }
 }
 
 /// What an extension registered: its callbacks, each at most once, with their priorities, and the tools that it provides.

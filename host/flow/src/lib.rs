@@ -30,6 +30,7 @@ pub mod ports;
 mod preview;
 mod prompt;
 mod provided;
+mod reasons;
 mod retry;
 mod rule_origin;
 #[cfg(feature = "schema")]
@@ -75,6 +76,7 @@ pub use plan::{PlanEntry, PlanStatus};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{AdditionId, BlockOrigin, ExtensionPrompt, Prompt, PromptAddition, PromptText, SystemBlock};
 pub use provided::{Called, ProvidedTool, ToolOutcome, ToolReport};
+pub use reasons::Reasons;
 pub use retry::{Classified, ErrorPattern, InvalidMessagePattern, MessagePattern, NamedSizes, RetryPolicy, RetryTable};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};

@@ -3,6 +3,9 @@
 
 use crate::{Callback, CallbackKind, DEFAULT_PRIORITY, KeptText, OutputMode, PluginId};
 
+/// The highest priority of a callback.
+const MAX_PRIORITY: u8 = 100;
+
 /// What happens when a callback fails, is skipped, or returns something that cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnFailure {
@@ -98,6 +101,35 @@ impl Registered {
         self.on_failure != OnFailure::Skip || self.keep == KeptText::Shown
     }
 
+    /// Why an extension cannot register it.
+    pub fn fault(&self) -> Option<String> {
+        let name = self.kind().as_str();
+        if self.priority > MAX_PRIORITY {
+            return Some(format!("{name} has priority {}; priorities go from 0 to {MAX_PRIORITY}", self.priority));
+        }
+        let keeps_nothing = self.keep == KeptText::Shown && !KeptText::is_choice_of(&self.callback);
+        let kept = keeps_nothing.then(|| format!("{name} changes no text of which `shown` could be kept"));
+        self.callback.fault().or_else(|| self.policy_fault(name)).or(kept)
+    }
+
+    /// A callback can fail closed in one way, or in none.
+    fn policy_fault(&self, name: &str) -> Option<String> {
+        let (policy, possible) = (self.on_failure, OnFailure::closed(&self.callback));
+        if policy == OnFailure::Skip || possible == Some(policy) {
+            return None;
+        }
+        let word = policy.as_str();
+        Some(match possible {
+            Some(possible) => {
+                format!("{name} cannot have the failure policy `{word}`; use `{}` or `skip`", possible.as_str())
+            }
+            None => format!(
+                "{name} cannot have the failure policy `{word}`: what it gets has been shown, or has happened; use `skip`{}",
+                if let Callback::LlmOutput(_) = self.callback { ", or the mode `rewrite`" } else { "" }
+            ),
+        })
+    }
+
     /// The same, failing closed where the callback can.
     #[must_use]
     pub fn closed(mut self) -> Self {
@@ -139,7 +171,8 @@ pub fn withheld(plugin: &PluginId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TextUnit;
+    use crate::tag_pattern::MAX_TAG_PATTERNS;
+    use crate::{TagPattern, TextOptions, TextUnit};
 
     #[test]
     fn what_can_fail_closed() {
@@ -153,6 +186,43 @@ mod tests {
         assert_eq!(closed(Callback::LlmOutput(OutputMode::Observe)), None);
         assert_eq!(closed(Callback::TtsrTriggered), None);
         assert_eq!(Registered::from(Callback::TtsrTriggered).closed().on_failure, OnFailure::Skip);
+    }
+
+    #[test]
+    fn what_cannot_be_registered() {
+        let line = || Registered::from(Callback::PlainText(TextUnit::Line.into()));
+        let tags = |names: &[&str]| {
+            let patterns = names.iter().map(|name| TagPattern::Exact((*name).to_owned())).collect();
+            Registered::from(Callback::Tag(patterns))
+        };
+        let none = TextOptions { answer: false, thinking: false, ..TextUnit::Line.into() };
+        let many: Vec<_> = (0..=MAX_TAG_PATTERNS).map(|number| format!("t{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let cases = [
+            (Registered { priority: 101, ..line() }, "on_plain_text has priority 101; priorities go from 0 to 100"),
+            (Registered { on_failure: OnFailure::Reject, ..line() }, "use `withhold` or `skip`"),
+            (
+                Registered { on_failure: OnFailure::Reject, ..Callback::TtsrTriggered.into() },
+                "or has happened; use `skip`",
+            ),
+            (Callback::PlainText(none).into(), "on_plain_text is registered for no stream"),
+            (
+                Registered { keep: KeptText::Shown, ..Callback::InputMessages.into() },
+                "on_input_messages changes no text",
+            ),
+            (tags(&[]), "on_tag is registered for no tag"),
+            (tags(&["a", "b", "a"]), "on_tag names the pattern `a` twice"),
+            (tags(&["1a"]), "does not begin with an ASCII letter"),
+            (Callback::Tag(vec![TagPattern::Prefix("a b".into())]).into(), "contains ' '"),
+            (tags(&many), "on_tag has 65 patterns; at most 64 are allowed"),
+        ];
+        for (registered, why) in cases {
+            let fault = registered.fault().unwrap_or_default();
+            assert!(fault.contains(why), "{why}: {fault}");
+        }
+        for fine in [line().closed(), tags(&["a", "b"]), tags(&many[1..]), Callback::InputMessages.into()] {
+            assert_eq!(fine.fault(), None);
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ const MAX_NAME: usize = 64;
 /// The most bytes of a pattern that an error shows.
 const MAX_SHOWN: usize = 80;
 
+/// The most patterns of one extension.
+pub(crate) const MAX_TAG_PATTERNS: usize = 64;
+
 /// Which tags are meant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TagPattern {
@@ -58,6 +61,22 @@ impl TagPattern {
             Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
         }
     }
+}
+
+/// Why these cannot be the patterns of an extension.
+pub(crate) fn fault(patterns: &[TagPattern]) -> Option<String> {
+    if patterns.is_empty() {
+        return Some("on_tag is registered for no tag; give at least one name or prefix".to_owned());
+    }
+    if patterns.len() > MAX_TAG_PATTERNS {
+        return Some(format!("on_tag has {} patterns; at most {MAX_TAG_PATTERNS} are allowed", patterns.len()));
+    }
+    // Code can make one of any string.
+    if let Some(error) = patterns.iter().find_map(|one| one.to_string().parse::<TagPattern>().err()) {
+        return Some(error.to_string());
+    }
+    let twice = patterns.iter().enumerate().find(|(at, one)| patterns[..*at].contains(one));
+    twice.map(|(_, one)| format!("on_tag names the pattern `{one}` twice"))
 }
 
 impl FromStr for TagPattern {

@@ -261,6 +261,16 @@ impl Caller {
         }
     }
 
+    /// Reports that parts of an answer were not used, where its report is `changed` and has no field for the reasons. These can have words of the
+    /// extension, which got the text before it was shown: its log has them, and no notice, which is shown to everybody.
+    pub(crate) fn used_in_part(&self, plugin: usize, callback: CallbackKind, reasons: &[String]) {
+        let (id, callback) = (self.id(plugin), callback.as_str());
+        let what = format!("part of its answer to {callback} was not used");
+        self.events.emit(EventKind::Notice { message: format!("{id}: {what}; its log has the reason") });
+        let message = format!("{what}: {}", reasons.join("; "));
+        self.events.emit(EventKind::ExtensionLog { plugin: id, level: "warn".to_owned(), message });
+    }
+
     /// Calls one extension.
     ///
     /// # Errors

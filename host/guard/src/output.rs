@@ -1,6 +1,6 @@
 //! Stage: the model's accepted output goes through `on_llm_output`, whole, before it is split into segments.
 
-use flow::{Annotation, CallFailure, CallbackKind, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId};
+use flow::{Annotation, CallFailure, CallbackKind, ModelOutput, OutputAnswer, OutputMode, PluginId};
 
 use crate::chain::{Asked, Caller};
 
@@ -54,10 +54,7 @@ pub(crate) async fn run(caller: &Caller, part: Part, output: &mut ModelOutput) -
             }
         };
         if answer.replace.is_some() && !answer.ignored.is_empty() {
-            // Its report is `changed`, which leaves no field for this reason.
-            let message =
-                format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
-            caller.events.emit(EventKind::Notice { message });
+            caller.used_in_part(plugin, CallbackKind::LlmOutput, &answer.ignored);
         }
         processed.annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
         if let Some(text) = answer.replace {

@@ -2,8 +2,8 @@
 //! shown in a question.
 
 use flow::{
-    Annotation, CallFailure, CallbackKind, EventKind, GivenResult, PluginId, Preview, ResultAnswer, ResultStage,
-    ToolCall, ToolOutput, withheld,
+    Annotation, CallFailure, CallbackKind, GivenResult, PluginId, Preview, ResultAnswer, ResultStage, ToolCall,
+    ToolOutput, withheld,
 };
 
 use crate::chain::{Asked, Caller};
@@ -123,10 +123,7 @@ async fn run(caller: &Caller, mut result: GivenResult) -> Result<Passed, CallFai
             }
         };
         if answer.replace.is_some() && !answer.ignored.is_empty() {
-            // Its report is `changed`, which leaves no field for this reason.
-            let why = answer.ignored.join("; ");
-            let message = format!("{by}: part of its answer to on_tool_result was not used: {why}");
-            caller.events.emit(EventKind::Notice { message });
+            caller.used_in_part(plugin, CallbackKind::ToolResult, &answer.ignored);
         }
         annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
         if let Some((content, diff)) = answer.replace {

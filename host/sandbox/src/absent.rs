@@ -5,15 +5,22 @@
 
 use flow::PluginId;
 use flow::ports::{
-    AbsentState, KnownPlugins, PluginSummary, StateChange, StateEntry, StateError, StateLifetime, StoredState,
+    AbsentState, KnownPlugins, PluginSummary, SessionState, StateChange, StateEntry, StateError, StateLifetime,
+    StoredState,
 };
 
-use crate::session::SessionExtensions;
+/// What is kept of absent plugins in the state of a session.
+pub(crate) struct Absent<'a> {
+    pub(crate) state: &'a dyn SessionState,
+    pub(crate) now_ms: u64,
+    /// Reports that what a plugin kept was removed.
+    pub(crate) removed: &'a (dyn Fn(&PluginId) + Send + Sync),
+}
 
-impl SessionExtensions {
+impl Absent<'_> {
     /// Notes which plugins are absent, and deletes what was kept long enough.
-    pub(crate) async fn forget_unknown(&self, known: &KnownPlugins) -> Result<Vec<AbsentState>, StateError> {
-        let (state, now_ms, host) = (&self.session.state, self.session.clock.now_ms(), PluginId::host());
+    pub(crate) async fn forget(&self, known: &KnownPlugins) -> Result<Vec<AbsentState>, StateError> {
+        let (state, now_ms, host) = (self.state, self.now_ms, PluginId::host());
         let stored = state.plugins().await?;
         let notes = if stored.contains(&host) { state.load(&host).await? } else { StoredState::default() };
         let absent: Vec<&PluginId> = stored.iter().filter(|id| **id != host && !known.ids.contains(id)).collect();
@@ -50,12 +57,12 @@ impl SessionExtensions {
     }
 
     async fn delete(&self, plugin: &PluginId) -> Result<(), StateError> {
-        match self.session.state.clear(plugin).await {
+        match self.state.clear(plugin).await {
             // It is queued, and done with the next write.
             Err(error) if !error.is_retryable() => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        self.session.report_cleared(plugin);
+        (self.removed)(plugin);
         Ok(())
     }
 }

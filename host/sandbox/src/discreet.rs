@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use flow::{CallAnswer, InputAnswer, OutputAnswer, ResultAnswer, TagAnswer, TextAnswer};
+use flow::Reasons;
 
 use crate::guest::Identity;
 use crate::v0_1::ToolText;
@@ -32,61 +32,8 @@ impl Identity {
     }
 }
 
-/// An answer whose invalid parts are reported.
-pub(crate) trait Reasons {
-    /// Why parts of it are not valid, each in words that can have some of the plugin's.
-    fn reasons(&mut self) -> Vec<&mut String>;
-
-    /// Leaves these words out.
-    fn leave_out(&mut self) {
-        self.reasons().into_iter().for_each(|why| LEFT_OUT.clone_into(why));
-    }
-}
-
-impl Reasons for InputAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        if let Self::Ignored(why) = self { vec![why] } else { Vec::new() }
-    }
-}
-
-impl Reasons for TextAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        if let Self::Ignored(why) = self { vec![why] } else { Vec::new() }
-    }
-}
-
-impl Reasons for TagAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        if let Self::Ignored(why) = self { vec![why] } else { Vec::new() }
-    }
-}
-
-impl Reasons for CallAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        if let Self::Ignored(why) = self { vec![why] } else { Vec::new() }
-    }
-}
-
-impl Reasons for OutputAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        self.unusable.iter_mut().chain(&mut self.ignored).collect()
-    }
-}
-
-impl Reasons for ResultAnswer {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        self.unusable.iter_mut().chain(&mut self.ignored).collect()
-    }
-}
-
 /// A rejected call is an answer, which the model reads.
 impl Reasons for ToolText {
-    fn reasons(&mut self) -> Vec<&mut String> {
-        Vec::new()
-    }
-}
-
-impl Reasons for () {
     fn reasons(&mut self) -> Vec<&mut String> {
         Vec::new()
     }

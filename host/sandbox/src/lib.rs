@@ -21,7 +21,6 @@
 // What only the engine calls is in modules that both builds have.
 #![cfg_attr(not(feature = "wasm"), allow(dead_code, reason = "the engine uses it"))]
 
-#[cfg(feature = "wasm")]
 mod absent;
 mod breaker;
 mod breakers;

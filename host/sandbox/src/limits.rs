@@ -28,8 +28,6 @@ pub(crate) const ANNOTATIONS: usize = 32;
 pub(crate) const ANNOTATION_KEY_BYTES: usize = 128;
 /// Bytes of a note's value.
 pub(crate) const ANNOTATION_VALUE_BYTES: usize = 64 << 10;
-/// Patterns of one `on-tag`.
-pub(crate) const TAG_PATTERNS: usize = 64;
 
 /// Tools that one plugin provides.
 pub(crate) const TOOLS: usize = 64;

@@ -9,13 +9,15 @@ use flow::ports::{
 };
 use flow::{
     AskedCall, CallAnswer, Called, EventKind, FailureCause, GivenResult, InputAnswer, Message, ModelOutput, NoAnswer,
-    OutputAnswer, PluginId, ResultAnswer, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
+    OutputAnswer, PluginId, Reasons as _, ResultAnswer, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
+    ToolOutput,
 };
 
 use wasmtime::PoolConcurrencyLimitError;
 
+use crate::absent::Absent;
 use crate::breakers::{Admission, SessionBreakers};
-use crate::discreet::Reasons as _;
+use crate::discreet::LEFT_OUT;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::instances::NoInstance;
@@ -208,7 +210,7 @@ impl SessionExtensions {
             Ok(mut answer) => {
                 admission.succeeded();
                 if slot.plugin.identity.discreet {
-                    answer.leave_out();
+                    answer.leave_out(LEFT_OUT);
                 }
                 Ok((live, answer))
             }
@@ -471,7 +473,11 @@ impl Extensions for SessionExtensions {
     }
 
     fn forget_absent<'a>(&'a self, known: &'a KnownPlugins) -> BoxFuture<'a, Result<Vec<AbsentState>, StateError>> {
-        Box::pin(self.forget_unknown(known))
+        Box::pin(async move {
+            let (state, now_ms) = (&*self.session.state, self.session.clock.now_ms());
+            let removed = |plugin: &PluginId| self.session.report_cleared(plugin);
+            Absent { state, now_ms, removed: &removed }.forget(known).await
+        })
     }
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::{
-    BoxFuture, Clock, EventSink, Extensions, SessionState, SessionView, StateChange, StateError, TtsrEvent,
+    AbsentState, BoxFuture, Clock, EventSink, Extensions, KnownPlugins, SessionState, SessionView, StateChange,
+    StateError, TtsrEvent,
 };
 use flow::{
-    BreakerState, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Registration, SessionId, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace,
+    BreakerState, EventKind, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Registration,
+    SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
 
+use crate::absent::Absent;
 use crate::error::{LoadError, LoadProblem};
 use crate::interface::Interface;
 use crate::limits::GuestLimits;
@@ -117,17 +119,22 @@ impl Plugin {
     }
 }
 
-/// A session without plugins. It has its state nevertheless: a session is open once, and what was kept in it stays.
-struct Empty(Arc<dyn SessionState>);
+/// A session without plugins. It has its state nevertheless: a session is open once, and what was kept in it stays as long as that of any plugin
+/// that is absent.
+struct Empty {
+    state: Arc<dyn SessionState>,
+    clock: Arc<dyn Clock>,
+    events: Arc<dyn EventSink>,
+}
 
 pub(crate) fn open(
     _: &[Plugin],
     _: &SessionId,
-    _: (Arc<dyn SessionView>, Arc<dyn EventSink>),
+    (_, events): (Arc<dyn SessionView>, Arc<dyn EventSink>),
     state: Arc<dyn SessionState>,
-    _: (u64, Arc<dyn Clock>),
+    (_, clock): (u64, Arc<dyn Clock>),
 ) -> Arc<dyn Extensions> {
-    Arc::new(Empty(state))
+    Arc::new(Empty { state, clock, events })
 }
 
 pub(crate) fn adopt(
@@ -139,7 +146,7 @@ pub(crate) fn adopt(
     let kept = kept.downcast::<Empty>();
     let kept = kept.map_err(|_| "the session's extensions do not belong to this sandbox".to_owned())?;
     for plugin in unregistered {
-        kept.0.apply(plugin, vec![StateChange::Clear].into());
+        kept.state.apply(plugin, vec![StateChange::Clear].into());
     }
     Ok(kept)
 }
@@ -170,18 +177,29 @@ impl Extensions for Empty {
     }
 
     fn begin_turn(&self) {
-        self.0.turn_started();
+        self.state.turn_started();
     }
 
     fn end_turn(&self) {
-        self.0.turn_ended();
+        self.state.turn_ended();
+    }
+
+    fn forget_absent<'a>(&'a self, known: &'a KnownPlugins) -> BoxFuture<'a, Result<Vec<AbsentState>, StateError>> {
+        Box::pin(async move {
+            let removed = |plugin: &PluginId| {
+                tracing::info!(%plugin, "state of the extension was removed");
+                let (plugin, operation) = (plugin.clone(), "clear".to_owned());
+                self.events.emit(EventKind::ExtensionState { plugin, operation, key: String::new(), size_bytes: 0 });
+            };
+            Absent { state: &*self.state, now_ms: self.clock.now_ms(), removed: &removed }.forget(known).await
+        })
     }
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
-        self.0.settle(patience)
+        self.state.settle(patience)
     }
 
     fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
-        self.0.close(patience)
+        self.state.close(patience)
     }
 }

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use flow::ports::TtsrEvent;
 use flow::{
-    Action, CallbackKind, Called, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
+    Action, CallbackKind, Called, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, Reasons, StreamKind,
+    Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
 };
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
@@ -14,7 +14,6 @@ use super::bindings::exports::tidegate::extension as exports;
 use super::bindings::tidegate::extension::types::{self, AttributeParam, Failure, ToolCallParam, Usage};
 use super::convert::{moment, small};
 use super::{Calls, answers, convert};
-use crate::discreet::Reasons;
 use crate::failure::Fault;
 use crate::guest::Guest;
 use crate::limits;

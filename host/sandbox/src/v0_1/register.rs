@@ -70,15 +70,12 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, Str
         let Asked { callback, on_failure: policy, keep } = callback(one.callback)?;
         let name = callback.kind().as_str();
         let priority = one.priority.unwrap_or(DEFAULT_PRIORITY);
-        if priority > 100 {
-            return Err(format!("{name} has priority {priority}; priorities go from 0 to 100"));
-        }
         if callbacks.iter().any(|other| other.kind() == callback.kind()) {
             return Err(format!("{name} is registered twice; each callback may be registered once"));
         }
         let mut registered = Registered::from((callback, priority));
         if let Some(policy) = policy {
-            registered.on_failure = on_failure(&registered.callback, policy)?;
+            registered.on_failure = on_failure(policy)?;
             registered.decided_by = DecidedBy::Registration;
         }
         if let Some(keep) = keep {
@@ -86,32 +83,20 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, Str
             registered.keep_by = DecidedBy::Registration;
         }
         registered.whole_requests = whole_requests && registered.callback == Callback::InputMessages;
+        if let Some(fault) = registered.fault() {
+            return Err(fault);
+        }
         callbacks.push(registered);
     }
     Ok(callbacks)
 }
 
-/// A callback can fail closed in one way, or in none.
-fn on_failure(callback: &Callback, policy: theirs::OnFailure) -> Result<OnFailure, String> {
-    let policy = match policy {
-        theirs::OnFailure::Skip => return Ok(OnFailure::Skip),
-        theirs::OnFailure::Withhold => OnFailure::Withhold,
-        theirs::OnFailure::Reject => OnFailure::Reject,
-        theirs::OnFailure::Other(name) => {
-            let name = limits::cut(&name, 200);
-            return Err(format!("the failure policy `{name}` is not known to this version of the contract"));
-        }
-    };
-    let (name, word) = (callback.kind().as_str(), policy.as_str());
-    match OnFailure::closed(callback) {
-        Some(possible) if possible == policy => Ok(policy),
-        Some(possible) => {
-            Err(format!("{name} cannot have the failure policy `{word}`; use `{}` or `skip`", possible.as_str()))
-        }
-        None => Err(format!(
-            "{name} cannot have the failure policy `{word}`: what it gets has been shown, or has happened; use `skip`{}",
-            if let Callback::LlmOutput(_) = callback { ", or the mode `rewrite`" } else { "" }
-        )),
+fn on_failure(policy: theirs::OnFailure) -> Result<OnFailure, String> {
+    match policy {
+        theirs::OnFailure::Skip => Ok(OnFailure::Skip),
+        theirs::OnFailure::Withhold => Ok(OnFailure::Withhold),
+        theirs::OnFailure::Reject => Ok(OnFailure::Reject),
+        theirs::OnFailure::Other(name) => Err(unknown("the failure policy", &name)),
     }
 }
 
@@ -183,19 +168,6 @@ fn text_options(unit: TextUnit, streams: Vec<Stream>) -> Result<TextOptions, Str
 }
 
 fn tag_patterns(patterns: Vec<String>) -> Result<Vec<TagPattern>, String> {
-    if patterns.is_empty() {
-        return Err("on_tag is registered for no tag; give at least one name or prefix".to_owned());
-    }
-    if patterns.len() > limits::TAG_PATTERNS {
-        return Err(format!("on_tag has {} patterns; at most {} are allowed", patterns.len(), limits::TAG_PATTERNS));
-    }
-    let mut done = Vec::new();
-    for pattern in patterns {
-        let parsed: TagPattern = pattern.parse().map_err(|error: flow::InvalidTagPattern| error.to_string())?;
-        if done.contains(&parsed) {
-            return Err(format!("on_tag names the pattern `{pattern}` twice"));
-        }
-        done.push(parsed);
-    }
-    Ok(done)
+    let parsed = patterns.into_iter().map(|one| one.parse::<TagPattern>().map_err(|error| error.to_string()));
+    parsed.collect()
 }
