@@ -53,7 +53,7 @@ pub(crate) struct Children {
     /// What the session was opened with.
     options: SessionOptions,
     model: Mutex<Arc<dyn Model>>,
-    /// The model that the session was opened with is the host's, so that others of its provider can be asked.
+    /// The model that the session was opened with is one of the host's provider, so that others of it can be asked.
     is_of_provider: bool,
     confirm: Arc<dyn Confirm>,
     /// The session, once it is open.
@@ -93,15 +93,15 @@ struct Parent {
 }
 
 impl Children {
-    /// Those of a session that is opened with `options`, and answered by `model`.
+    /// Those of a session that is opened with `options`, and answered by a model, which is one of the host's provider or is not.
     pub(crate) fn new(
         host: Host,
         options: &SessionOptions,
-        (model, confirm): (Arc<dyn Model>, Arc<dyn Confirm>),
+        (model, is_of_provider, confirm): (Arc<dyn Model>, bool, Arc<dyn Confirm>),
     ) -> Self {
         let role = options.role.as_deref();
         Self {
-            is_of_provider: role.map_or_else(|| host.is_own_model(&model), |role| role.is_of_provider),
+            is_of_provider: role.map_or(is_of_provider, |role| role.is_of_provider),
             // A conversation, an id and limits belong to one session.
             options: SessionOptions { history: Vec::new(), id: None, limits: None, ..options.clone() },
             host,

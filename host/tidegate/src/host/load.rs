@@ -14,7 +14,6 @@ use flow::ports::Tools;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
 use rules::RuleSpec;
 use sandbox::EngineOptions;
-use telemetry::Metrics;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 
 use crate::agents;
@@ -82,7 +81,6 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
     };
     let rules = faults.part("rules of the program", code_rules::compile(&builder.rules, "host"))?.unwrap_or_default();
-    watch_native(builder.metrics.as_ref(), &builder.native);
     let basis = Basis {
         rules,
         native: builder.native,
@@ -95,22 +93,15 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         metrics: builder.metrics,
         shown_prompts: ShownPrompts::new(builder.shown_prompts),
         engine,
+        watched: Mutex::default(),
     };
+    basis.watch_native(&basis.native);
     Shared::new(Arc::new(basis), builder.operator, host_plugins)
-}
-
-/// The metrics ask for the breakers of native extensions, too.
-fn watch_native(metrics: Option<&Metrics>, native: &[Native]) {
-    for one in native {
-        let breakers = Arc::downgrade(one.breakers());
-        let state = move || breakers.upgrade().map(|breakers| breakers.of_callbacks());
-        metrics.iter().for_each(|metrics| metrics.watch_breaker(one.id(), state.clone()));
-    }
 }
 
 /// # Errors
 /// A native extension has the id of a plugin or of another one, or cannot be used as it is registered.
-fn refuse_native(plugins: &[PluginId], native: &[Native]) -> Result<(), HostError> {
+pub(super) fn refuse_native(plugins: &[PluginId], native: &[Native]) -> Result<(), HostError> {
     for (at, one) in native.iter().enumerate() {
         let is_taken = plugins.contains(one.id()) || native[..at].iter().any(|other| other.id() == one.id());
         let taken = || "its id is that of a plugin, or of another native extension".to_owned();

@@ -14,7 +14,7 @@ use flow::{
     Registration, SystemBlock,
 };
 use rules::RuleSet;
-use sandbox::SandboxHost;
+use sandbox::{HostBreakers, SandboxHost};
 use telemetry::Metrics;
 use tools::BuiltinTools;
 
@@ -52,9 +52,25 @@ pub(crate) struct Basis {
     pub(crate) shown_prompts: ShownPrompts,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
+    /// The breakers of native extensions that the metrics ask for.
+    pub(crate) watched: Mutex<Vec<Weak<HostBreakers>>>,
 }
 
 impl Basis {
+    /// Has the metrics ask for the breakers of native extensions, too: of each once, however many sessions have it.
+    pub(crate) fn watch_native(&self, native: &[Native]) {
+        let Some(metrics) = &self.metrics else { return };
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|one| one.strong_count() > 0);
+        for one in native {
+            let breakers = Arc::downgrade(one.breakers());
+            if !watched.iter().any(|known| known.ptr_eq(&breakers)) {
+                watched.push(Weak::clone(&breakers));
+                metrics.watch_breaker(one.id(), move || breakers.upgrade().map(|breakers| breakers.of_callbacks()));
+            }
+        }
+    }
+
     /// The folder of the user's other files: that of the rules is in it.
     pub(crate) fn user_folder(&self) -> Option<&Path> {
         self.user_rules.as_deref().and_then(Path::parent)
@@ -87,8 +103,10 @@ impl Shared {
     /// Puts plugins together.
     ///
     /// # Errors
-    /// Two of them have one id.
+    /// Two of them have one id, or one has that of a native extension, which cannot be used otherwise either.
     pub(crate) fn new(basis: Arc<Basis>, operator: Operator, host_plugins: Vec<HostPlugin>) -> Result<Self, HostError> {
+        let ids: Vec<PluginId> = host_plugins.iter().map(|host_plugin| host_plugin.loaded.id().clone()).collect();
+        load::refuse_native(&ids, &basis.native)?;
         let enabled =
             || host_plugins.iter().filter(|host_plugin| host_plugin.enabled).map(|host_plugin| &host_plugin.loaded);
         let components = enabled().filter_map(|loaded| loaded.component.clone()).collect();
@@ -214,7 +232,8 @@ pub struct PluginInfo {
     pub rules: usize,
     /// How many prompt additions its manifest has.
     pub prompts: usize,
-    /// What it may use, the operator's word already applied.
+    /// What it may use, the operator's word already applied. Of a native extension `callback`, `text` and `output_bytes` are limits, and nothing
+    /// else is enforced of code in the process.
     pub limits: PluginLimits,
 }
 

@@ -36,6 +36,7 @@ use crate::plugins::native::Native;
 use crate::plugins::of_session::SessionPlugins;
 use crate::plugins::shown_prompts;
 use crate::session::confirm::Nobody;
+use crate::session::kept_model::Kept;
 use crate::{Engine, HostError, Session, SessionOptions};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
@@ -157,7 +158,7 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a [native extension](crate::native) that works in all sessions. One that cannot be used, or has the id of a plugin, refuses sessions.
+    /// Adds a [native extension](crate::native) that works in all sessions. One that cannot be used, or has the id of a plugin, refuses the host.
     #[must_use]
     pub fn extension(mut self, extension: Native) -> Self {
         self.native.push(extension);
@@ -350,11 +351,10 @@ impl Host {
             engine.admit()?;
         }
         admission::admit()?;
-        if options.model.is_none() && options.keeps_model {
-            let kept = self.kept_model(options.id.as_ref()).await?;
-            options.model = kept.model;
-            options.notices.extend(kept.notice);
-        }
+        let keeps = options.model.is_none() && std::mem::take(&mut options.keeps_model);
+        let kept = if keeps { self.kept_model(options.id.as_ref()).await? } else { Kept::default() };
+        let is_kept = kept.model.is_some();
+        options.model = options.model.or(kept.model);
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
             let provider = &self.live.shared().operator.provider;
             return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));
@@ -368,6 +368,7 @@ impl Host {
         // reported by the first turn, which looks again.
         loaded.live.refresh().await;
         loaded.refuse_unmet()?;
+        loaded.shared.basis.watch_native(&options.native);
         // While the first request is on its way, the conditions and the schemas of tools are compiled. The first answer waits for what is
         // left.
         let (rules, provided) = (Arc::clone(&loaded.live.built().set), Arc::clone(&loaded.provided));
@@ -377,9 +378,12 @@ impl Host {
         };
         drop(tokio::task::spawn_blocking(prepare));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
-        let children = Arc::new(Children::new(self.clone(), &options, (Arc::clone(&model), Arc::clone(&confirm))));
+        let is_of_provider = is_kept || self.is_own_model(&model);
+        let answered = (Arc::clone(&model), is_of_provider, Arc::clone(&confirm));
+        let children = Arc::new(Children::new(self.clone(), &options, answered));
         let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded), children);
-        Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), self.transcripts.clone()).await
+        let recording = (self.transcripts.clone(), kept.notice);
+        Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), recording).await
     }
 
     /// Whether this is the model of the host's provider.
@@ -387,6 +391,11 @@ impl Host {
         self.model.as_ref().is_some_and(|own| Arc::ptr_eq(own, model))
             && self.provider.is_some()
             && !self.has_given_model
+    }
+
+    /// The model of the host, where there is one.
+    pub(crate) fn own_model(&self) -> Option<&Arc<dyn Model>> {
+        self.model.as_ref()
     }
 
     /// Another model of the host's provider, for [`SessionOptions::model`]; `None` where the host has no provider. A recording has the

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use flow::SessionId;
 use flow::ports::Model;
-use record::{Body, Record};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use store::{TranscriptError, TranscriptStore};
 
 use crate::host::blocking;
@@ -20,7 +21,7 @@ pub(crate) struct Kept {
 }
 
 impl Host {
-    /// The model that the session with this id has used last, where the host offers it; nothing for a session that is not recorded.
+    /// The model that the session with this id has used last, where the host's provider offers it; nothing for a session that is not recorded.
     ///
     /// # Errors
     /// Its transcript cannot be read, or the provider cannot be connected.
@@ -29,31 +30,48 @@ impl Host {
         let (Some(own), Some(store), Some(id)) = (offered.first(), self.transcripts().cloned(), id.cloned()) else {
             return Ok(Kept::default());
         };
-        let last = blocking(move || Ok(last_model(&store, &id)?)).await?;
-        let Some(name) = last.filter(|name| name != own) else { return Ok(Kept::default()) };
-        if offered.contains(&name) {
-            return Ok(Kept { model: self.other_model(&name).transpose()?, notice: None });
-        }
-        let notice = format!(
-            "the session had the model `{name}`, which the operator's file does not offer: it continues with `{own}`"
-        );
+        let provider = self.own_model().map_or("", |model| model.provider());
+        let Some(last) = blocking(move || Ok(last_model(&store, &id)?)).await? else { return Ok(Kept::default()) };
+        // The same name at another provider is another model.
+        let why = match (last.provider == provider, offered.contains(&last.model)) {
+            (true, true) if last.model == *own => return Ok(Kept::default()),
+            (true, true) => return Ok(Kept { model: self.other_model(&last.model).transpose()?, notice: None }),
+            (true, false) => "which the operator's file does not offer".to_owned(),
+            (false, _) => format!("of the provider `{}`, and the host has `{provider}`", last.provider),
+        };
+        let notice = format!("the session had the model `{}`, {why}: it continues with `{own}`", last.model);
         Ok(Kept { model: None, notice: Some(notice) })
     }
 }
 
+/// A line of a transcript, of which only those that name a model are read on: a conversation can be long.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    payload: Option<Box<RawValue>>,
+}
+
+/// The model of a session, in the records that name it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Named {
+    provider: String,
+    model: String,
+}
+
 /// The model of the last record that names one, those that a fork shares included.
-fn last_model(store: &TranscriptStore, id: &SessionId) -> Result<Option<String>, TranscriptError> {
+fn last_model(store: &TranscriptStore, id: &SessionId) -> Result<Option<Named>, TranscriptError> {
     let mut last = None;
     let reader = match store.read(id) {
         Err(TranscriptError::Missing { .. }) => return Ok(None),
         reader => reader?,
     };
-    for entry in reader.records::<Record>() {
-        match entry?.record.body {
-            Body::ThreadStarted(started) => last = Some(started.model),
-            Body::ThreadResumed(resumed) => last = Some(resumed.model),
-            _ => {}
-        }
+    for entry in reader.records::<Line>() {
+        let Line { kind, payload } = entry?.record;
+        let names_one = matches!(kind.as_str(), "thread_started" | "thread_resumed");
+        // What cannot be read is an error where the session is rebuilt.
+        let named = payload.filter(|_| names_one).and_then(|payload| serde_json::from_str(payload.get()).ok());
+        last = named.or(last);
     }
     Ok(last)
 }

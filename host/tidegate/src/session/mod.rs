@@ -12,7 +12,7 @@ pub(crate) mod custom_events;
 mod inbox;
 mod input;
 pub(crate) mod interrupted;
-mod kept_model;
+pub(crate) mod kept_model;
 mod model;
 mod opening;
 pub(crate) mod options;

@@ -22,7 +22,7 @@ use crate::session::transcripts::{self, Recorded};
 use crate::{HostError, SessionOptions};
 
 impl Session {
-    /// Opens a session in a workspace that is loaded.
+    /// Opens a session in a workspace that is loaded. `notice`: what its first turn reports about how it was opened, where it is recorded.
     ///
     /// # Errors
     /// A session with this id is open, its state cannot be read, or there is no runtime to run turns on.
@@ -30,7 +30,7 @@ impl Session {
         plugins: SessionPlugins,
         options: SessionOptions,
         (model, confirm, clock): (Arc<dyn Model>, Arc<dyn Confirm>, Arc<dyn Clock>),
-        transcripts: Option<TranscriptStore>,
+        (transcripts, notice): (Option<TranscriptStore>, Option<String>),
     ) -> Result<Self, HostError> {
         let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
         let id = options.id.clone().unwrap_or_else(new_session_id);
@@ -90,7 +90,7 @@ impl Session {
         if let Some(Recorded { journal, cancel_file: file, decisions: _, resumed, mut notices, chat, catalogue }) =
             recorded
         {
-            notices.extend(options.notices);
+            notices.extend(notice);
             custom_events.read(catalogue);
             (before, cancel_file) = (chat, Some(file));
             interrupted = resumed.as_ref().and_then(Interrupted::of);

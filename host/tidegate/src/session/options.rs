@@ -32,8 +32,6 @@ pub struct SessionOptions {
     pub(crate) id: Option<SessionId>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) keeps_model: bool,
-    /// What its first turn reports about how it was opened.
-    pub(crate) notices: Vec<String>,
     pub(crate) plugins: Option<Vec<PluginId>>,
     pub(crate) tools: Option<Arc<dyn Tools>>,
     pub(crate) builtin_tools: bool,
@@ -76,7 +74,6 @@ impl SessionOptions {
             id: None,
             model: None,
             keeps_model: false,
-            notices: Vec::new(),
             plugins: None,
             tools: None,
             builtin_tools: true,

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tidegate::diagnostic::Health;
 use tidegate::event::CallbackOutcome;
+use tidegate::metrics::Metrics;
 use tidegate::model::Model;
 use tidegate::native::{
     AskedCall, CallAnswer, CallError, GivenResult, InputAnswer, ModelOutput, Native, NativeCall, NativeExtension,
     OutputAnswer, ResultAnswer, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
 use tidegate::plugin::{Callback, CallbackKind, OutputMode, Registered, TagPattern, TextUnit};
+use tidegate::record::Shown;
 use tidegate::rule::{RuleSpec, TtsrEvent};
 use tidegate::{Event, EventKind, Host, HostError, Message, PluginId, Session, SessionOptions, TurnStatus};
 
@@ -225,6 +227,41 @@ async fn a_failure_costs_the_call_and_follows_its_policy() {
     }
 }
 
+/// Answers that cannot be used, with the reason of the extension.
+struct Ignored;
+
+impl NativeExtension for Ignored {
+    fn on_plain_text(&self, _: &NativeCall, text: &str, _: &TextPlace) -> Result<TextAnswer, CallError> {
+        Ok(TextAnswer::Ignored(format!("not {text}")))
+    }
+
+    fn on_llm_output(&self, _: &NativeCall, output: &ModelOutput) -> Result<OutputAnswer, CallError> {
+        let ignored = vec![format!("not {}", output.text)];
+        Ok(OutputAnswer { replace: Some("other".into()), ignored, ..OutputAnswer::default() })
+    }
+}
+
+/// They reach the log of one that does not guard, and in no case what is shown to everybody.
+#[tokio::test]
+async fn the_reasons_of_one_that_guards_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = builder("").open().await.unwrap();
+    let rewrite = || Registered::from(Callback::LlmOutput(OutputMode::Rewrite));
+    for (native, is_quoted) in [
+        (Native::new(id("odd"), Ignored).on(lines()).on(rewrite()), true),
+        (Native::new(id("odd"), Ignored).on(lines()).on(rewrite().closed()), false),
+        (Native::new(id("odd"), Ignored).on(lines()).on(rewrite()).required(), false),
+        (Native::new(id("odd"), Ignored).on(lines()).on(rewrite().closed()).full_diagnostics(), true),
+    ] {
+        let model = Scripted::new([Answer::Text("secret")]);
+        let session = session_of(&host, &model, SessionOptions::new(folder.path()).extension(native)).await;
+        let (.., events) = turns(&session, 1).await;
+        assert_eq!(format!("{events:?}").contains("not secret"), is_quoted, "{events:#?}");
+        let shown = events.iter().filter_map(|event| Shown::of(event, "s")).map(|line| line.json().to_string());
+        assert!(!shown.collect::<String>().contains("not secret"));
+    }
+}
+
 #[tokio::test]
 async fn one_that_fails_repeatedly_is_skipped_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,22 +304,54 @@ async fn one_that_does_not_return_does_not_keep_the_turn() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_refuses_the_session() {
+async fn what_cannot_be_used_refuses_the_host_or_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let pass = || Native::new(id("same"), Lines(|_: &str| Ok(TextAnswer::Pass)));
+    let taken = "its id is that of a plugin, or of another native extension";
     for (natives, why) in [
         (vec![pass()], "it is registered for no callback"),
         (
             vec![pass().on((Callback::InputMessages, 101))],
-            "the priority of on_input_messages is 101, and 100 is the highest",
+            "on_input_messages has priority 101; priorities go from 0 to 100",
         ),
-        (vec![pass().on(lines()), pass().on(lines())], "its id is that of a plugin, or of another native extension"),
+        (vec![pass().on(Callback::Tag(Vec::new()))], "on_tag is registered for no tag"),
+        (vec![pass().on(lines()), pass().on(lines())], taken),
     ] {
-        let builder = natives.into_iter().fold(builder(""), |builder, one| builder.extension(one));
-        let host = builder.open().await.unwrap();
-        let model = Scripted::new([]);
-        let options = SessionOptions::new(folder.path()).model(model as Arc<dyn Model>);
-        let error = host.session(options).await.unwrap_err();
-        assert!(matches!(error, HostError::NativeExtension { .. }) && error.to_string().contains(why), "{error}");
+        let is_wrong = |error: &HostError| {
+            assert!(matches!(error, HostError::NativeExtension { .. }) && error.to_string().contains(why), "{error}");
+        };
+        let with = natives.iter().cloned().fold(builder(""), |builder, one| builder.extension(one));
+        is_wrong(&with.open().await.unwrap_err());
+        let host = builder("").open().await.unwrap();
+        let options = SessionOptions::new(folder.path()).model(Scripted::new([]) as Arc<dyn Model>);
+        let options = natives.into_iter().fold(options, SessionOptions::extension);
+        is_wrong(&host.session(options).await.unwrap_err());
     }
+    let host = builder("").extension(pass().on(lines())).open().await.unwrap();
+    let options = SessionOptions::new(folder.path()).model(Scripted::new([]) as Arc<dyn Model>);
+    let error = host.session(options.extension(pass().on(lines()))).await.unwrap_err();
+    assert!(error.to_string().contains(taken), "{error}");
+}
+
+/// An extension of a session is counted as those of the host are, and once however many sessions have it.
+#[tokio::test]
+async fn the_breakers_of_a_sessions_own_are_in_the_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = Metrics::new();
+    let host = builder("").metrics(&metrics).open().await.unwrap();
+    let odd = Native::new(id("odd"), Lines(|_: &str| Err("no".into()))).on(lines());
+    let value = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("extension_breaker_state") && line.contains("odd"))?;
+        line.rsplit(' ').next().map(str::to_owned)
+    };
+    for _ in 0..3 {
+        let model = Scripted::new(["a", "b", "c"].map(Answer::Text));
+        let session = session_of(&host, &model, SessionOptions::new(folder.path()).extension(odd.clone())).await;
+        turns(&session, 3).await;
+        session.close();
+        session.closed().await;
+    }
+    // No session is open: what remains is the breaker of all sessions.
+    let text = metrics.prometheus();
+    assert!(value(&text).is_some_and(|value| value != "0"), "{text}");
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use flow::ports::{Clock, EventSink, SessionView};
 use flow::{
     CallAnswer, CallFailure, CallbackKind, Called, EventKind, FailureCause, InputAnswer, Message, NoAnswer,
-    OutputAnswer, Part, PluginId, ResultAnswer, SessionId, TagAnswer, TextAnswer,
+    OutputAnswer, Part, PluginId, Reasons, ResultAnswer, SessionId, TagAnswer, TextAnswer,
 };
 use sandbox::{BreakerChange, SessionBreakers};
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 use tracing::Span;
 
-use super::{CallError, Native, NativeCall, NativeExtension};
+use super::threads::{MOST, NoReturn, Threads};
+use super::{CallError, LEFT_OUT, Native, NativeCall, NativeExtension};
 
 /// Bytes of an error or of a panic's message that are kept.
 const MESSAGE_BYTES: usize = 4 << 10;
@@ -22,6 +23,7 @@ const MESSAGE_BYTES: usize = 4 << 10;
 pub(super) struct Slot {
     pub(super) native: Native,
     call: NativeCall,
+    threads: Threads,
     /// One callback at a time.
     lane: Mutex<()>,
     breakers: SessionBreakers,
@@ -49,7 +51,8 @@ impl Slot {
         let breakers = SessionBreakers::new(Arc::clone(native.breakers()), session.clone(), report);
         let (call, lane) = (NativeCall(Arc::clone(view)), Mutex::default());
         let Limits { clock, output_bytes } = limits.clone();
-        Self { native: native.clone(), call, lane, breakers, clock, output_bytes }
+        let threads = Threads::default();
+        Self { native: native.clone(), call, threads, lane, breakers, clock, output_bytes }
     }
 
     /// Makes one call, where the breakers permit it.
@@ -64,14 +67,17 @@ impl Slot {
         };
         let called = Called::Callback(callback);
         let admission = self.breakers.admit(&called, || self.clock.now_ms()).map_err(NoAnswer::NotPermitted)?;
-        let ended = run(&self.native, self.call.clone(), call).await.and_then(|answer| {
+        let ended = run(self, call).await.and_then(|answer| {
             let (bytes, max) = (answer.bytes() as u64, self.output_bytes);
             let too_large = || (FailureCause::Size, format!("returned {bytes} bytes, the limit is {max}"));
             if bytes > max { Err(too_large()) } else { Ok(answer) }
         });
         match ended {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 admission.succeeded();
+                if self.native.is_discreet() {
+                    answer.leave_out(LEFT_OUT);
+                }
                 Ok(answer)
             }
             Err((cause, message)) => {
@@ -83,30 +89,29 @@ impl Slot {
     }
 }
 
-/// Runs a call on a thread that may block. The time counts from when it has a thread; after it nobody waits for the call any more.
+/// Runs a call. After its time nobody waits for it any more.
 async fn run<A: Send + 'static>(
-    native: &Native,
-    session: NativeCall,
+    slot: &Slot,
     call: impl FnOnce(&dyn NativeExtension, &NativeCall) -> Result<A, CallError> + Send + 'static,
 ) -> Result<A, (FailureCause, String)> {
-    let (extension, span, time) = (Arc::clone(&native.extension), Span::current(), native.time);
-    let (start, started) = oneshot::channel();
-    let work = tokio::task::spawn_blocking(move || {
+    let native = &slot.native;
+    let (extension, session, span, time) =
+        (Arc::clone(&native.extension), slot.call.clone(), Span::current(), native.time);
+    let work = move || {
         let _inside = span.enter();
-        // Who waited may be gone.
-        let _ = start.send(());
         call(&*extension, &session).map_err(|error| error.to_string())
-    });
-    // An error: it panicked before, which its end reports.
-    let _ = started.await;
-    match tokio::time::timeout(time, work).await {
-        Ok(Ok(Ok(answer))) => Ok(answer),
-        Ok(Ok(Err(error))) => Err((FailureCause::Returned, native.words(cut(error)))),
-        Ok(Err(ended)) => Err(match ended.try_into_panic() {
-            Ok(panic) => (FailureCause::Panic, format!("panicked: {}", native.words(cut(words(&*panic))))),
-            Err(cancelled) => (FailureCause::Host, format!("could not be run: {cancelled}")),
-        }),
-        Err(_) => Err((FailureCause::Timeout, took_longer(time))),
+    };
+    match slot.threads.run(time, work).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err((FailureCause::Returned, native.words(cut(error)))),
+        Err(NoReturn::Panic(panic)) => {
+            Err((FailureCause::Panic, format!("panicked: {}", native.words(cut(words(&*panic))))))
+        }
+        Err(NoReturn::Late) => Err((FailureCause::Timeout, took_longer(time))),
+        Err(NoReturn::Busy) => {
+            Err((FailureCause::Timeout, format!("was not called: {MOST} earlier calls of it in the session run on")))
+        }
+        Err(NoReturn::NoThread(error)) => Err((FailureCause::Host, format!("could not be run: {error}"))),
     }
 }
 
@@ -133,7 +138,7 @@ fn reporter(plugin: PluginId, events: Arc<dyn EventSink>) -> sandbox::BreakerRep
 }
 
 /// What a callback gives back, by its size.
-pub(super) trait Returned: Send + 'static {
+pub(super) trait Returned: Reasons + Send + 'static {
     fn bytes(&self) -> usize;
 }
 
@@ -154,7 +159,7 @@ impl Returned for InputAnswer {
     }
 }
 
-/// The bytes of a message's text; images are those that came in.
+/// The bytes of a message's text.
 fn size(message: &Message) -> usize {
     message.parts.iter().map(|part| if let Part::Text(text) = part { text.len() } else { 0 }).sum()
 }

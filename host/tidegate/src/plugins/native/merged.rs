@@ -16,6 +16,7 @@ use flow::{
 
 use super::Native;
 use super::call::{Limits, Slot};
+use super::input::Input;
 
 /// A host of plugins, with native extensions.
 pub(crate) struct NativeHost {
@@ -94,8 +95,11 @@ impl Extensions for Merged {
         messages: &'a [Message],
     ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>> {
         let Some(native) = self.native(plugin) else { return self.plugins.input_messages(plugin, messages) };
-        let messages = messages.to_vec();
-        Box::pin(native.call(CallbackKind::InputMessages, move |to, call| to.on_input_messages(call, &messages)))
+        let (messages, id) = (messages.to_vec(), native.native.id().clone());
+        let ask = native.call(CallbackKind::InputMessages, move |to, call| {
+            to.on_input_messages(call, &messages).map(|answer| Input::of(answer, &messages, &id))
+        });
+        Box::pin(async move { Ok(ask.await?.answer) })
     }
 
     fn plain_text<'a>(

@@ -1,7 +1,9 @@
 //! Extensions that the program brings as code.
 
 mod call;
+mod input;
 mod merged;
+mod threads;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,15 +24,12 @@ const TIME: Duration = Duration::from_secs(1);
 /// In the place of words of one that guards.
 const LEFT_OUT: &str = "its words are left out, because it guards; `Native::full_diagnostics` shows them";
 
-/// The highest priority of a callback.
-const MAX_PRIORITY: u8 = 100;
-
 /// Why a call failed.
 pub type CallError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An extension of the program: the callbacks of plugins as methods. Those that are registered with [`Native::on`] are called, on a thread
 /// that may block. In one session one call follows the other, but for `ttsr_triggered`; sessions call at the same time. After a call that
-/// took too long the next one can begin before it has ended.
+/// took too long the next one can begin before it has ended, until 16 of them run.
 #[allow(unused_variables, reason = "the names are for the documentation and for those who implement them")]
 pub trait NativeExtension: Send + Sync + 'static {
     /// The messages of one input, before the model gets them.
@@ -185,7 +184,7 @@ impl Native {
         self
     }
 
-    /// Reports the words of its errors and panics also where it guards: it is required, fails closed, or has what was shown kept. By default they
+    /// Reports the words of its errors and panics, and its reasons for what cannot be used, also where it guards: it is required, fails closed, or has what was shown kept. By default they
     /// are left out then, because they can quote what nobody is to see. The panic hook of the process gets them in any case.
     #[must_use]
     pub fn full_diagnostics(mut self) -> Self {
@@ -193,10 +192,15 @@ impl Native {
         self
     }
 
+    /// Whether words of its own are in no report.
+    fn is_discreet(&self) -> bool {
+        let guards = self.registration.required || self.registration.callbacks.iter().any(Registered::guards);
+        guards && !self.full_diagnostics
+    }
+
     /// Words of its own, as they are reported.
     fn words(&self, words: String) -> String {
-        let guards = self.registration.required || self.registration.callbacks.iter().any(Registered::guards);
-        if guards && !self.full_diagnostics { LEFT_OUT.to_owned() } else { words }
+        if self.is_discreet() { LEFT_OUT.to_owned() } else { words }
     }
 
     pub(crate) fn registration(&self) -> &Registration {
@@ -221,12 +225,7 @@ impl Native {
         if callbacks.is_empty() {
             return Some("it is registered for no callback: name those that it has with `Native::on`".to_owned());
         }
-        let high = callbacks.iter().find(|one| one.priority > MAX_PRIORITY)?;
-        Some(format!(
-            "the priority of {} is {}, and {MAX_PRIORITY} is the highest",
-            high.kind().as_str(),
-            high.priority
-        ))
+        callbacks.iter().find_map(Registered::fault)
     }
 }
 
