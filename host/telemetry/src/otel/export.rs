@@ -24,7 +24,7 @@ use crate::otel::genai::Kind;
 use crate::otel::http::Sender;
 use crate::otel::instruments::Instruments;
 use crate::otel::layer::Counts;
-use crate::otel::ledger::{Ledger, lock};
+use crate::otel::ledger::{Ledger, Signal, lock};
 use crate::otel::numbers::{self, Period};
 use crate::otel::settings::{Settings, Target};
 
@@ -130,10 +130,14 @@ impl SpanExporter for Exporter {
         };
         let Some((rejected, cause)) = rejected.filter(|(rejected, _)| *rejected > 0) else {
             state.accepted += count;
+            drop(state);
+            self.ledger.ended(Signal::Spans, None);
             return Ok(());
         };
         state.accepted += count.saturating_sub(rejected.unsigned_abs());
         state.cause = Some(cause.clone());
+        drop(state);
+        self.ledger.ended(Signal::Spans, Some(&cause));
         Err(OTelSdkError::InternalFailure(cause))
     }
 }
@@ -145,12 +149,14 @@ pub(crate) async fn send_metrics(shared: Arc<Shared>, target: Target) {
         let is_last = timeout(shared.settings.interval, finishing.wait_for(|is| *is)).await.is_ok();
         let answer = sender.deliver(|| shared.body_of_metrics(), finishing.clone()).await;
         let partial = |response: Bytes| ExportMetricsServiceResponse::decode(response).ok()?.partial_success;
-        shared.ledger.state().metrics_cause = match answer {
+        let cause = match answer {
             Ok(response) => {
                 partial(response).filter(|it| it.rejected_data_points > 0).map(|it| sender.rejection(&it.error_message))
             }
             Err(cause) => Some(cause),
         };
+        shared.ledger.ended(Signal::Metrics, cause.as_deref());
+        shared.ledger.state().metrics_cause = cause;
         if is_last {
             return;
         }

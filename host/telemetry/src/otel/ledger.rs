@@ -22,6 +22,15 @@ pub(crate) struct State {
     pub(crate) cause: Option<String>,
     /// Why the last metrics were not accepted.
     pub(crate) metrics_cause: Option<String>,
+    /// Why the last exports of spans and of metrics failed, as far as that is logged.
+    logged: [Option<String>; 2],
+}
+
+/// What an export sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal {
+    Spans,
+    Metrics,
 }
 
 impl Ledger {
@@ -43,6 +52,19 @@ impl Ledger {
         self.finishing.subscribe()
     }
 
+    /// Logs why an export failed, or takes that it did not. A program can run for days until its end reports what was lost. One that fails for
+    /// the same reason as the one before it is not logged again, and what fails at the end is in its report.
+    pub(crate) fn ended(&self, signal: Signal, failure: Option<&str>) {
+        let is_news = self.state().is_news(signal, failure);
+        if let Some(cause) = failure.filter(|_| is_news && !self.is_finishing()) {
+            let what = match signal {
+                Signal::Spans => "spans",
+                Signal::Metrics => "metrics",
+            };
+            tracing::error!("{what} were not exported: {cause}");
+        }
+    }
+
     /// What was not exported so far. `late`: why something is still under way, and whether that is the metrics.
     pub(crate) fn lost(&self, late: Option<(String, bool)>) -> Option<LostTelemetry> {
         let state = self.state();
@@ -55,7 +77,39 @@ impl Ledger {
     }
 }
 
+impl State {
+    fn is_news(&mut self, signal: Signal, failure: Option<&str>) -> bool {
+        let logged = &mut self.logged[signal as usize];
+        let is_news = failure.is_some() && logged.as_deref() != failure;
+        *logged = failure.map(str::to_owned);
+        is_news
+    }
+}
+
 /// The state is valid after every statement, so a panic elsewhere does not matter.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_news_until_it_has_another_cause_or_has_passed() {
+        let mut state = State::default();
+        let (spans, metrics) = (Signal::Spans, Signal::Metrics);
+        for (signal, failure, is_news) in [
+            (spans, None, false),
+            (spans, Some("refused"), true),
+            (metrics, Some("refused"), true),
+            (spans, Some("refused"), false),
+            (spans, Some("too late"), true),
+            (metrics, Some("refused"), false),
+            (spans, None, false),
+            (spans, Some("too late"), true),
+        ] {
+            assert_eq!(state.is_news(signal, failure), is_news, "{signal:?} {failure:?}");
+        }
+    }
 }
