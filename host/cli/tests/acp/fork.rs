@@ -48,3 +48,23 @@ fn a_fork_continues_the_conversation_with_its_model_and_changes_nothing_of_it() 
     let requests = model.requests.lock().unwrap();
     assert!(requests.iter().all(|request| request["model"] == "claude-other"), "{requests:?}");
 }
+
+#[test]
+fn a_fork_that_cannot_be_opened_is_no_session() {
+    let model = Model::start();
+    let place = place(&model);
+    let file = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", &file.replace("[rules]", "[rules]\nrequired = [\"an-ai\"]"));
+    let mut editor = Editor::start(place.command(&["acp"]));
+    editor.initialize(json!({}));
+    let cwd = place.path("");
+    let session = editor.new_session(&cwd);
+    editor.ask(&session, "say first");
+    // The rule is required, and is gone: no session is opened without it.
+    std::fs::remove_file(place.path(".tidegate/rules/an-ai.md")).unwrap();
+    let refused = editor.refused("session/fork", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    assert!(refused.to_string().contains("an-ai"), "{refused}");
+    let listed = editor.request("session/list", json!({"cwd": cwd}));
+    let ids: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|one| one["sessionId"].clone()).collect();
+    assert_eq!(ids, [json!(session)]);
+}

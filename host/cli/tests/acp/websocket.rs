@@ -98,13 +98,54 @@ fn who_has_no_token_or_is_a_page_of_another_origin_is_refused() {
     ] {
         assert_eq!(agent.status(path, &headers), expected, "{path} {headers}");
     }
-    // What is no request for a websocket ends its own connection alone.
-    let mut socket = TcpStream::connect(&agent.address).unwrap();
-    socket.write_all(b"no HTTP\r\n\r\n").unwrap();
-    let mut response = Vec::new();
-    // A connection that is reset has no response either.
-    let _ = socket.read_to_end(&mut response);
+    // What is no request for a websocket is answered, and ends its own connection alone.
+    for (request, status, header) in [
+        ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "426", "upgrade: websocket"),
+        ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", "405", "allow: get"),
+        ("no HTTP\r\n\r\n", "400", "connection: close"),
+    ] {
+        let mut socket = TcpStream::connect(&agent.address).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {response}");
+        assert!(response.to_lowercase().contains(header), "{request:?}: {response}");
+    }
     assert_eq!(agent.status(&url, ""), 101);
+}
+
+/// A websocket without a client: it sends frames as they are.
+fn websocket(agent: &Listening) -> TcpStream {
+    let mut socket = TcpStream::connect(&agent.address).unwrap();
+    let request = format!(
+        "GET /?token={} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        agent.token
+    );
+    socket.write_all(request.as_bytes()).unwrap();
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        socket.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    socket
+}
+
+#[test]
+fn a_client_that_breaks_the_protocol_gets_a_close_frame() {
+    let model = Model::start();
+    let place = place(&model);
+    let agent = Listening::start(&place, &[]);
+    // A frame of text without a mask, and one that is longer than any message may be.
+    for (frame, code) in
+        [(&[0x81, 0x01, b'x'][..], 1002_u16), (&[0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4][..], 1009)]
+    {
+        let mut socket = websocket(&agent);
+        socket.write_all(frame).unwrap();
+        let mut head = [0; 4];
+        socket.read_exact(&mut head).unwrap();
+        assert_eq!((head[0], u16::from_be_bytes([head[2], head[3]])), (0x88, code), "{frame:?}");
+    }
 }
 
 #[test]

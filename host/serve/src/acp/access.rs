@@ -79,14 +79,17 @@ impl Access {
     pub(super) fn refusal(&self, request: &Request<()>) -> Option<(StatusCode, &'static str)> {
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         if !origins.all(|origin| self.origins.iter().any(|named| named.as_bytes() == origin.as_bytes())) {
-            return Some((StatusCode::FORBIDDEN, "this origin is not admitted: name it with --allow-origin"));
+            return Some((
+                StatusCode::FORBIDDEN,
+                "this origin is not allowed; restart tidegate with --allow-origin ORIGIN",
+            ));
         }
         let of_header =
             request.headers().get(header::AUTHORIZATION).and_then(|value| token::bearer(value.to_str().ok()?));
         let of_url = request.uri().query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("token="));
         match of_header.or(of_url) {
             Some(token) if token::same(token.as_bytes(), self.token.as_bytes()) => None,
-            Some(_) => Some((StatusCode::UNAUTHORIZED, "the token is another one")),
+            Some(_) => Some((StatusCode::UNAUTHORIZED, "the token is wrong")),
             None => Some((
                 StatusCode::UNAUTHORIZED,
                 "a token is needed, as `Authorization: Bearer TOKEN` or as `?token=TOKEN` of the URL",

@@ -106,14 +106,14 @@ impl Client {
         let id = v1::MessageId::new(tidegate::new_session_id().as_str());
         self.tail.end().into_iter().for_each(|end| self.send(end));
         self.send(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
+        self.tail.part();
     }
 
     /// Sends an update. If the connection is gone, nobody waits for it.
-    pub(super) fn update(&self, update: v1::SessionUpdate) {
+    pub(super) fn update(&self, mut update: v1::SessionUpdate) {
         // A notice is not of the text that it interrupts.
-        if is_shown_notice(&update) {
-            self.tail.end().into_iter().for_each(|end| self.send(end));
-        }
+        let end = if is_shown_notice(&update) { self.tail.end() } else { self.tail.before(&mut update) };
+        end.into_iter().for_each(|end| self.send(end));
         self.send(update);
     }
 

@@ -45,7 +45,7 @@ impl Agent {
         let settings = self.decided(&asked, self.settings(&asked).await?).await?;
         let host = self.hosts.of(settings.clone()).await?;
         let place = Place { id: new_session_id(), ..asked };
-        let mut warning = None;
+        let (child, mut warning) = (place.id.clone(), None);
         match last_turn(recorded(&host)?, parent.clone()).await? {
             Ok(Some(turn)) => {
                 let state = host.fork(&parent, turn, &place.id).await.map_err(|reason| failed(&reason))?;
@@ -59,7 +59,16 @@ impl Agent {
         }
         // A choice that no turn has used yet is not recorded.
         let model = open.and_then(|open| open.model.clone());
-        Ok((self.open_with(place, settings, model).await?, warning))
+        match self.open_with(place, settings, model).await {
+            Ok(open) => Ok((open, warning)),
+            Err(error) => {
+                // The client has no session of this id: it must not be in the list.
+                if let Err(left) = host.remove_session(&child).await {
+                    tracing::warn!("the fork {child} cannot be opened, and is not removed either: {left}");
+                }
+                Err(error)
+            }
+        }
     }
 }
 

@@ -3,16 +3,22 @@
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream,
+};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::header;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
 use super::access::Access;
@@ -24,8 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes between the socket and the protocol, in each direction: what a client does not take stays with the sessions, which join it.
 const CAPACITY: usize = 64 << 10;
 
-/// Accepts the websocket of a client that is admitted. A client that is not gets the reason as the response; `None`: there is no websocket.
-pub(super) async fn accepted(stream: TcpStream, access: &Access) -> Option<WebSocketStream<TcpStream>> {
+/// A client is asked so often whether it is there: a machine that is switched off says no goodbye.
+const PING: Duration = Duration::from_secs(30);
+
+/// How long a client may send nothing, not even the answer to a ping.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// Accepts the websocket of a client that is admitted. A client that is not gets the reason as the response, and so does one that asks for no
+/// websocket; `None`: there is none.
+pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<WebSocketStream<TcpStream>> {
     let config = WebSocketConfig::default().max_message_size(Some(MAX_LINE)).max_frame_size(Some(MAX_LINE));
     // The size of the error is that of the library's signature.
     #[allow(clippy::result_large_err, reason = "the signature is of the library")]
@@ -38,15 +51,57 @@ pub(super) async fn accepted(stream: TcpStream, access: &Access) -> Option<WebSo
             Err(refused)
         }
     };
-    match tokio::time::timeout(PATIENCE, accept_hdr_async_with_config(stream, check, Some(config))).await {
-        Ok(Ok(socket)) => Some(socket),
+    match tokio::time::timeout(PATIENCE, accept_hdr_async_with_config(&mut stream, check, Some(config))).await {
+        // Of a handshake nothing is left over: the library refuses what follows the request.
+        Ok(Ok(socket)) => drop(socket),
         Ok(Err(error)) => {
-            tracing::warn!("a client was not admitted: {error}");
-            None
+            tracing::warn!("a client was refused: {error}");
+            if let Some(response) = response(&error) {
+                // It may be gone.
+                let _ = tokio::time::timeout(PATIENCE, answer(stream, &response)).await;
+            }
+            return None;
         }
-        Err(_late) => None,
+        Err(_late) => return None,
     }
+    Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
 }
+
+/// The response to a request that the library has not answered; `None`: it has, or nobody reads it.
+fn response(error: &Error) -> Option<String> {
+    let (status, headers, why) = match error {
+        Error::Protocol(
+            ProtocolError::MissingConnectionUpgradeHeader
+            | ProtocolError::MissingUpgradeWebSocketHeader
+            | ProtocolError::MissingSecWebSocketVersionHeader
+            | ProtocolError::MissingSecWebSocketKey,
+        ) => (
+            "426 Upgrade Required",
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+            "this is the Agent Client Protocol over websockets: connect with a websocket of version 13",
+        ),
+        Error::Protocol(ProtocolError::WrongHttpMethod) => {
+            ("405 Method Not Allowed", "Allow: GET\r\n", "a websocket begins with GET")
+        }
+        Error::Protocol(ProtocolError::HandshakeIncomplete) | Error::Http(_) | Error::Io(_) => return None,
+        _ => ("400 Bad Request", "", "this is no request for a websocket"),
+    };
+    let length = why.len() + 1;
+    Some(format!(
+        "HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{why}\n"
+    ))
+}
+
+/// Sends a response, and reads what the client sends meanwhile: a connection that is closed before can lose the response.
+async fn answer(mut stream: TcpStream, response: &str) -> io::Result<()> {
+    stream.write_all(response.as_bytes()).await?;
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream.take(MAX_UNREAD), &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
+/// The most bytes of a refused client that are read.
+const MAX_UNREAD: u64 = 1 << 20;
 
 /// The two streams of a connection that `run` serves: where its messages go, and where those of the client come from. Returns when it has
 /// ended and the client has its last messages.
@@ -58,10 +113,17 @@ where
     let (sink, source) = socket.split();
     let (output, sent) = tokio::io::duplex(CAPACITY);
     let (received, input) = tokio::io::duplex(CAPACITY);
+    let (fail, failed) = oneshot::channel();
     // Tasks, which end with this future.
     let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
-    reading.spawn(read(source, received));
-    writing.spawn(write(sent, sink));
+    reading.spawn(async move {
+        if let Some(close) = read(source, received).await {
+            tracing::warn!("a client is disconnected: {}", close.reason);
+            // It may be closed already.
+            let _ = fail.send(close);
+        }
+    });
+    writing.spawn(write(sent, sink, failed));
     let ended = run(output, input).await;
     if tokio::time::timeout(PATIENCE, writing.join_next()).await.is_err() {
         tracing::warn!("a client has not read the last messages within {PATIENCE:?}");
@@ -69,26 +131,53 @@ where
     ended
 }
 
-/// Gives each message of the client on as a line. The end of the websocket is the end of the input.
-async fn read(mut socket: impl Stream<Item = Result<Message, Error>> + Unpin, mut to: impl AsyncWrite + Unpin) {
-    while let Some(message) = socket.next().await {
-        let given = match message {
+/// Gives each message of the client on as a line. The end of the websocket is the end of the input. Returns why the agent closes it.
+async fn read(
+    mut socket: impl Stream<Item = Result<Message, Error>> + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> Option<CloseFrame> {
+    loop {
+        let Ok(message) = tokio::time::timeout(SILENCE, socket.next()).await else {
+            return Some(close(CloseCode::Away, format!("it has sent nothing for {} seconds", SILENCE.as_secs())));
+        };
+        let given = match message? {
             Ok(Message::Text(text)) => to.write_all(&line(&text)).await,
             Ok(Message::Binary(_)) => to.write_all(NO_JSON).await,
-            Ok(Message::Close(_)) => return,
+            Ok(Message::Close(_)) => return None,
             // The library answers them.
             Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => Ok(()),
-            Err(error) => {
-                tracing::debug!("a websocket has ended: {error}");
-                return;
-            }
+            Err(error) => return fault(&error),
         };
         // Nobody reads any more.
         if given.is_err() {
-            return;
+            return None;
         }
     }
 }
+
+/// What a client is told that broke the protocol; `None`: it has gone.
+fn fault(error: &Error) -> Option<CloseFrame> {
+    let code = match error {
+        Error::Capacity(_) => CloseCode::Size,
+        Error::Utf8(_) => CloseCode::Invalid,
+        // It has gone without a goodbye.
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return None,
+        Error::Protocol(_) => CloseCode::Protocol,
+        _ => {
+            tracing::debug!("a websocket has ended: {error}");
+            return None;
+        }
+    };
+    Some(close(code, error.to_string()))
+}
+
+fn close(code: CloseCode, mut reason: String) -> CloseFrame {
+    reason.truncate(reason.floor_char_boundary(MAX_REASON));
+    CloseFrame { code, reason: reason.into() }
+}
+
+/// The most bytes of the reason in a close frame.
+const MAX_REASON: usize = 123;
 
 /// A line that is answered as what is no JSON.
 const NO_JSON: &[u8] = b"\0\n";
@@ -103,28 +192,54 @@ fn line(text: &str) -> Vec<u8> {
     parsed.map_or_else(|_| NO_JSON.to_owned(), |message| format!("{message}\n").into_bytes())
 }
 
-/// Sends each line as a message, and closes the websocket after the last one.
+/// Sends each line as a message, and a ping at each interval. Closes the websocket after the last line, or when the client has `failed`.
 async fn write(
     from: impl AsyncRead + Unpin,
     mut socket: impl Sink<Message, Error = Error> + Unpin,
+    mut failed: oneshot::Receiver<CloseFrame>,
 ) -> Result<(), Error> {
-    let mut lines = BufReader::new(from);
+    let mut lines = BufReader::new(from).split(b'\n');
+    let mut pings = tokio::time::interval_at(Instant::now() + PING, PING);
+    let mut can_fail = true;
     loop {
-        let mut line = Vec::new();
-        if lines.read_until(b'\n', &mut line).await? == 0 {
-            let reason = Utf8Bytes::from_static("the agent has ended");
-            socket.send(Message::Close(Some(CloseFrame { code: CloseCode::Away, reason }))).await?;
+        let message = tokio::select! {
+            biased;
+            close = &mut failed, if can_fail => match close {
+                Ok(close) => Message::Close(Some(close)),
+                // The client has closed it, which ends the agent.
+                Err(_) => {
+                    can_fail = false;
+                    continue;
+                }
+            },
+            line = lines.next_segment() => match line? {
+                Some(mut line) => {
+                    line.truncate(line.trim_ascii_end().len());
+                    let text = String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                    Message::text(text)
+                }
+                None => Message::Close(Some(close(CloseCode::Away, "the agent has ended".to_owned()))),
+            },
+            _ = pings.tick() => Message::Ping(Bytes::new()),
+        };
+        let is_last = message.is_close();
+        socket.send(message).await?;
+        if is_last {
             return socket.close().await;
         }
-        line.truncate(line.trim_ascii_end().len());
-        let text = String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        socket.send(Message::text(text)).await?;
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::line;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+    use tokio_tungstenite::tungstenite::error::CapacityError;
+
+    use super::*;
 
     #[test]
     fn a_message_is_one_line() {
@@ -138,5 +253,85 @@ mod tests {
         ] {
             assert_eq!(String::from_utf8_lossy(&line(text)), expected, "{text:?}");
         }
+    }
+
+    /// A websocket whose messages a test sends and reads.
+    struct Socket(UnboundedReceiver<Result<Message, Error>>, UnboundedSender<Message>);
+
+    impl Stream for Socket {
+        type Item = Result<Message, Error>;
+
+        fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.0.poll_recv(cx)
+        }
+    }
+
+    impl Sink<Message> for Socket {
+        type Error = Error;
+
+        fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), Error> {
+            self.1.send(message).map_err(|_| Error::ConnectionClosed)
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// Serves an agent that ends with its input. Returns what it read, and what the client gets, which sends this and leaves or stays.
+    async fn served(sends: Vec<Result<Message, Error>>, stays: bool) -> (String, Vec<Message>) {
+        let (send, incoming) = unbounded_channel();
+        let (outgoing, mut sent) = unbounded_channel();
+        sends.into_iter().for_each(|message| send.send(message).unwrap());
+        let stays = stays.then_some(send);
+        let read = bridged(Socket(incoming, outgoing), |output, mut input| async move {
+            let mut read = String::new();
+            input.read_to_string(&mut read).await.unwrap();
+            drop(output);
+            read
+        });
+        let read = read.await;
+        drop(stays);
+        (read, std::iter::from_fn(|| sent.try_recv().ok()).collect())
+    }
+
+    fn code(message: Option<&Message>) -> Option<CloseCode> {
+        if let Some(Message::Close(Some(close))) = message { Some(close.code) } else { None }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_breaks_the_protocol_learns_how() {
+        let too_long = || Error::Capacity(CapacityError::MessageTooLong { size: 2, max_size: 1 });
+        let masked = || Error::Protocol(ProtocolError::UnmaskedFrameFromClient);
+        let gone = || Error::Protocol(ProtocolError::ResetWithoutClosingHandshake);
+        for (error, expected) in [
+            (too_long(), CloseCode::Size),
+            (masked(), CloseCode::Protocol),
+            (gone(), CloseCode::Away),
+            (Error::ConnectionClosed, CloseCode::Away),
+        ] {
+            let sends = vec![Ok(Message::text("{}")), Err(error)];
+            let (read, sent) = served(sends, true).await;
+            assert_eq!((&*read, sent.len(), code(sent.last())), ("{}\n", 1, Some(expected)), "{sent:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_silent_is_asked_and_then_disconnected() {
+        let (_, sent) = served(Vec::new(), true).await;
+        assert!((3..=4).contains(&sent.len()) && sent[..sent.len() - 1].iter().all(Message::is_ping), "{sent:?}");
+        let Some(Message::Close(Some(close))) = sent.last() else { panic!("{sent:?}") };
+        assert!(close.reason.starts_with("it has sent nothing"), "{close}");
+        // Who leaves needs no ping.
+        let (_, sent) = served(vec![Ok(Message::Close(None))], true).await;
+        assert_eq!((sent.len(), code(sent.last())), (1, Some(CloseCode::Away)));
     }
 }

@@ -12,7 +12,16 @@ use super::updates::chunk;
 pub(super) struct Tail {
     /// The client keeps messages apart by their ids.
     is_apart: bool,
-    last: Arc<Mutex<Option<Last>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<Last>,
+    /// What follows is another paragraph, and not a part of the last text.
+    is_parted: bool,
+    /// The message whose code block was ended because something else is shown in between, and what begins the block again.
+    cut: Option<(MessageId, String)>,
 }
 
 /// The text since the last update that a client shows as something else than text.
@@ -24,26 +33,61 @@ struct Last {
     line: String,
     /// The line before it was empty.
     is_parted: bool,
-    /// What ends the code block that the text is in.
-    fence: Option<String>,
+    /// The code block that the text is in.
+    fence: Option<Fence>,
+}
+
+#[derive(Clone, Debug)]
+struct Fence {
+    /// What ends it.
+    mark: String,
+    /// The line that begins it.
+    line: String,
 }
 
 impl Tail {
     pub(super) fn new(can: &Abilities) -> Self {
-        Self { is_apart: can.retractions, last: Arc::default() }
+        Self { is_apart: can.retractions, state: Arc::default() }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What follows is not below the last text: the user has sent a prompt.
     pub(super) fn reset(&self) {
-        *self.last() = None;
+        *self.state() = State::default();
+    }
+
+    /// The next text is another paragraph: it does not continue what is before it.
+    pub(super) fn part(&self) {
+        self.state().is_parted = !self.is_apart;
+    }
+
+    /// What is sent before a text, if anything is. A code block that was ended for something in between begins again with it.
+    pub(super) fn before(&self, update: &mut SessionUpdate) -> Option<SessionUpdate> {
+        let is_message = matches!(update, SessionUpdate::AgentMessageChunk(_));
+        let (SessionUpdate::AgentMessageChunk(chunk) | SessionUpdate::AgentThoughtChunk(chunk)) = update else {
+            return None;
+        };
+        let ContentChunk { content: ContentBlock::Text(text), message_id, .. } = chunk else { return None };
+        if self.is_apart || text.text.is_empty() {
+            return None;
+        }
+        let mut state = self.state();
+        let end = std::mem::take(&mut state.is_parted).then(|| state.end()).flatten();
+        let cut = if is_message { state.cut.take() } else { None };
+        if let Some((_, line)) = cut.filter(|(id, _)| Some(id) == message_id.as_ref()) {
+            text.text.insert_str(0, &format!("{line}\n"));
+        }
+        end
     }
 
     /// An update was sent.
     pub(super) fn sent(&self, update: &SessionUpdate) {
+        if self.is_apart {
+            return;
+        }
         let (chunk, is_thought) = match update {
             SessionUpdate::AgentMessageChunk(chunk) => (chunk, false),
             SessionUpdate::AgentThoughtChunk(chunk) => (chunk, true),
@@ -53,8 +97,8 @@ impl Tail {
             _ => return,
         };
         let ContentChunk { content: ContentBlock::Text(text), message_id, .. } = chunk else { return };
-        let mut last = self.last();
-        let last = match &mut *last {
+        let mut state = self.state();
+        let last = match &mut state.last {
             Some(last) if last.is_thought == is_thought => last,
             other => other.insert(Last { is_thought, ..Last::default() }),
         };
@@ -65,12 +109,19 @@ impl Tail {
     /// The update after which a text begins a paragraph of its own; `None`: it does already. It is of the message before: a client that keeps
     /// messages apart does not show it.
     pub(super) fn end(&self) -> Option<SessionUpdate> {
-        if self.is_apart {
-            return None;
+        if self.is_apart { None } else { self.state().end() }
+    }
+}
+
+impl State {
+    fn end(&mut self) -> Option<SessionUpdate> {
+        let last = self.last.as_ref()?;
+        let (end, cut) = last.end()?;
+        let id = last.id.clone()?;
+        if let Some(line) = cut.filter(|_| !last.is_thought) {
+            self.cut = Some((id.clone(), line));
         }
-        let last = self.last();
-        let last = last.as_ref()?;
-        let end = chunk(&last.end()?, last.id.clone()?);
+        let end = chunk(&end, id);
         Some(if last.is_thought {
             SessionUpdate::AgentThoughtChunk(end)
         } else {
@@ -95,24 +146,34 @@ impl Last {
         let line = std::mem::take(&mut self.line);
         self.is_parted = line.trim().is_empty();
         self.fence = match (fence(&line), self.fence.take()) {
-            (Some((mark, "")), Some(open)) if mark.starts_with(&open) => None,
+            (Some((mark, "")), Some(open)) if mark.starts_with(&open.mark) => None,
             (_, Some(open)) => Some(open),
-            (found, None) => found.map(|(mark, _)| mark.to_owned()),
+            (Some((mark, _)), None) => Some(Fence { mark: mark.to_owned(), line: opening(&line, mark) }),
+            (None, None) => None,
         };
     }
 
-    fn end(&self) -> Option<String> {
+    /// What ends the paragraph, and where it is in a code block the line that begins this.
+    fn end(&self) -> Option<(String, Option<String>)> {
         // A fence that is being written, as the last line of a block is.
         let mut after = Self { fence: self.fence.clone(), ..Self::default() };
         after.take(&format!("{}\n", self.line));
         let line = if self.line.is_empty() { "" } else { "\n" };
         match after.fence {
-            Some(fence) => Some(format!("{line}{fence}\n\n")),
+            Some(fence) => Some((format!("{line}{}\n\n", fence.mark), Some(fence.line))),
             None if self.line.trim().is_empty() && self.is_parted => None,
-            None => Some(format!("{line}\n")),
+            None => Some((format!("{line}\n"), None)),
         }
     }
 }
+
+/// A line that begins a code block. Of a long one the marks are enough.
+fn opening(line: &str, mark: &str) -> String {
+    if line.len() > MAX_OPENING { mark.to_owned() } else { line.to_owned() }
+}
+
+/// The most bytes of a line that begins a code block again.
+const MAX_OPENING: usize = 256;
 
 /// The marks that begin or end a code block of Markdown, and what follows them in their line.
 fn fence(line: &str) -> Option<(&str, &str)> {
@@ -160,6 +221,64 @@ mod tests {
             assert_eq!(end(texts, false).as_deref(), expected, "{texts:?}");
             assert_eq!(end(texts, true), None, "{texts:?}");
         }
+    }
+
+    /// All that a client shows of a session, one text after the other.
+    fn shown(steps: &[(&str, &str)], aware: bool) -> String {
+        let tail = Tail::new(&Abilities { retractions: aware, ..Abilities::default() });
+        let mut shown = String::new();
+        let mut send = |update: SessionUpdate| {
+            tail.sent(&update);
+            let (SessionUpdate::AgentMessageChunk(chunk) | SessionUpdate::AgentThoughtChunk(chunk)) = update else {
+                return;
+            };
+            let ContentBlock::Text(text) = chunk.content else { return };
+            shown.push_str(&text.text);
+        };
+        for (what, text) in steps {
+            match *what {
+                "says" => {
+                    tail.end().into_iter().for_each(&mut send);
+                    send(SessionUpdate::AgentMessageChunk(chunk(text, MessageId::new("host"))));
+                    tail.part();
+                }
+                "notice" => {
+                    tail.end().into_iter().for_each(&mut send);
+                    send(SessionUpdate::AgentThoughtChunk(chunk(text, MessageId::new("notice"))));
+                }
+                id => {
+                    let mut update = SessionUpdate::AgentMessageChunk(chunk(text, MessageId::new(id)));
+                    tail.before(&mut update).into_iter().for_each(&mut send);
+                    send(update);
+                }
+            }
+        }
+        shown
+    }
+
+    #[test]
+    fn a_code_block_continues_after_what_is_shown_in_between() {
+        let (open, rest) = (("1", "x\n```rust\nlet a;\n"), ("1", "let b;\n```\n"));
+        let ended = "x\n```rust\nlet a;\n```\n\n";
+        for (between, shown_between) in [(("notice", "warning: w\n"), "warning: w\n"), (("says", "said"), "said\n\n")] {
+            let all = format!("{ended}{shown_between}```rust\nlet b;\n```\n");
+            assert_eq!(shown(&[open, between, ("1", ""), rest], false), all);
+            // Twice, and each is between blocks.
+            let twice = shown(&[open, between, ("1", "let c;\n"), between, rest], false);
+            assert_eq!(twice.matches("```rust\n").count(), 3, "{twice}");
+            // Another message begins on its own.
+            assert!(shown(&[open, between, ("2", "y")], false).ends_with(&format!("{shown_between}y")));
+            // Who keeps messages apart gets nothing that is not said.
+            let plain = [open.1, between.1, rest.1].concat();
+            assert_eq!(shown(&[open, between, rest], true), plain);
+        }
+        let long = format!("```{}\nx\n", "y".repeat(300));
+        assert!(shown(&[("1", &long), ("notice", "w\n"), ("1", "z")], false).ends_with("w\n```\nz"));
+    }
+
+    #[test]
+    fn what_follows_the_hosts_words_is_another_paragraph() {
+        assert_eq!(shown(&[("1", "a"), ("says", "b"), ("1", "c"), ("1", "d")], false), "a\n\nb\n\ncd");
     }
 
     #[test]

@@ -125,8 +125,10 @@ impl Updates {
 
     /// A text of the model.
     fn text(&mut self, update: SessionUpdate) -> Vec<SessionUpdate> {
-        let end = std::mem::take(&mut self.is_parted).then(|| self.tail.end()).flatten();
-        end.into_iter().chain([update]).collect()
+        if std::mem::take(&mut self.is_parted) {
+            self.tail.part();
+        }
+        vec![update]
     }
 
     /// An answer is accepted: its calls are going to run.
@@ -160,7 +162,7 @@ impl Updates {
         let Broken { retracted, text, is_over } = self.shown.broken(partial, retained);
         self.is_parted |= is_over;
         let rule = self.rule.take();
-        let note = self.retraction_note(rule.as_deref(), &text).filter(|_| !retracted.is_empty());
+        let note = (!retracted.is_empty()).then(|| self.retraction_note(rule.as_deref(), &text)).flatten();
         let update = |retraction: Retraction| {
             let fields = json!({
                 "messageId": names::message(retraction.attempt).0,
@@ -170,11 +172,11 @@ impl Updates {
             });
             SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::RETRACTED, fields)))
         };
-        retracted.into_iter().map(update).chain(note.into_iter().flatten()).collect()
+        retracted.into_iter().map(update).chain(note).collect()
     }
 
     /// A line about text that does not count any more, for clients that cannot take it back.
-    fn retraction_note(&self, rule: Option<&str>, text: &str) -> Option<impl Iterator<Item = SessionUpdate> + use<>> {
+    fn retraction_note(&self, rule: Option<&str>, text: &str) -> Option<SessionUpdate> {
         if self.can.retractions || text.trim().is_empty() {
             return None;
         }
@@ -184,7 +186,8 @@ impl Updates {
         };
         let id = v1::MessageId::new(tidegate::new_session_id().as_str());
         let note = chunk(&format!("[Retracted {why}: {}]\n\n", quoted(text)), id);
-        Some(self.tail.end().into_iter().chain([SessionUpdate::AgentMessageChunk(note)]))
+        self.tail.part();
+        Some(SessionUpdate::AgentMessageChunk(note))
     }
 
     /// What rules do about a match.
