@@ -66,7 +66,8 @@ pub struct Attachments {
 impl Default for Attachments {
     /// At most 10, of PNG, JPEG, GIF, WebP and PDF.
     fn default() -> Self {
-        Self::new(10, &["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"])
+        let types: Vec<&str> = flow::IMAGE_TYPES.into_iter().chain(["application/pdf"]).collect();
+        Self::new(10, &types)
     }
 }
 

@@ -164,7 +164,7 @@ fn an_image_goes_with_the_input_that_names_it() {
     terminal.paste(&place.path("shots/a b.png").display().to_string().replace(' ', "\\ "));
     terminal.shows("image: ");
     terminal.press("M-Enter");
-    terminal.shows("a message that is queued takes no image");
+    terminal.shows("queued messages cannot have images");
     terminal.press("Enter");
     terminal.shows("  sent: @");
     request.say("A dot.").end();

@@ -11,7 +11,11 @@ pub const MAX_IMAGE_BYTES: usize = (5 << 20) / 4 * 3;
 pub(crate) const ESTIMATED_BYTES: usize = 6400;
 
 /// The formats that all providers take.
-const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The endings of names of files in these formats.
+const ENDINGS: [(&str, &str); 5] =
+    [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
 
 /// An image in a format that all providers take. A clone shares its data.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub struct Image {
 #[non_exhaustive]
 pub enum ImageError {
     /// Its format is not one that all providers take.
-    #[error("an image of the type {media_type:?} cannot be sent; the types are {}", MEDIA_TYPES.join(", "))]
+    #[error("an image of the type {media_type:?} cannot be sent; the types are {}", IMAGE_TYPES.join(", "))]
     MediaType {
         /// The type that was given.
         media_type: String,
@@ -54,7 +58,7 @@ impl Image {
     /// No provider would take it.
     pub fn new(media_type: &str, base64: impl Into<Arc<str>>) -> Result<Self, ImageError> {
         let wrong = || ImageError::MediaType { media_type: media_type.to_owned() };
-        let media_type = MEDIA_TYPES.into_iter().find(|known| *known == media_type).ok_or_else(wrong)?;
+        let media_type = IMAGE_TYPES.into_iter().find(|known| *known == media_type).ok_or_else(wrong)?;
         let data: Arc<str> = base64.into();
         let digits = data.trim_end_matches('=');
         let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
@@ -73,6 +77,14 @@ impl Image {
             bytes if bytes > MAX_IMAGE_BYTES => Err(ImageError::TooLarge { bytes }),
             _ => Ok(image),
         }
+    }
+
+    /// The media type of a file by the ending of its name; `None`: it is no image that all providers take.
+    pub fn media_type_of(name: &str) -> Option<&'static str> {
+        let (stem, ending) = name.rsplit_once('.')?;
+        let is_name = !stem.is_empty() && !stem.ends_with(['/', '\\']);
+        let known = ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending));
+        known.filter(|_| is_name).map(|(_, media_type)| *media_type)
     }
 
     /// Its media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
@@ -124,7 +136,7 @@ impl fmt::Display for Image {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::{Image, ImageError, MAX_IMAGE_BYTES};
+    use super::{ENDINGS, IMAGE_TYPES, Image, ImageError, MAX_IMAGE_BYTES};
 
     #[test]
     fn only_what_providers_take_is_an_image() {
@@ -142,12 +154,25 @@ mod tests {
         for (media_type, file) in [("image/jpeg", "/9j/4AAQ"), ("image/webp", "UklGRiQAAABXRUJQVlA4")] {
             assert!(Image::new(media_type, file).is_ok(), "{media_type}");
         }
-        for media_type in ["image/png", "image/jpeg", "image/gif", "image/webp"] {
+        for media_type in IMAGE_TYPES {
             // `GARBAGE!` and more of it.
             assert_eq!(
                 Image::new(media_type, "R0FSQkFHRSFHQVJCQUdFIUdB"),
                 Err(ImageError::OtherContent { media_type })
             );
         }
+    }
+
+    #[test]
+    fn the_ending_of_a_name_is_the_media_type() {
+        let of = Image::media_type_of;
+        assert_eq!(
+            (of("a/b.PNG"), of("a.b.jpeg"), of("x.webp")),
+            (Some("image/png"), Some("image/jpeg"), Some("image/webp"))
+        );
+        for name in ["png", ".png", "a/.png", "a.pngx", "a.svg", "a.png/b", ""] {
+            assert_eq!(of(name), None, "{name}");
+        }
+        assert!(IMAGE_TYPES.iter().all(|one| ENDINGS.iter().any(|(_, media_type)| media_type == one)));
     }
 }

@@ -65,7 +65,7 @@ pub use extension::{
     TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
-pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
+pub use image::{IMAGE_TYPES, Image, ImageError, MAX_IMAGE_BYTES};
 pub use input::{InputId, InputWay, Receipt, Withdrawal};
 pub use keep::Keeping;
 pub use left_out::{LeftOut, grouped};

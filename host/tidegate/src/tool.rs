@@ -13,4 +13,4 @@ pub use flow::{
     CallId, Called, Permission, PermissionMode, ToolArguments, ToolCall, ToolOutcome, ToolOutput, ToolReport,
     ToolResult, ToolSpec,
 };
-pub use tools::{DiskFiles, ToolsError};
+pub use tools::{DiskFiles, ToolsError, files_of};

@@ -30,7 +30,7 @@ use flow::ports::{Files, PreparedCall, Terminals, Tools};
 use flow::{ToolCall, ToolSpec};
 
 use builtin::Builtin;
-pub use builtin::{CommandVariables, looks_secret};
+pub use builtin::{CommandVariables, files_of, looks_secret};
 use ceiling::Permissions;
 pub use disk::DiskFiles;
 pub use guard::GuardedPath;

@@ -72,6 +72,8 @@ pub(super) struct App {
     pub(super) dismissed: Option<usize>,
     /// The images that the input names, and their sizes in bytes.
     pub(super) images: Vec<(String, u64)>,
+    /// The paths of images that the input names, those that are not there included.
+    pub(super) named: Vec<String>,
 }
 
 impl App {
@@ -100,6 +102,7 @@ impl App {
             completion: None,
             dismissed: None,
             images: Vec::new(),
+            named: Vec::new(),
             session,
         }
     }
@@ -330,7 +333,7 @@ impl App {
         }
         if self.has_images() {
             screen::note(format!(
-                "{} a message that is queued takes no image; `Enter` sends it now",
+                "{} queued messages cannot have images; `Enter` sends it now",
                 err(style::WARNING, "!")
             ));
         } else if !self.input.text().trim().is_empty() {

@@ -32,7 +32,7 @@ struct Word<'t> {
 
 /// The word that ends a text; `None`: it is part of a message.
 fn word(text: &str) -> Option<Word<'_>> {
-    let is_open = |one: &images::Mention<'_>| one.range.end == text.len() && !text[one.range.clone()].ends_with('"');
+    let is_open = |one: &images::Mention<'_>| one.range.end == text.len() && one.is_open();
     if let Some(last) = images::mentions(text).pop().filter(|last| is_open(last) || last.path.is_empty()) {
         return Some(Word { kind: Kind::File, start: last.range.start, typed: last.path });
     }
@@ -50,7 +50,7 @@ fn word(text: &str) -> Option<Word<'_>> {
 
 /// How a list came about, and so what `Enter` does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
+enum Trigger {
     /// Something is typed that can be completed: `Enter` sends what is typed.
     Offered,
     /// An arrow key has gone to an item, which `Enter` takes.
@@ -66,7 +66,7 @@ pub(super) struct Completion {
     /// Where what an item replaces begins.
     start: usize,
     is_file: bool,
-    way: Way,
+    trigger: Trigger,
     /// What else is to be known about the list.
     note: Option<&'static str>,
 }
@@ -78,13 +78,19 @@ impl App {
         let items: Arc<[Item]> = items.into();
         let list = List::of(&items, "", false);
         let start = self.input.text().len();
-        self.completion = Some(Completion { list, start, is_file: false, way: Way::Asked(items), note: None });
+        self.completion = Some(Completion { list, start, is_file: false, trigger: Trigger::Asked(items), note: None });
     }
 
     /// Takes what was looked for.
     pub(super) fn offered(&mut self, found: Found) {
+        if let Found::Images { paths, present } = found {
+            if paths == self.named {
+                self.images = present;
+            }
+            return;
+        }
         self.offers.take(found);
-        if self.completion.as_ref().is_some_and(|one| one.way == Way::Offered) {
+        if self.completion.as_ref().is_some_and(|one| one.trigger == Trigger::Offered) {
             self.offer(false);
         }
     }
@@ -92,14 +98,14 @@ impl App {
     /// Takes a key for the list that is open. `None`: it is not for the list.
     pub(super) fn list_key(&mut self, key: &Key) -> Option<Act> {
         let completion = self.completion.as_mut()?;
-        let is_asked = matches!(completion.way, Way::Asked(_));
+        let is_asked = matches!(completion.trigger, Trigger::Asked(_));
         match key {
             Key::Esc => self.close(is_asked),
             Key::Up | Key::Down | Key::Ctrl('p' | 'n') if !completion.list.is_empty() => {
                 let forward = matches!(key, Key::Down | Key::Ctrl('n'));
-                let is_first = completion.way == Way::Offered;
+                let is_first = completion.trigger == Trigger::Offered;
                 if is_first {
-                    completion.way = Way::Moved;
+                    completion.trigger = Trigger::Moved;
                 }
                 // The first arrow down marks the item that is first already.
                 if !(is_first && forward) {
@@ -107,7 +113,7 @@ impl App {
                 }
             }
             Key::Tab => _ = self.take_chosen(),
-            Key::Enter if completion.way != Way::Offered => {
+            Key::Enter if completion.trigger != Trigger::Offered => {
                 let is_whole = self.take_chosen()?;
                 if is_asked || is_whole {
                     return Some(self.enter());
@@ -140,7 +146,8 @@ impl App {
         let is_command = completion.start == 0 && !completion.is_file;
         let has_arguments = is_command && super::slash::has_arguments(item.value.trim_start_matches('/'));
         let with = match (completion.is_file, has_arguments) {
-            (true, _) => format!("{} ", images::mention(&item.value)),
+            // Only files that can be named are listed.
+            (true, _) => format!("{} ", images::mention(&item.value).unwrap_or_default()),
             (false, true) => format!("{} ", item.value),
             (false, false) => item.value,
         };
@@ -156,14 +163,14 @@ impl App {
     pub(super) fn wrote(&mut self, key: &Key) {
         self.changed();
         let asked = match &self.completion {
-            Some(Completion { way: Way::Asked(items), start, .. }) => Some((items.clone(), *start)),
+            Some(Completion { trigger: Trigger::Asked(items), start, .. }) => Some((items.clone(), *start)),
             _ => None,
         };
         match (key, asked) {
             (_, Some((items, start))) if let Some(typed) = self.input.text().get(start..) => {
                 let list = List::of(&items, typed.trim(), false);
-                let way = Way::Asked(items);
-                self.completion = Some(Completion { list, start, is_file: false, way, note: None });
+                let trigger = Trigger::Asked(items);
+                self.completion = Some(Completion { list, start, is_file: false, trigger, note: None });
             }
             (Key::Char(_) | Key::Backspace | Key::Paste(_) | Key::Ctrl('w'), _) => {
                 self.offer(self.completion.is_none());
@@ -203,28 +210,35 @@ impl App {
         let list = List::of(items.as_deref().unwrap_or_default(), typed, is_file);
         let is_done = matches!(list.items.as_slice(), [only] if only.value == typed);
         if !is_done && (note.is_some() || !list.is_empty()) {
-            self.completion = Some(Completion { list, start, is_file, way: Way::Offered, note });
+            self.completion = Some(Completion { list, start, is_file, trigger: Trigger::Offered, note });
         }
     }
 
-    /// The input has another text: so have the images that it names.
+    /// The input has another text, and can name other images. Which of them are there is looked for behind the keys.
     fn changed(&mut self) {
-        let named = images::named(self.input.text(), self.offers.workspace());
-        self.images = named.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect();
+        let named = images::paths(self.input.text());
+        if named == self.named {
+            return;
+        }
+        self.images.retain(|(path, _)| named.contains(path));
+        if !named.is_empty() {
+            self.offers.look_for_images(named.clone());
+        }
+        self.named = named;
     }
 
     /// The list, and the images that go with the input, at most so many rows.
     pub(super) fn list_rows(&self, columns: usize, most: usize) -> Vec<String> {
         let mut rows = Vec::new();
-        if let Some(Completion { list, way, note, .. }) = &self.completion {
-            let keys = match way {
-                Way::Offered => "Tab: complete  ↑↓: choose  Esc: close",
-                Way::Moved => "Enter: take it  ↑↓: choose  Esc: close",
-                Way::Asked(_) if list.is_empty() => "nothing matches  Esc: back",
-                Way::Asked(_) => "Enter: take it  ↑↓: choose  Esc: back",
+        if let Some(Completion { list, trigger, note, .. }) = &self.completion {
+            let keys = match trigger {
+                Trigger::Offered => "Tab: complete  ↑↓: choose  Esc: close",
+                Trigger::Moved => "Enter: take it  ↑↓: choose  Esc: close",
+                Trigger::Asked(_) if list.is_empty() => "nothing matches  Esc: back",
+                Trigger::Asked(_) => "Enter: take it  ↑↓: choose  Esc: back",
             };
             let others = 1 + usize::from(note.is_some());
-            rows = list.rows(columns, most.saturating_sub(others), *way != Way::Offered);
+            rows = list.rows(columns, most.saturating_sub(others), *trigger != Trigger::Offered);
             let (shown, all) = (rows.len(), list.all);
             let count = if all > shown { format!("  {shown} of {all}") } else { String::new() };
             rows.extend(note.map(|note| err(style::DIM, &format!("  {note}"))));
@@ -260,7 +274,7 @@ impl App {
     fn try_attach(&mut self) -> Result<(), String> {
         let named = images::named(self.input.text(), self.offers.workspace());
         for (path, _) in named {
-            let image = images::read(path, self.offers.workspace())?;
+            let image = images::read(&path, self.offers.workspace())?;
             self.chat.attach(image).map_err(|error: AttachmentError| error.to_string())?;
         }
         Ok(())

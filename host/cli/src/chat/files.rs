@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ignore::WalkBuilder;
+use tidegate::tool::files_of;
 
+use super::images::mention;
 use super::list::Item;
 
 /// The most files that are listed, and the most places that are looked at for them.
@@ -18,24 +19,11 @@ pub(super) struct Found {
     pub(super) is_cut: bool,
 }
 
-/// Lists the files of a workspace as its owner sees them: without what `.gitignore` and `.ignore` leave out, and without `.git`. Links are not
-/// followed. Takes a while in a large tree.
+/// Lists the files of a workspace that an input can name. Takes a while in a large tree.
 pub(super) fn of(workspace: &Path) -> Found {
-    let mut walk = WalkBuilder::new(workspace);
-    walk.hidden(false).require_git(false).git_global(false).sort_by_file_name(Ord::cmp);
-    walk.filter_entry(|entry| entry.file_name() != ".git");
-    let (mut items, mut is_cut) = (Vec::new(), false);
-    for (count, entry) in walk.build().enumerate() {
-        if count > MOST {
-            is_cut = true;
-            break;
-        }
-        // A folder that cannot be read has no files to offer.
-        let Ok(entry) = entry else { continue };
-        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-        let path = entry.path().strip_prefix(workspace).ok().and_then(Path::to_str);
-        items.extend(path.filter(|_| is_file).map(|path| Item::plain(path, "")));
-    }
+    let (files, is_cut) = files_of(workspace, MOST);
+    let names = files.iter().filter_map(|path| path.to_str()).filter(|path| mention(path).is_some());
+    let mut items: Vec<Item> = names.map(|path| Item::plain(path, "")).collect();
     // A file near the root is meant more often than one deep inside.
     items.sort_by_key(|item: &Item| item.value.matches('/').count());
     Found { items: items.into(), is_cut }
@@ -55,8 +43,16 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write(".gitignore", "target\n*.log\n");
-        for name in ["src/main.rs", "target/out", "a.log", ".git/config", ".github/ci.yml", "README.md", "two words.md"]
-        {
+        for name in [
+            "src/main.rs",
+            "target/out",
+            "a.log",
+            ".git/config",
+            ".github/ci.yml",
+            "README.md",
+            "two words.md",
+            "no 'name' \"at all\"",
+        ] {
             write(name, "");
         }
         let found = of(folder.path());

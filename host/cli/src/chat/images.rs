@@ -1,5 +1,7 @@
 //! Images that an input names: `@shots/screen.png`. They go to the model with the input.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 
@@ -8,9 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use tidegate::chat::Attachment;
 use tidegate::message::{Image, MAX_IMAGE_BYTES};
 
-/// The endings of files with images that models take, and their media types.
-const TYPES: [(&str, &str); 5] =
-    [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
+/// What a path with spaces is between.
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// A path in an input.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,9 +19,26 @@ pub(super) struct Mention<'t> {
     /// Its bytes in the input, with the `@` and the quotes.
     pub(super) range: Range<usize>,
     pub(super) path: &'t str,
+    quotes: Quotes,
 }
 
-/// The paths that an input names with `@`, at the beginning of a word. One with spaces is in quotes: `@"a b.png"`.
+/// Whether a path is in quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quotes {
+    None,
+    /// The closing one is not written yet.
+    Open,
+    Closed,
+}
+
+impl Mention<'_> {
+    /// Whether what is written after it belongs to it.
+    pub(super) fn is_open(&self) -> bool {
+        self.quotes != Quotes::Closed
+    }
+}
+
+/// The paths that an input names with `@`, at the beginning of a word. One with spaces is in quotes: `@"a b.png"`, or `@'a "b".png'`.
 pub(super) fn mentions(text: &str) -> Vec<Mention<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -31,33 +49,53 @@ pub(super) fn mentions(text: &str) -> Vec<Mention<'_>> {
             continue;
         }
         let rest = &text[at..];
-        let quoted = rest.strip_prefix('"').map(|inner| (1, inner.find(['"', '\n']).unwrap_or(inner.len())));
-        let (skipped, length) = quoted.unwrap_or((0, rest.find(char::is_whitespace).unwrap_or(rest.len())));
-        let path = &rest[skipped..skipped + length];
-        let closed = usize::from(skipped > 0 && rest[skipped + length..].starts_with('"'));
-        let end = at + skipped + length + closed;
-        found.push(Mention { range: next..end, path });
+        let quote = rest.chars().next().filter(|first| QUOTES.contains(first));
+        let (path, quotes) = match quote {
+            Some(quote) => {
+                let inner = &rest[1..];
+                let end = inner.find([quote, '\n']).unwrap_or(inner.len());
+                let is_closed = inner[end..].starts_with(quote);
+                (&inner[..end], if is_closed { Quotes::Closed } else { Quotes::Open })
+            }
+            None => (&rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())], Quotes::None),
+        };
+        let marks = match quotes {
+            Quotes::None => 0,
+            Quotes::Open => 1,
+            Quotes::Closed => 2,
+        };
+        let end = at + path.len() + marks;
+        found.push(Mention { range: next..end, path, quotes });
         at = end;
     }
     found
 }
 
-/// A path as it is written in an input.
-pub(super) fn mention(path: &str) -> String {
-    if path.contains(char::is_whitespace) { format!("@\"{path}\"") } else { format!("@{path}") }
+/// A path as it is written in an input; `None`: it has a line end, or both quotes and needs one.
+pub(super) fn mention(path: &str) -> Option<String> {
+    if !path.contains(char::is_whitespace) && !path.starts_with(QUOTES) {
+        return Some(format!("@{path}"));
+    }
+    let quote = QUOTES.into_iter().find(|quote| !path.contains([*quote, '\n']))?;
+    Some(format!("@{quote}{path}{quote}"))
 }
 
-/// The media type of an image by the ending of its name.
-fn media_type(path: &str) -> Option<&'static str> {
-    let ending = Path::new(path).extension()?.to_str()?;
-    TYPES.iter().find(|(one, _)| one.eq_ignore_ascii_case(ending)).map(|(_, media_type)| *media_type)
+/// The paths of images that an input names, whether they are there or not.
+pub(super) fn paths(text: &str) -> Vec<String> {
+    let paths =
+        mentions(text).into_iter().map(|one| if one.quotes == Quotes::None { trimmed(one.path) } else { one.path });
+    paths.filter(|path| Image::media_type_of(path).is_some()).map(str::to_owned).collect()
 }
 
-/// The images that an input names, and that are there: the path of each and its size in bytes.
-pub(super) fn named<'t>(text: &'t str, workspace: &Path) -> Vec<(&'t str, u64)> {
+/// Those of them that are there, each with its size in bytes. Waits for the disk.
+pub(super) fn present(paths: &[String], workspace: &Path) -> Vec<(String, u64)> {
     let size = |path: &str| std::fs::metadata(workspace.join(path)).ok().filter(std::fs::Metadata::is_file);
-    let mentions = mentions(text).into_iter().map(|one| trimmed(one.path)).filter(|path| media_type(path).is_some());
-    mentions.filter_map(|path| Some((path, size(path)?.len()))).collect()
+    paths.iter().filter_map(|path| Some((path.clone(), size(path)?.len()))).collect()
+}
+
+/// The images that an input names, and that are there: the path of each and its size in bytes. Waits for the disk.
+pub(super) fn named(text: &str, workspace: &Path) -> Vec<(String, u64)> {
+    present(&paths(text), workspace)
 }
 
 /// A path without the mark that ends the sentence around it.
@@ -72,12 +110,17 @@ fn trimmed(path: &str) -> &str {
 pub(super) fn read(path: &str, workspace: &Path) -> Result<Attachment, String> {
     let failed = |why: &dyn std::fmt::Display| format!("the image `{path}` cannot be attached: {why}");
     let file = workspace.join(path);
-    let size = std::fs::metadata(&file).map_err(|error| failed(&error))?.len();
-    if size > MAX_IMAGE_BYTES as u64 {
-        return Err(failed(&format_args!("it has {size} bytes, and {MAX_IMAGE_BYTES} are allowed")));
+    if !std::fs::metadata(&file).map_err(|error| failed(&error))?.is_file() {
+        return Err(failed(&"it is no file"));
     }
-    let data = STANDARD.encode(std::fs::read(&file).map_err(|error| failed(&error))?);
-    let media_type = media_type(path).unwrap_or_default();
+    // Whatever its size was a moment ago.
+    let mut bytes = Vec::new();
+    let opened = File::open(&file).and_then(|file| file.take(MAX_IMAGE_BYTES as u64 + 1).read_to_end(&mut bytes));
+    if opened.map_err(|error| failed(&error))? > MAX_IMAGE_BYTES {
+        return Err(failed(&format_args!("it has more than the {MAX_IMAGE_BYTES} bytes that are allowed")));
+    }
+    let data = STANDARD.encode(bytes);
+    let media_type = Image::media_type_of(path).unwrap_or_default();
     Image::new(media_type, data.as_str()).map_err(|error| failed(&error))?;
     Ok(Attachment::new(path, media_type, &data))
 }
@@ -92,8 +135,8 @@ pub(super) fn pasted(text: &str, workspace: &Path) -> Option<String> {
         (None, Some(inner)) => inner.to_owned(),
         (None, None) => unescaped(text),
     };
-    let is_path = !path.contains(['\n', '"']) && media_type(&path).is_some();
-    (is_path && workspace.join(&path).is_file()).then(|| mention(&path))
+    let named = mention(&path).filter(|_| !path.contains('\n') && Image::media_type_of(&path).is_some());
+    named.filter(|_| workspace.join(&path).is_file())
 }
 
 /// A word of a shell without its backslashes.
@@ -130,11 +173,13 @@ mod tests {
 
     #[test]
     fn paths_are_named_at_the_beginning_of_a_word() {
-        let cases: [(&str, &[(&str, &str)]); 8] = [
+        let cases: [(&str, &[(&str, &str)]); 10] = [
             ("look at @a.png and @src/b.rs", &[("@a.png", "a.png"), ("@src/b.rs", "src/b.rs")]),
             ("me@example.png", &[]),
             ("@\"a b.png\" x", &[("@\"a b.png\"", "a b.png")]),
             ("@\"a b", &[("@\"a b", "a b")]),
+            ("@'a \"b\".png' x", &[("@'a \"b\".png'", "a \"b\".png")]),
+            ("@a\"b.png", &[("@a\"b.png", "a\"b.png")]),
             ("(@a.png)", &[("@a.png)", "a.png)")]),
             ("@", &[("@", "")]),
             ("@@a", &[("@@a", "@a")]),
@@ -144,6 +189,12 @@ mod tests {
             let found: Vec<_> = mentions(text).into_iter().map(|one| (&text[one.range], one.path)).collect();
             assert_eq!(found, expected, "{text}");
         }
+        // What is written of a path names it again.
+        for path in ["a.png", "a b.png", "\"a\".png", "a \"b\".png", "it's.png", "it's a.png", "'a.png"] {
+            let text = format!("see {} there", mention(path).unwrap());
+            assert_eq!(mentions(&text)[0].path, path, "{text}");
+        }
+        assert_eq!((mention("a 'b' \"c\""), mention("a\nb")), (None, None));
     }
 
     #[test]
@@ -155,11 +206,13 @@ mod tests {
         std::fs::write(here.join("large.png"), vec![0; MAX_IMAGE_BYTES + 1]).unwrap();
         std::fs::create_dir(here.join("folder.png")).unwrap();
         let text = "see @\"a b.PNG\", @gone.png, @folder.png, @text.png, and @main.rs.";
-        assert_eq!(named(text, here), [("a b.PNG", PNG.len() as u64), ("text.png", 4)]);
+        let found = named(text, here);
+        assert_eq!(found, [("a b.PNG".to_owned(), PNG.len() as u64), ("text.png".to_owned(), 4)]);
         let read = |path| read(path, here);
         assert_eq!(read("a b.PNG").unwrap().media_type.as_str(), "image/png");
         assert!(read("text.png").unwrap_err().contains("no image of the type image/png"));
-        assert!(read("large.png").unwrap_err().contains("are allowed"));
+        assert!(read("large.png").unwrap_err().contains("it has more than the "));
+        assert!(read("folder.png").unwrap_err().contains("it is no file"));
         assert!(read("gone.png").unwrap_err().starts_with("the image `gone.png` cannot be attached: "));
     }
 
@@ -169,6 +222,7 @@ mod tests {
         let here = folder.path().display().to_string();
         std::fs::write(folder.path().join("a b.png"), PNG).unwrap();
         std::fs::write(folder.path().join("c.png"), PNG).unwrap();
+        std::fs::write(folder.path().join("d\"e.png"), PNG).unwrap();
         let cases = [
             (format!("{here}/c.png\n"), Some(format!("@{here}/c.png"))),
             ("c.png".to_owned(), Some("@c.png".to_owned())),
@@ -176,6 +230,7 @@ mod tests {
             (format!("{here}/a\\ b.png"), Some(format!("@\"{here}/a b.png\""))),
             (format!("file://{here}/a%20b.png"), Some(format!("@\"{here}/a b.png\""))),
             (format!("file://localhost{here}/c.png"), Some(format!("@{here}/c.png"))),
+            (format!("{here}/d\"e.png"), Some(format!("@{here}/d\"e.png"))),
             (format!("{here}/gone.png"), None),
             ("see c.png".to_owned(), None),
             ("c.png\nc.png".to_owned(), None),

@@ -1,5 +1,7 @@
 //! A list from which something is chosen: by typing a part of it, and by arrow keys.
 
+use std::borrow::Cow;
+
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
@@ -31,8 +33,12 @@ impl Item {
     }
 
     /// What is searched of it.
-    fn text(&self) -> String {
-        if self.label == self.value { self.value.clone() } else { format!("{} {}", self.label, self.value) }
+    fn text(&self) -> Cow<'_, str> {
+        if self.label == self.value {
+            Cow::Borrowed(&self.value)
+        } else {
+            Cow::Owned(format!("{} {}", self.label, self.value))
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use tidegate::chat::{Author, ChatState};
 use tidegate::{Host, Session};
 use tokio::sync::mpsc;
 
-use super::files;
 use super::list::Item;
 use super::queue::waiting;
 use super::slash::COMMANDS;
+use super::{files, images};
 use crate::print::shorten;
 use crate::session::choices;
 
@@ -20,6 +20,11 @@ use crate::session::choices;
 pub(super) enum Found {
     Files(files::Found),
     Sessions(Arc<[Item]>),
+    /// Of paths of images those that are there, with their sizes.
+    Images {
+        paths: Vec<String>,
+        present: Vec<(String, u64)>,
+    },
 }
 
 /// What is known of it.
@@ -71,7 +76,19 @@ impl Offers {
         match found {
             Found::Files(found) => self.files = Known { found: Some(found), is_running: false },
             Found::Sessions(found) => self.sessions = Known { found: Some(found), is_running: false },
+            // They are the input's.
+            Found::Images { .. } => {}
         }
+    }
+
+    /// Looks which of these images are there.
+    pub(super) fn look_for_images(&self, paths: Vec<String>) {
+        let (send, workspace) = (self.send.clone(), self.workspace.clone());
+        tokio::task::spawn_blocking(move || {
+            let present = images::present(&paths, &workspace);
+            // Where nobody waits for it any more, the chat has ended.
+            drop(send.send(Found::Images { paths, present }));
+        });
     }
 
     /// The files of the workspace, and whether there are more. `is_new`: the list opens, and is looked for again behind what is known.
@@ -107,6 +124,7 @@ impl Offers {
     ) -> Items {
         let words = |words: &[&str]| words.iter().map(|word| Item::plain(*word, "")).collect::<Vec<_>>();
         let items = match (command, before) {
+            ("help", []) => words(&["keys"]),
             ("model", []) => self.models(session),
             ("plugins", []) => words(&["on", "off"]),
             ("plugins", ["on" | "off"]) => {

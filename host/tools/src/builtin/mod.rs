@@ -19,6 +19,7 @@ use flow::{Argument, PlanEntry, Preview, ToolCall, ToolOutput, ToolSpec};
 
 pub(crate) use shell::run_in_terminal;
 pub use shell::{CommandVariables, looks_secret};
+pub use walk::files_of;
 
 use crate::arguments::{parse, schema};
 use crate::blocking::{self, Access};

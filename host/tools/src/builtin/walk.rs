@@ -34,15 +34,8 @@ impl Place {
     }
 }
 
-/// All places below `folder` (or `folder` itself, when it is a file), in order of their names.
-///
-/// # Errors
-/// Files that are not on the disk cannot be listed.
-pub(crate) fn places(
-    access: &Access,
-    folder: &Path,
-    ignored: bool,
-) -> Result<impl Iterator<Item = Place> + use<>, Failure> {
+/// A walk through what is below `folder`. `ignored`: also what ignore files leave out.
+fn walk(folder: &Path, ignored: bool) -> WalkBuilder {
     let mut builder = WalkBuilder::new(folder);
     builder
         .standard_filters(!ignored)
@@ -55,6 +48,36 @@ pub(crate) fn places(
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(|entry| entry.file_name() != ".git");
+    builder
+}
+
+/// The files below a folder as its owner sees them, each relative to it, in the order of their names: without what `.gitignore` and `.ignore` leave
+/// out, and without `.git`. At most so many places are visited; the second value says whether there are more. Blocks on the disk.
+pub fn files_of(folder: &Path, most: usize) -> (Vec<PathBuf>, bool) {
+    let (mut files, mut is_cut) = (Vec::new(), false);
+    for (count, entry) in walk(folder, false).build().enumerate() {
+        if count > most {
+            is_cut = true;
+            break;
+        }
+        // A folder that cannot be read has no files.
+        let Ok(entry) = entry else { continue };
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        files.extend(entry.path().strip_prefix(folder).ok().filter(|_| is_file).map(Path::to_owned));
+    }
+    (files, is_cut)
+}
+
+/// All places below `folder` (or `folder` itself, when it is a file), in order of their names.
+///
+/// # Errors
+/// Files that are not on the disk cannot be listed.
+pub(crate) fn places(
+    access: &Access,
+    folder: &Path,
+    ignored: bool,
+) -> Result<impl Iterator<Item = Place> + use<>, Failure> {
+    let builder = walk(folder, ignored);
     let root = folder.to_owned();
     let place = move |entry: Result<ignore::DirEntry, ignore::Error>| match entry {
         Ok(entry) => {
