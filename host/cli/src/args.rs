@@ -185,6 +185,8 @@ pub(crate) enum Command {
         /// The shell to print the completion script for
         shell: clap_complete::Shell,
     },
+    /// Print the licenses of the bundled grammars, which color the code in answers
+    Licenses,
 }
 
 #[derive(Debug, Subcommand)]

@@ -117,6 +117,18 @@ fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
+/// Prints the licenses that ask to be shown where their works are copied.
+fn licenses() -> Result<Exit, Failure> {
+    use std::io::Write;
+    let mut out = screen::out();
+    writeln!(out, "The program contains grammars of other works, which color the code in answers. Their licenses:")?;
+    for license in two_face::acknowledgement::listing().for_syntaxes() {
+        writeln!(out, "\n== {}\n\n{}", license.rel_path.display(), license.text.trim_end())?;
+    }
+    out.flush()?;
+    Ok(Exit::Completed)
+}
+
 async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<Exit, Failure> {
     match command {
         Command::Chat(chat) => chat::run(common, chat, export.metrics()).await,
@@ -143,6 +155,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::State { command } => state::run(common, command).await,
         Command::Rules { command } => rules::run(common, command).await,
         Command::Completions { shell } => completions(shell),
+        Command::Licenses => licenses(),
     }
 }
 

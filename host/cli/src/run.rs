@@ -31,9 +31,7 @@ const MAX_PROMPT: u64 = 4 << 20;
 pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     let ending = Ending::watch();
     if args.shown && args.output != Output::StreamJson {
-        return Err(Failure::setup(
-            "--shown selects from the events of `--output stream-json`; the other formats have only what was shown",
-        ));
+        return Err(Failure::setup("--shown needs `--output stream-json`: the other formats have only what was shown"));
     }
     let prompts: Vec<Option<String>> = match prompts(&args.prompts)? {
         // It continues without a prompt.

@@ -38,7 +38,7 @@ fn the_other_formats_have_no_such_selection() {
     for format in [&["--output", "json"], &["--output", "text"]] {
         let output = place().run(&[&["run", "Which port?", "--shown"], &format[..]].concat());
         assert_eq!(code(&output), 2);
-        assert!(err(&output).contains("--shown selects from the events of `--output stream-json`"), "{}", err(&output));
+        assert!(err(&output).contains("--shown needs `--output stream-json`"), "{}", err(&output));
     }
     let output = place().run(&["run", "Which port?", "--shown"]);
     assert!(code(&output) == 2 && err(&output).contains("--output"), "{}", err(&output));

@@ -85,3 +85,12 @@ fn the_doctor_counts_built_in_rules_without_a_problem() {
     let told = text.lines().filter(|line| line.contains("(built-in, ")).count();
     assert_eq!(told, checks.len() - good, "{text}");
 }
+
+#[test]
+fn the_licenses_of_what_is_bundled_are_printed() {
+    let output = Place::new().run(&["licenses"]);
+    let text = out(&output);
+    assert_eq!(code(&output), 0);
+    // Each with the work that it is of, and its text.
+    assert!(text.matches("\n== ").count() > 20 && text.contains("Permission is hereby granted"), "{text}");
+}

@@ -82,7 +82,7 @@ pub(crate) struct Run {
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Of --output stream-json: only what was shown, for front ends; the text that a rule or a plugin stopped is left out
+    /// With --output stream-json, print only what was shown, for front ends; the text that a rule or a plugin stopped is left out
     #[arg(long, requires = "output")]
     pub(crate) shown: bool,
     /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
@@ -142,7 +142,7 @@ pub(crate) struct Listen {
     /// Read the token from this environment variable [default: a new token]
     #[arg(long, value_name = "VARIABLE", requires = "listen")]
     pub(crate) token_env: Option<String>,
-    /// Admit pages of this origin, such as http://localhost:3000, if they have the token; others are refused
+    /// Allow pages of this origin, such as http://localhost:3000, if they have the token; others are refused
     #[arg(long, value_name = "ORIGIN", requires = "listen")]
     pub(crate) allow_origin: Vec<String>,
     /// Take an address that other machines can reach. There is no encryption: whoever reads the token on its way can run commands here
