@@ -10,7 +10,7 @@ use tidegate::{Host, HostBuilder, Operator};
 use crate::args::{Acp, Common};
 use crate::ending::Ending;
 use crate::exit::{Exit, Failure};
-use crate::listen::Door;
+use crate::listen::Listener;
 use crate::metrics::Measured;
 use crate::open;
 
@@ -29,7 +29,7 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let common = common.clone();
     let reader = open::reader(&common);
     check(&common, &args)?;
-    let door = Door::open(&args.listen).await?;
+    let listener = Listener::open(&args.listen).await?;
     let measured = Measured::start(&args.metrics, exported).await?;
     let counted = measured.metrics().cloned();
     let build = move |settings: &WorkspaceSettings| {
@@ -41,8 +41,8 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     let requested = async {
         ending.requested().await;
     };
-    let served = match door {
-        Some(door) => door.serve(server, &ending).await,
+    let served = match listener {
+        Some(listener) => listener.serve(server, &ending).await,
         None => server.stdio(requested).await.map_err(Failure::late),
     };
     measured.finish(served.map(|()| Exit::Completed))

@@ -13,14 +13,14 @@ use crate::screen::clean::flat;
 use crate::{say, screen};
 
 /// A listener, and who may connect to it.
-pub(crate) struct Door {
+pub(crate) struct Listener {
     listener: TcpListener,
     access: Access,
     /// The token was made here: nobody else can know it.
     is_new: bool,
 }
 
-impl Door {
+impl Listener {
     /// Opens the listener, where the arguments ask for one. What cannot work is found before anything runs.
     pub(crate) async fn open(args: &Listen) -> Result<Option<Self>, Failure> {
         let Some(address) = args.listen else { return Ok(None) };

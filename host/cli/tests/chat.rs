@@ -314,7 +314,8 @@ fn every_command_answers() {
     model.request().say("Good morning.").end();
     terminal.shows("context 1 %");
     for (command, shown) in [
-        ("/help", "begins another line"),
+        ("/help", "`/help keys` prints the keys"),
+        ("/help keys", "begins another line"),
         ("/model", "▌scripted (anthropic)"),
         ("/plugins", "▌no plugins"),
         ("/plugins off notes", "notes"),

@@ -120,7 +120,7 @@ fn what_a_summary_cannot_show_is_read_first() {
         terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(&begin));
         // The end alone is not all of it, and no letter approves it.
         terminal.press("End");
-        terminal.shows("are not read");
+        terminal.shows("unread from row");
         terminal.types("y");
         terminal.press("q");
         terminal.screen_is("the summary", |text| text.contains(UNREAD));

@@ -19,7 +19,7 @@ use crate::screen::keys::Key;
 /// has changed.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
-const WAIT: &str = "press no key for one second to answer";
+const WAIT: &str = "wait one second before answering";
 
 /// What an answer is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -393,11 +393,11 @@ mod tests {
         assert_eq!(parts(&asking, start + QUIET), "1–10 of 25 rows|Space: read on|n: no|q: back");
         // The end alone is not all of it.
         for (key, shown) in [
-            (Key::End, "16–25 of 25 rows|row 11 and those after it are not read|n: no|q: back"),
-            (Key::Char('y'), "16–25 of 25 rows|row 11 and those after it are not read|n: no|q: back"),
+            (Key::End, "16–25 of 25 rows|unread from row 11|n: no|q: back"),
+            (Key::Char('y'), "16–25 of 25 rows|unread from row 11|n: no|q: back"),
             (Key::Home, "1–10 of 25 rows|Space: read on|n: no|q: back"),
             (Key::Char(' '), "10–19 of 25 rows|Space: read on|n: no|q: back"),
-            (Key::Enter, "16–25 of 25 rows|press no key for one second to answer|q: back"),
+            (Key::Enter, "16–25 of 25 rows|wait one second before answering|q: back"),
         ] {
             asking.quiet_since = Some(start);
             assert_eq!(asking.key(&key, start + QUIET, ""), Some(Reply::Moved), "{key:?}");

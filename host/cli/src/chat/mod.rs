@@ -362,7 +362,8 @@ impl Place<'_> {
             false => Ok(()),
         };
         match command {
-            Slash::Help => help(),
+            Slash::Help { keys: false } => help(),
+            Slash::Help { keys: true } => help_keys(),
             Slash::Cost => app.status.lines(&app.session).iter().for_each(screen::note),
             Slash::Queue(queue) => app.queue_command(&queue),
             Slash::Model(None) => {
@@ -371,6 +372,11 @@ impl Place<'_> {
                 let models = app.offers.models(&app.session);
                 if models.iter().any(|other| other.value != model) {
                     app.choose("model", models);
+                } else {
+                    screen::note(err(
+                        style::DIM,
+                        "  the host offers no other model: `models` of `[provider]` lists more",
+                    ));
                 }
             }
             Slash::Model(Some(name)) => {
@@ -442,8 +448,16 @@ fn not_recorded() -> Failure {
     Failure::setup("the session is not recorded: it cannot be explained, continued, forked or exported")
 }
 
-/// Prints the keys and commands.
+/// Prints the commands: few enough for one screen.
 fn help() {
+    for (name, arguments, what) in COMMANDS {
+        help_line(format!("/{name} {arguments}").trim(), what);
+    }
+    screen::note(err(style::DIM, "  `/help keys` prints the keys"));
+}
+
+/// Prints the keys.
+fn help_keys() {
     for binding in BINDINGS {
         let running = match (binding.idle, binding.running) {
             (_, "the same" | "") => String::new(),
@@ -454,9 +468,6 @@ fn help() {
     }
     for answer in ANSWERS {
         help_line(&plain(answer.key), &format!("at a question: {}", plain(answer.what)));
-    }
-    for (name, arguments, what) in COMMANDS {
-        help_line(format!("/{name} {arguments}").trim(), what);
     }
 }
 

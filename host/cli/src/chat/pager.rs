@@ -63,7 +63,7 @@ impl Pager {
         if !self.fits {
             return Some("the terminal is too narrow to show it".to_owned());
         }
-        (self.read < self.top).then(|| format!("row {} and those after it are not read", self.read + 1))
+        (self.read < self.top).then(|| format!("unread from row {}", self.read + 1))
     }
 
     /// Scrolls; `false`: the key does not scroll.

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 /// A line that begins with a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slash {
-    Help,
+    /// Print the commands, or the keys.
+    Help {
+        keys: bool,
+    },
     /// Continue without an input.
     Continue,
     /// Show the model, or continue with another one.
@@ -46,7 +49,7 @@ pub(super) enum Queue {
 
 /// The commands: name, arguments, and what each does.
 pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
-    ("help", "", "Print the keys and commands"),
+    ("help", "[keys]", "Print the commands, or the keys"),
     ("continue", "", "Continue a turn that was cancelled, suspended or cut off"),
     ("model", "[NAME]", "Continue with another model, or choose one from a list"),
     ("plugins", "[on ID | off ID]", "List the plugins, or switch one for this session"),
@@ -72,7 +75,7 @@ impl Slash {
     /// There is no such command, or its arguments are wrong: a sentence for the user.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.trim_start_matches('/').split_whitespace().collect();
-        let Some((&name, words)) = words.split_first() else { return Ok(Self::Help) };
+        let Some((&name, words)) = words.split_first() else { return Ok(Self::Help { keys: false }) };
         let usage = || {
             let known = COMMANDS.iter().find(|(known, ..)| *known == name);
             let known =
@@ -81,7 +84,8 @@ impl Slash {
         };
         let number = |word: &str| word.parse().ok().filter(|number| *number > 0).ok_or_else(usage);
         Ok(match (name, words) {
-            ("help", []) => Self::Help,
+            ("help", []) => Self::Help { keys: false },
+            ("help", ["keys"]) => Self::Help { keys: true },
             ("continue", []) => Self::Continue,
             ("model", []) => Self::Model(None),
             ("model", [model]) => Self::Model(Some((*model).to_owned())),
@@ -130,7 +134,8 @@ mod tests {
             assert!(Slash::parse(&format!("/{name}")).is_ok(), "{name}");
         }
         for (line, expected) in [
-            ("/", Ok(Slash::Help)),
+            ("/", Ok(Slash::Help { keys: false })),
+            ("/help keys", Ok(Slash::Help { keys: true })),
             ("/model  gpt", Ok(Slash::Model(Some("gpt".into())))),
             ("/plugins off notes", Ok(Slash::Plugins(Some(Switch { plugin: "notes".into(), on: false })))),
             ("/why 3", Ok(Slash::Why(Some(3)))),

@@ -9,6 +9,8 @@ use tidegate::event::Interrupted;
 
 use crate::print::{result_lines, shorten};
 use crate::say::count;
+use crate::screen::clean::flat;
+use crate::screen::wrap::{CONTINUED, text_columns, wrapped};
 use crate::screen::{self, Answer, Reasoning};
 use crate::style::{self, err};
 
@@ -281,8 +283,10 @@ impl View {
         if is_shown && *done < Call::Begun {
             self.finish()?;
             *done = Call::Begun;
-            let head = err(style::TOOL, &format!("● {}", call.tool));
-            screen::note(format!("{head} {}", shorten(&call.arguments, ARGUMENTS)).trim_end());
+            // A question has shown the arguments.
+            let was_asked = self.asked.contains(&call.call);
+            let arguments = if was_asked { String::new() } else { shorten(&call.arguments, ARGUMENTS) };
+            begun(&call.tool, &arguments).iter().for_each(screen::note);
             self.last_call = Some(at.clone());
         }
         if !call.status.is_final() || *done == Call::Ended {
@@ -309,6 +313,21 @@ impl View {
         lines.iter().for_each(screen::note);
         Ok(())
     }
+}
+
+/// The rows of a call that begins.
+fn begun(tool: &str, arguments: &str) -> Vec<String> {
+    let columns = screen::note_columns().map_or(usize::MAX, text_columns);
+    let tool = flat(tool);
+    let mark = format!("● {tool}");
+    let mut rows = Vec::new();
+    for (index, part) in wrapped(&format!("{mark} {}", flat(arguments)), columns).iter().enumerate() {
+        let begin = if index == 0 { "" } else { CONTINUED };
+        let (of_tool, rest) = if index == 0 { part.split_at(mark.len().min(part.len())) } else { ("", part.as_str()) };
+        let head = if of_tool.is_empty() { String::new() } else { err(style::TOOL, of_tool) };
+        rows.push(format!("{begin}{head}{}", rest.trim_end()));
+    }
+    rows
 }
 
 /// The text before a block that is not void.

@@ -33,8 +33,13 @@ const ONE_SCREEN: [&str; 5] = ["linux", "ansi", "vt", "cons25", "cygwin"];
 
 /// Whether the terminal can show a page in the place of everything, and then what was there before.
 pub(crate) fn has_other_screen() -> bool {
-    let term = std::env::var("TERM").unwrap_or_default();
-    !ONE_SCREEN.iter().any(|kind| term.starts_with(kind))
+    !has_one_screen(&std::env::var("TERM").unwrap_or_default())
+}
+
+/// Whether a terminal of this name is of one of these kinds: `linux-16color` and `vt100` are, `vte-256color` is not.
+fn has_one_screen(term: &str) -> bool {
+    let is_variant = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    ONE_SCREEN.iter().any(|kind| term.strip_prefix(kind).is_some_and(is_variant))
 }
 
 /// What begins such a page, and ends it. Where the terminal has one screen, both erase it.
@@ -142,4 +147,28 @@ pub(crate) async fn read_line() -> Option<String> {
     let mut line = [0; MAX_ANSWER];
     let bytes = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut line)).ok().filter(|bytes| *bytes > 0)?;
     Some(keys::text(&line[..bytes]).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_one_screen;
+
+    #[test]
+    fn a_kind_of_terminal_is_a_whole_word() {
+        for (term, expected) in [
+            ("linux", true),
+            ("linux-16color", true),
+            ("vt100", true),
+            ("vt220-w", true),
+            ("vte", false),
+            ("vte-256color", false),
+            ("ansi", true),
+            ("ansiterm", false),
+            ("xterm-256color", false),
+            ("tmux", false),
+            ("", false),
+        ] {
+            assert_eq!(has_one_screen(term), expected, "{term}");
+        }
+    }
 }
