@@ -107,9 +107,9 @@ fn say_where(gateway: &Gateway, settings: &GatewaySettings) -> Result<(), Failur
     Ok(())
 }
 
-fn say_left(left: usize) {
+fn say_left(left: u64) {
     if left > 0 {
-        let left = count(left as u64, "connection", "connections");
+        let left = count(left, "connection", "connections");
         say::note(format_args!("gateway: {left} did not end within `drain_ms` under `[gateway.limits]` and broke off"));
     }
 }

@@ -166,6 +166,7 @@ fn a_request_has_one_target_and_one_host() {
         ("GET /a HTTP/1.1", "Host: gateway.example\r\n", 200),
         ("GET /a HTTP/1.1", "Host: GATEWAY.example:443\r\n", 200),
         ("GET /a HTTP/1.1", "", 421),
+        ("GET /metrics HTTP/1.1", "Host: evil.example\r\n", 421),
         ("GET /a HTTP/1.1", "Host: \r\n", 421),
         ("GET /a HTTP/1.1", "Host: evil.example\r\n", 421),
         ("GET /a HTTP/1.1", "Host: gateway.example.evil.example\r\n", 421),

@@ -39,11 +39,11 @@ fn changed_files_count_and_wrong_ones_do_not() {
     assert!(answer.body.contains("fine.") && !answer.body.contains("forbidden"), "{answer:?}");
     // Another rule.
     place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("\"forbidden\"", "\"These\""));
-    until(&running, "/v1/messages", "words come");
+    until(&running, "/v1/messages", "come.");
     // Settings with a mistake: what was there counts, and everybody is told.
     place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mb = 1\n"));
     std::thread::sleep(Duration::from_millis(300));
-    until(&running, "/v1/messages", "words come");
+    until(&running, "/v1/messages", "come.");
     let wrong = health(&running);
     assert_eq!(wrong["status"], "degraded");
     assert!(wrong["reload"].as_str().unwrap().contains("unknown key `body_mb`"), "{wrong}");
@@ -52,7 +52,7 @@ fn changed_files_count_and_wrong_ones_do_not() {
     // Another server, without a mistake.
     place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mib = 1\n"));
     std::thread::sleep(Duration::from_millis(300));
-    until(&running, "/v1/messages", "words come");
+    until(&running, "/v1/messages", "come.");
     assert!(!other.seen().is_empty());
     assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": null, "audit": null}));
     // A signal has everything read again, also what has not changed.

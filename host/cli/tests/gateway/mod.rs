@@ -5,6 +5,7 @@ mod life;
 mod limits;
 mod model;
 mod running;
+mod settings;
 mod tokens;
 
 use self::model::Model;

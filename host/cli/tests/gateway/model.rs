@@ -101,6 +101,12 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
             }
             "endless" => stream_of(&mut stream, std::iter::repeat("word "), Duration::from_millis(10)),
             "flood" => stream_of(&mut stream, std::iter::repeat(LONG), Duration::ZERO),
+            "large" => {
+                let answer = format!("{{\"content\": [{{\"type\": \"text\", \"text\": \"{}\"}}]}}", "x".repeat((2 << 20) + 1));
+                let length = answer.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+                stream.write_all((head + &answer).as_bytes())
+            }
             "slow" => stream_of(&mut stream, std::iter::repeat_n("word ", 100), Duration::from_millis(10)),
             "pause" => stream_of(&mut stream, ["one forbid", "", "den two"].into_iter(), Duration::from_millis(700)),
             "failure" => stream.write_all(

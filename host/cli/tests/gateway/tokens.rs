@@ -8,7 +8,9 @@ use super::{place, team};
 
 const MESSAGES: &str = "/anthropic/v1/messages";
 
-/// One row per case: target, headers, status, the name of the error, and what the server got as credentials.
+/// Target, headers, status, the name of the error, and what the server got as credentials.
+type Case<'c> = (&'c str, &'c [&'c str], u16, &'c str, &'c [&'c str]);
+
 #[test]
 fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     let model = Model::start();
@@ -20,7 +22,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     let (in_query, in_path) = (format!("{MESSAGES}?api_key={TOKEN_A}"), format!("/openai/{TOKEN_A}/models"));
     let of_operator = format!("x-api-key: {KEY}");
     let as_bearer = format!("authorization: Bearer {KEY}");
-    let cases: &[(&str, &[&str], u16, &str, &[&str])] = &[
+    let cases: &[Case<'_>] = &[
         (MESSAGES, &[], 401, "gateway_token", &[]),
         (MESSAGES, &[own], 401, "gateway_token", &[]),
         (MESSAGES, &[&format!("Authorization: Basic {TOKEN_A}")], 401, "gateway_token", &[]),
@@ -47,7 +49,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
         ("/openai/models", &[&bearer_b], 200, "", &[]),
         ("/openai/v1/models", &[&key_b, own], 200, "", &["authorization: Bearer own-key"]),
         ("/openai/models", &[&bearer_b, own], 200, "", &["authorization: Bearer own-key"]),
-        ("/openai/models", &[&bearer_b, &format!("Connection: close, x-api-key")], 200, "", &[]),
+        ("/openai/models", &[&bearer_b, "Connection: close, x-api-key"], 200, "", &[]),
         ("/metrics", &[], 401, "gateway_token", &[]),
         ("/metrics", &[&bearer_b], 200, "", &[]),
         ("/healthz", &[], 200, "", &[]),
@@ -101,12 +103,15 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     assert!(!metrics.contains(KEY) && !audit.contains(KEY));
 }
 
+/// Settings, variables, arguments, and what is said.
+type Wrong<'c> = (String, &'c [(&'c str, &'c str)], &'c [&'c str], &'c str);
+
 #[test]
 fn what_is_wrong_is_said_before_it_listens() {
     let model = Model::start();
     let token = "[[gateway.token]]\nname = \"a\"\nvalue = \"env:A_TOKEN\"\n";
     let of = |more: &str| format!("{}{more}", super::plain(&model, ""));
-    let cases: &[(String, &[(&str, &str)], &[&str], &str)] = &[
+    let cases: &[Wrong<'_>] = &[
         (String::new(), &[], &[], "the gateway has no route"),
         (of(token), &[], &[], "the variable A_TOKEN, which contains the token `a`, is not set"),
         (of(token), &[("A_TOKEN", "short")], &[], "the variable A_TOKEN contains no token for `a`"),

@@ -143,7 +143,7 @@ pub(crate) struct GatewayLimitsFile {
     /// Maximum number of open connections of clients; further ones wait.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) connections: u32,
-    /// Time limit for the head of a request, and for each further part of its body, in milliseconds.
+    /// Time limit for the head of a request, from the last one of its connection on, and for each further part of its body, in milliseconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) client_timeout_ms: u64,
     /// Time limit for establishing a connection to a server, in milliseconds.

@@ -154,11 +154,13 @@ impl Gateway {
     }
 
     /// Takes no more requests, and waits for answers that are on their way. Returns how many connections are left after this time, which break off.
-    pub async fn close(self, patience: Duration) -> usize {
+    pub async fn close(self, patience: Duration) -> u64 {
         self.shared.closing.cancel();
         self.shared.tasks.close();
-        drop(tokio::time::timeout(patience, self.shared.tasks.wait()).await);
-        self.shared.tasks.len()
+        match tokio::time::timeout(patience, self.shared.tasks.wait()).await {
+            Ok(()) => 0,
+            Err(_) => self.shared.connections(),
+        }
     }
 
     /// The time that [`Gateway::close`] is to be given, as the limits say.

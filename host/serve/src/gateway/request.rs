@@ -40,9 +40,6 @@ pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, con
         return answered;
     }
     let site = shared.current().await;
-    if let Some(answered) = own::metrics(&head, &shared, &site) {
-        return answered;
-    }
     match answered((head, body), &shared, &site, &connection, since).await {
         Ok(response) => response,
         Err((route, refusal)) => {
@@ -67,6 +64,9 @@ async fn answered(
     since: Instant,
 ) -> Result<Response<Body>, Refused> {
     check(&head, shared, site, connection.here).map_err(|refusal| (None, refusal))?;
+    if let Some(answered) = own::metrics(&head, shared, site) {
+        return Ok(answered);
+    }
     let path = head.uri.path();
     let wire = path::wire(path).map_err(|_| (None, Refusal::Disguised))?;
     let found = site.route(path, &head.headers).cloned();

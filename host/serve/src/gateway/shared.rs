@@ -89,6 +89,11 @@ impl Shared {
         self.metrics.gateway_connections(before.wrapping_add(change as u64));
     }
 
+    /// Connections that are open.
+    pub(super) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
     /// An answer holds back other bytes than before.
     pub(super) fn hold(&self, before: u64, now: u64) {
         if before != now {
