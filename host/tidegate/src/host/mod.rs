@@ -13,7 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod stored;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use config::rule_sources;
 use config::{Operator, PermissionRule, PluginEntry, Policy};
@@ -50,6 +50,8 @@ pub struct Host {
     model: Option<Arc<dyn Model>>,
     /// The embedder gave the model: it is not the provider's.
     has_given_model: bool,
+    /// Other models of the provider that were connected, as long as somebody has them.
+    others: Arc<Mutex<Vec<Weak<dyn Model>>>>,
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Where its sessions are recorded; `None`: nowhere.
@@ -267,7 +269,18 @@ impl HostBuilder {
             let shared = load::shared(this, &mut Faults::Refuse)?;
             let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);
-            Ok(Host { live, engine, metrics, provider, model, has_given_model, confirm, clock, transcripts })
+            Ok(Host {
+                live,
+                engine,
+                metrics,
+                provider,
+                model,
+                has_given_model,
+                others: Arc::default(),
+                confirm,
+                clock,
+                transcripts,
+            })
         })
         .await
     }
@@ -353,7 +366,6 @@ impl Host {
         admission::admit()?;
         let keeps = options.model.is_none() && std::mem::take(&mut options.keeps_model);
         let kept = if keeps { self.kept_model(options.id.as_ref()).await? } else { Kept::default() };
-        let is_kept = kept.model.is_some();
         options.model = options.model.or(kept.model);
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
             let provider = &self.live.shared().operator.provider;
@@ -378,7 +390,7 @@ impl Host {
         };
         drop(tokio::task::spawn_blocking(prepare));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
-        let is_of_provider = is_kept || self.is_own_model(&model);
+        let is_of_provider = self.is_of_provider(&model);
         let answered = (Arc::clone(&model), is_of_provider, Arc::clone(&confirm));
         let children = Arc::new(Children::new(self.clone(), &options, answered));
         let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded), children);
@@ -386,11 +398,15 @@ impl Host {
         Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), recording).await
     }
 
-    /// Whether this is the model of the host's provider.
-    pub(crate) fn is_own_model(&self, model: &Arc<dyn Model>) -> bool {
-        self.model.as_ref().is_some_and(|own| Arc::ptr_eq(own, model))
-            && self.provider.is_some()
-            && !self.has_given_model
+    /// Whether this is a model of the host's provider: its own, or one that [`Host::other_model`] has returned.
+    fn is_of_provider(&self, model: &Arc<dyn Model>) -> bool {
+        let own = self.model.as_ref().filter(|_| self.provider.is_some() && !self.has_given_model);
+        own.is_some_and(|own| Arc::ptr_eq(own, model))
+            || self.others().iter().any(|other| other.ptr_eq(&Arc::downgrade(model)))
+    }
+
+    fn others(&self) -> MutexGuard<'_, Vec<Weak<dyn Model>>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The model of the host, where there is one.
@@ -409,7 +425,13 @@ impl Host {
         match self.provider.as_ref()? {
             ProviderConfig::Http(own) => {
                 let config = HttpConfig { model: name.to_owned(), record: None, ..own.clone() };
-                Some(providers::connect(&ProviderConfig::Http(config)).map_err(HostError::from))
+                let model = providers::connect(&ProviderConfig::Http(config)).map_err(HostError::from);
+                if let Ok(model) = &model {
+                    let mut others = self.others();
+                    others.retain(|other| other.strong_count() > 0);
+                    others.push(Arc::downgrade(model));
+                }
+                Some(model)
             }
             ProviderConfig::Recording(_) => self.model.clone().map(Ok),
         }
