@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
 use super::hosts::Hosts;
-use super::{ConnectionError, Server, connection, sdk, socket};
+use super::{ConnectionError, Server, connection, handshake, sdk, socket};
 
 /// The most connections at a time. More of them wait.
 const MAX_CONNECTIONS: usize = 64;
@@ -106,7 +106,7 @@ async fn serve(
         tracing::debug!("small messages can be late: {error}");
     }
     let admitted = async {
-        let socket = socket::accepted(stream, &access).await?;
+        let socket = handshake::accepted(stream, &access).await?;
         Some((socket, places.take().await?))
     };
     let admitted = tokio::select! {

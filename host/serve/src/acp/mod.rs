@@ -13,6 +13,7 @@ mod diff;
 mod environment;
 mod files;
 mod fork;
+mod handshake;
 mod history;
 mod hosts;
 mod initialize_gate;

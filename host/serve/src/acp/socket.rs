@@ -5,26 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream,
-};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
-use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
-use tokio_tungstenite::tungstenite::http::header;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
-use super::access::Access;
-use super::input::MAX_LINE;
-
-/// How long a client may take to ask for a websocket, and at the end to read the last messages.
+/// How long a client may take at the end to read the last messages.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes between the socket and the protocol, in each direction: what a client does not take stays with the sessions, which join it.
@@ -35,73 +25,6 @@ const PING: Duration = Duration::from_secs(30);
 
 /// How long a client may send nothing, not even the answer to a ping.
 const SILENCE: Duration = Duration::from_secs(90);
-
-/// Accepts the websocket of a client that is admitted. A client that is not gets the reason as the response, and so does one that asks for no
-/// websocket; `None`: there is none.
-pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<WebSocketStream<TcpStream>> {
-    let config = WebSocketConfig::default().max_message_size(Some(MAX_LINE)).max_frame_size(Some(MAX_LINE));
-    // The size of the error is that of the library's signature.
-    #[allow(clippy::result_large_err, reason = "the signature is of the library")]
-    let check = |request: &Request, response: Response| match access.refusal(request) {
-        None => Ok(response),
-        Some((status, why)) => {
-            let mut refused = ErrorResponse::new(Some(format!("{why}\n")));
-            *refused.status_mut() = status;
-            refused.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/plain"));
-            Err(refused)
-        }
-    };
-    match tokio::time::timeout(PATIENCE, accept_hdr_async_with_config(&mut stream, check, Some(config))).await {
-        // Of a handshake nothing is left over: the library refuses what follows the request.
-        Ok(Ok(socket)) => drop(socket),
-        Ok(Err(error)) => {
-            tracing::warn!("a client was refused: {error}");
-            if let Some(response) = response(&error) {
-                // It may be gone.
-                let _ = tokio::time::timeout(PATIENCE, answer(stream, &response)).await;
-            }
-            return None;
-        }
-        Err(_late) => return None,
-    }
-    Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
-}
-
-/// The response to a request that the library has not answered; `None`: it has, or nobody reads it.
-fn response(error: &Error) -> Option<String> {
-    let (status, headers, why) = match error {
-        Error::Protocol(
-            ProtocolError::MissingConnectionUpgradeHeader
-            | ProtocolError::MissingUpgradeWebSocketHeader
-            | ProtocolError::MissingSecWebSocketVersionHeader
-            | ProtocolError::MissingSecWebSocketKey,
-        ) => (
-            "426 Upgrade Required",
-            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
-            "this is the Agent Client Protocol over websockets: connect with a websocket of version 13",
-        ),
-        Error::Protocol(ProtocolError::WrongHttpMethod) => {
-            ("405 Method Not Allowed", "Allow: GET\r\n", "a websocket begins with GET")
-        }
-        Error::Protocol(ProtocolError::HandshakeIncomplete) | Error::Http(_) | Error::Io(_) => return None,
-        _ => ("400 Bad Request", "", "this is no request for a websocket"),
-    };
-    let length = why.len() + 1;
-    Some(format!(
-        "HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{why}\n"
-    ))
-}
-
-/// Sends a response, and reads what the client sends meanwhile: a connection that is closed before can lose the response.
-async fn answer(mut stream: TcpStream, response: &str) -> io::Result<()> {
-    stream.write_all(response.as_bytes()).await?;
-    stream.shutdown().await?;
-    tokio::io::copy(&mut stream.take(MAX_UNREAD), &mut tokio::io::sink()).await?;
-    Ok(())
-}
-
-/// The most bytes of a refused client that are read.
-const MAX_UNREAD: u64 = 1 << 20;
 
 /// The two streams of a connection that `run` serves: where its messages go, and where those of the client come from. Returns when it has
 /// ended and the client has its last messages.
@@ -236,6 +159,7 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
+    use tokio::io::AsyncReadExt as _;
     use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
     use tokio_tungstenite::tungstenite::error::CapacityError;
 
