@@ -26,7 +26,7 @@
 //!
 //! | of a plugin | of a native extension |
 //! |---|---|
-//! | its own time is limited, and the guest is stopped | the time from when its code starts is limited ([`Native::time_limit`]): after it the turn goes on without it, and the code runs on, on a thread of its own |
+//! | its own time is limited, and the guest is stopped | the time from when its code starts is limited ([`Native::time_limit`]): after it the turn goes on without it, and the code runs on, on a thread of its own; of one extension at most 16 calls run so in a session |
 //! | memory is limited | **not enforced**: it is code of the process |
 //! | what it returns is limited | the same limit, `output_bytes` under `[limits]` |
 //! | a trap costs the call | a panic costs the call; the panic hook of the process sees it. With `panic = "abort"` it ends the process, as an abort or a stack overflow does |

@@ -263,6 +263,18 @@ fn the_user_chooses_among_the_models_of_the_operator() {
     for said in ["say first", "say second", "say steered"] {
         assert!(requests[2]["messages"].to_string().contains(said), "{}", requests[2]);
     }
+    drop(requests);
+    assert!(editor.close().success());
+    // A model of the same name at another provider is another model.
+    place.write("tidegate.toml", &file.replace("kind = \"anthropic\"", "kind = \"openai-chat\""));
+    let mut editor = Editor::start(place.command(&["acp"]));
+    editor.initialize(json!({}));
+    editor.request("session/load", json!({"sessionId": session, "cwd": place.path(""), "mcpServers": []}));
+    let id = editor.prompt(&session, "say fourth");
+    // The test's server has no other wire format: what matters is what was said before it was asked.
+    let _answer = editor.response(id);
+    let sent = format!("{:?}", editor.traffic);
+    assert!(sent.contains("had the model `claude-test`, of the provider `anthropic`, and the host has `"), "{sent}");
 }
 
 #[test]
