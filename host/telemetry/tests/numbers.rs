@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::expect_file;
 use flow::{
@@ -31,12 +32,26 @@ fn a_session_in_both_formats() {
         metrics.watch_instances(0, || Some(InstanceNumbers { in_use: 3, limit: 8, waits: 2, reclaimed: 1 }));
     }
     whole_session(&mut metrics.session());
+    gateway(&metrics);
     expect_file!["snapshots/prometheus.txt"].assert_eq(&metrics.prometheus());
     expect_file!["snapshots/openmetrics.txt"].assert_eq(&metrics.openmetrics());
     for metric in METRICS {
         let described = format!("# TYPE {} {}\n", metric.series(), metric.kind.as_str());
         assert!(metrics.prometheus().contains(&described), "the session has no {}", metric.name);
     }
+}
+
+/// What a gateway counts, which has no sessions of its own.
+fn gateway(metrics: &Metrics) {
+    metrics.gateway_connections(2);
+    metrics.gateway_rejected();
+    metrics.gateway_held(512);
+    metrics.gateway_fired("no-forbidden", "interrupt");
+    metrics.gateway_retry("/anthropic");
+    metrics.gateway_first_byte("/anthropic", Duration::from_micros(120));
+    metrics.gateway_frame("/anthropic", Duration::from_micros(30));
+    metrics.gateway_request("/anthropic", "checked");
+    metrics.gateway_reload("done");
 }
 
 #[test]
