@@ -8,11 +8,12 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use serve::gateway::{Gateway, KeptConversations, Site, check_policy};
-use tidegate::Operator;
-use tidegate::config::{GatewaySettings, RouteKey, machine_policy};
+use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_policy};
+use tidegate::config::{self, GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
+use tidegate::{Host, Operator, WithoutStore};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::files::Files;
@@ -30,16 +31,13 @@ upstream = \"https://api.anthropic.com\"";
 
 /// Serves until a signal ends it.
 pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<&Metrics>) -> Result<Exit, Failure> {
-    if !(common.plugin.is_empty() && common.grant.is_empty() && common.set.is_empty()) {
-        return Err(Failure::setup("plugins do not act in `gateway`: leave --plugin, --grant and --set out"));
-    }
     let mut signals = Signals::watch()?;
-    let files = Files::new(common.clone(), args.listen);
-    let (site, settings) = files.first().await?;
     let metrics = exported.cloned().unwrap_or_default();
+    let files = Arc::new(Files::new(common.clone(), args.listen, Some(metrics.clone())));
+    let (site, settings) = files.first().await?;
     let address = settings.listen;
     let gateway = Gateway::open(address, site, &metrics).await.map_err(Failure::setup)?;
-    gateway.follow(Arc::new(files));
+    gateway.follow(Arc::<Files>::clone(&files));
     if !address.ip().is_loopback() {
         say::note(format_args!(
             "warning: tokens and conversations are not encrypted on their way to {address}: put a server with TLS in front of it"
@@ -52,12 +50,13 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
         left = gateway.close(patience) => say_left(left),
         () = signals.again() => say::note("gateway: ended at once; answers broke off"),
     }
+    files.close().await;
     Ok(Exit::Completed)
 }
 
 /// The settings under the policy of the machine, with the flags.
 fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
-    let mut operator = open::under_policy(open::operator(common)?)?;
+    let mut operator = open::under_policy(open::with_flags(common, open::operator(common)?)?)?;
     if let Some(address) = listen {
         operator.gateway.listen = address;
     }
@@ -71,6 +70,23 @@ fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Fai
     Ok(operator)
 }
 
+/// A host with the plugins, for conversations: it has no model of its own.
+pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>) -> Result<Host, Failure> {
+    let mut builder = Host::builder(operator.clone()).without_model();
+    if let Some(metrics) = metrics {
+        builder = builder.metrics(metrics);
+    }
+    Ok(tokio::task::block_in_place(|| Handle::current().block_on(builder.open()))?)
+}
+
+/// What becomes of requests whose conversation cannot be read.
+fn without_store(settings: &GatewaySettings) -> WithoutStore {
+    match settings.without_store {
+        config::WithoutStore::Refuse => WithoutStore::Refuse,
+        config::WithoutStore::Local => WithoutStore::Local,
+    }
+}
+
 /// Checks the routes, where there are any.
 pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
     if operator.gateway.routes.is_empty() {
@@ -80,8 +96,9 @@ pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
         if let Some(policy) = machine_policy()? {
             check_policy(&operator.gateway, &policy)?;
         }
-        let set = rules::read(operator, &common.workspace, "gateway")?.set;
-        Ok(Site::of_settings(&operator.gateway, &set, &mut KeptConversations::default())?)
+        let set = rules::read(operator, &common.workspace)?.set;
+        let make = |_, _, _: &GatewayRoute| Conversations::idle();
+        Ok(Site::of_settings(&operator.gateway, &set, &mut KeptConversations::default(), &make)?)
     };
     match tokio::task::block_in_place(opened) {
         Ok(site) => serve::gateway::doctor(&operator.gateway, site).await,

@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
 
-use serve::gateway::{Conversations, Gateway, Report, Site, UpstreamUrls};
+use serve::gateway::{Acting, Conversations, Gateway, Report, Site, UpstreamUrls, Watching};
+use tidegate::WithoutStore;
 use tidegate::metrics::Metrics;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,26 +21,36 @@ use crate::{open, style};
 
 /// Runs the command, and ends as it ends.
 pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
-    if !(common.plugin.is_empty() && common.grant.is_empty() && common.set.is_empty()) {
-        return Err(Failure::setup("plugins do not act in `guard`: leave --plugin, --grant and --set out"));
-    }
-    let operator = open::under_policy(open::operator(common)?)?;
-    let rules = rules::load(&operator, &common.workspace, "guard").await?.set;
-    let watching = rules::watching(&rules);
-    if watching == 0 {
+    let operator = open::under_policy(open::with_flags(common, open::operator(common)?)?)?;
+    let rules = rules::load(&operator, &common.workspace).await?.set;
+    let (watching, plugins) = (rules::watching(&rules), operator.plugins.len());
+    if watching == 0 && plugins == 0 {
         say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");
     }
-    let routes = upstreams(&args)?.routes(&Arc::new(Conversations::new(rules)));
+    let upstreams = upstreams(&args)?;
+    let host = crate::gateway::host(&operator, None)?;
+    let conversations = Conversations::new(Acting {
+        host: &host,
+        workspace: &common.workspace,
+        rules,
+        plugins: None,
+        has_plugins: plugins > 0,
+        watching: Watching::default(),
+        without_store: WithoutStore::default(),
+    });
+    let routes = upstreams.routes(&conversations);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let site = Site { routes, ..Site::default() };
     let gateway = Gateway::open(address, site, &Metrics::new()).await.map_err(Failure::setup)?;
     let base = format!("http://{}", gateway.address());
     let mut child = start(&args, &base)?;
     say::note(format_args!(
-        "guard: {} between the agent and its model at {base}",
-        count(watching as u64, "rule", "rules")
+        "guard: {}{} between the agent and its model at {base}",
+        count(watching as u64, "rule", "rules"),
+        if plugins == 0 { String::new() } else { format!(" and {}", count(plugins as u64, "plugin", "plugins")) },
     ));
     let status = wait(&mut child).await?;
+    conversations.close().await;
     report(gateway.report());
     Ok(Exit::Child(code(status)))
 }
@@ -161,5 +171,12 @@ fn report(report: &Report) {
         let words: Vec<String> =
             words.iter().filter(|(times, _)| *times > 0).map(|(times, what)| format!("{what} {times}×")).collect();
         say::note(format_args!("  {}: {}", style::err(style::STRONG, &rule), words.join(", ")));
+    }
+    for (plugin, did) in report.plugins() {
+        let words = [(did.changed, "changed"), (did.failed, "failed")];
+        let words: Vec<String> =
+            words.iter().filter(|(times, _)| *times > 0).map(|(times, what)| format!("{what} {times}×")).collect();
+        let words = if words.is_empty() { "changed nothing".to_owned() } else { words.join(", ") };
+        say::note(format_args!("  plugin {}: {words}", style::err(style::STRONG, &plugin)));
     }
 }

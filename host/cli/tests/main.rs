@@ -19,6 +19,7 @@ mod import;
 mod injection;
 mod keys;
 mod limits;
+mod masked;
 mod metrics;
 mod network;
 mod plans;

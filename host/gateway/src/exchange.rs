@@ -1,11 +1,12 @@
 //! One exchange: a request of the client, the attempts at its answer, and the one message that the client gets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use flow::{Action, CallId, Delta, EventKind, FailureKind, Keeping, RuleMatch, ToolCall};
 use guard::attempt::{Answer, CallNotes, Context, Effect, Ending, Stopped};
-use rules::RuleSession;
+use rules::{RuleSession, RuleSet};
 use serde_json::Value;
 use wire::{TooLarge, Wire};
 
@@ -35,6 +36,11 @@ impl Default for HeldLimits {
 
 /// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
 pub const MAX_ATTEMPTS: u32 = 8;
+
+/// Whether any of these rules watches the answers that an agent gets.
+pub fn watches(set: &Arc<RuleSet>, agent: &str) -> bool {
+    !RuleSession::of_agent(Arc::clone(set), agent).gate().is_idle()
+}
 
 /// What a reminder adds where the client has the start of the answer.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
@@ -376,7 +382,7 @@ impl Exchange {
     }
 
     /// The rules with what they remember.
-    pub(crate) fn rules(&self) -> &RuleSession {
+    pub fn rules(&self) -> &RuleSession {
         &self.rules
     }
 

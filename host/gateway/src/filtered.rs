@@ -113,6 +113,11 @@ impl Filtered {
         self.exchange.take_events(keeping)
     }
 
+    /// What calls the extensions.
+    pub fn caller(&self) -> Option<&Arc<Caller>> {
+        self.caller.as_ref()
+    }
+
     /// The matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
     pub fn take_notices(&mut self) -> Vec<TtsrEvent> {
         let fired = self.exchange.fired();

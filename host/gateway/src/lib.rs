@@ -32,8 +32,9 @@ mod trail;
 
 pub use asked::Asked;
 pub use conversations::{Conversations, Place, Watching};
-pub use exchange::{Exchange, Fired, HeldLimits, MAX_ATTEMPTS, Next, Then};
+pub use exchange::{Exchange, Fired, HeldLimits, MAX_ATTEMPTS, Next, Then, watches};
 pub use filtered::Filtered;
+pub use guard::Tally;
 pub use memory::Memory;
 pub use received::{Answer, Received};
 pub use requests::{Prepared, prepare};

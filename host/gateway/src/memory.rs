@@ -110,7 +110,7 @@ impl Memory {
     }
 
     /// Whether nothing was noted yet.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

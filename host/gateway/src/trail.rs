@@ -31,6 +31,7 @@ pub struct Trail {
     previous: Option<String>,
     continues: bool,
     offers_tools: bool,
+    is_beside: bool,
 }
 
 impl Trail {
@@ -68,6 +69,7 @@ impl Trail {
             previous: request["previous_response_id"].as_str().map(|id| short(&response(salt, id))),
             continues: items.last().is_some_and(|item| item.is_result),
             offers_tools: request["tools"].as_array().is_some_and(|tools| !tools.is_empty()),
+            is_beside: false,
         }
     }
 
@@ -113,7 +115,14 @@ impl Trail {
 
     /// Whether a client has asked something next to its conversation, such as for a title: one question, without tools.
     pub fn is_aside(&self) -> bool {
-        self.is_named && self.begins() && !self.offers_tools
+        self.is_beside || (self.is_named && self.begins() && !self.offers_tools)
+    }
+
+    /// The same of a request that asks for no answer, such as the number of its tokens.
+    #[must_use]
+    pub fn beside(mut self) -> Self {
+        self.is_beside = true;
+        self
     }
 }
 

@@ -124,3 +124,18 @@ fn text_that_no_callback_can_have_is_not_shown() {
     let text = String::from_utf8_lossy(&got);
     assert!(!text.contains("Two") && text.contains("because a part of its text is written in a way"), "{text}");
 }
+
+#[test]
+fn what_extensions_did_is_counted_once() {
+    let wire = Wire::OpenAiChat;
+    let mut fails = plugin(Callback::InputMessages);
+    fails.input = Some(Box::new(|_| Err("it trapped".to_owned())));
+    let caller = caller(vec![mask(&Arc::default()), fails], false);
+    sent(&caller, &Mutex::default(), wire, &first(wire));
+    let counts = || -> Vec<(String, u64, u64)> {
+        let tallies = caller.take_tallies();
+        tallies.map(|(plugin, tally)| (plugin.to_string(), tally.changed, tally.failed)).collect()
+    };
+    assert_eq!(counts(), [("mask".to_owned(), 1, 0), ("p".to_owned(), 0, 1)]);
+    assert_eq!(counts(), [("mask".to_owned(), 0, 0), ("p".to_owned(), 0, 0)]);
+}

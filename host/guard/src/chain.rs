@@ -7,8 +7,8 @@
 mod answered;
 mod notice;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use flow::{
@@ -120,6 +120,17 @@ pub struct Caller {
     pub(crate) events: Arc<dyn Events>,
     /// By extension: which callbacks have a report in this turn, one bit each.
     reported: Vec<AtomicU8>,
+    tallies: Vec<Mutex<Tally>>,
+}
+
+/// How often the callbacks of an extension did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// Calls that changed something.
+    pub changed: u64,
+    /// Calls that failed, or were not made although they were due.
+    pub failed: u64,
 }
 
 impl std::fmt::Debug for Caller {
@@ -179,7 +190,8 @@ impl Caller {
     pub fn new(registrations: Arc<[Registration]>, extensions: Arc<dyn Extensions>, events: Arc<dyn Events>) -> Self {
         let chains = Chains::new(&registrations);
         let reported = registrations.iter().map(|_| AtomicU8::new(0)).collect();
-        Self { chains, registrations, extensions, events, reported }
+        let tallies = registrations.iter().map(|_| Mutex::default()).collect();
+        Self { chains, registrations, extensions, events, reported, tallies }
     }
 
     /// The extensions, in the order of registration.
@@ -205,6 +217,12 @@ impl Caller {
     /// Whether an answer must be held back until it is complete.
     pub fn has_rewriter(&self) -> bool {
         self.chains.has_rewriter()
+    }
+
+    /// What the extensions did since this was called last, by their ids.
+    pub fn take_tallies(&self) -> impl Iterator<Item = (PluginId, Tally)> {
+        let take = |tally: &Mutex<Tally>| std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner));
+        self.tallies.iter().enumerate().map(move |(plugin, tally)| (self.id(plugin), take(tally)))
     }
 
     /// Whether an extension gets the calls of tools.
@@ -386,6 +404,13 @@ impl Caller {
     /// Reports the outcome of a call.
     pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
         self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
+        let mut tally = self.tallies[plugin].lock().unwrap_or_else(PoisonError::into_inner);
+        match &outcome {
+            CallbackOutcome::Changed => tally.changed += 1,
+            CallbackOutcome::Failed(_) | CallbackOutcome::NotPermitted(_) => tally.failed += 1,
+            CallbackOutcome::Passed | CallbackOutcome::Skipped(_) | CallbackOutcome::Ignored(_) => {}
+        }
+        drop(tally);
         let reads = self.extensions.take_state_reads(plugin);
         let report = CallbackReport::new(self.id(plugin), callback, outcome, nanos).with_state_reads(reads);
         self.events.emit(EventKind::ExtensionCallback(report));

@@ -27,7 +27,7 @@ mod segments;
 mod shown;
 
 pub use beginning::{Beginning, Prefilled};
-pub use chain::{Caller, Events, in_order};
+pub use chain::{Caller, Events, Tally, in_order};
 pub use complete::Completed;
 pub use relay::{Relay, RelayParts, Watcher};
 pub use segments::Segments;

@@ -188,7 +188,9 @@ impl Batch {
                 Err(refusal) => Waiting::Refused(refusal),
             },
         };
-        let ran = (!self.caller.keeping().calls).then_some(&*call.arguments);
+        // An extension that sees results before the model does would not see these.
+        let is_told = !self.caller.keeping().calls && self.caller.result_marker().is_none();
+        let ran = is_told.then_some(&*call.arguments);
         let note = (!checked.by.is_empty()).then(|| changed_note(&checked.by, ran));
         Candidate { call, note, reminder, state }
     }

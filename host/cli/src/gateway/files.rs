@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serve::gateway::{KeptConversations, Site, Source};
-use tidegate::Operator;
-use tidegate::config::{GatewaySettings, POLICY_FILE};
+use serve::gateway::{Acting, Conversations, KeptConversations, Site, Source};
+use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE};
+use tidegate::metrics::Metrics;
 use tidegate::plugin::MANIFEST_FILE;
 use tidegate::rule::RuleSet;
+use tidegate::{Host, Operator};
 
 use super::rules::{self, Loaded};
 use super::stamps::Stamps;
@@ -25,6 +26,8 @@ pub(crate) struct Files {
     common: Common,
     /// The flag `--listen`.
     listen: Option<SocketAddr>,
+    /// Where plugins are counted.
+    metrics: Option<Metrics>,
     known: Mutex<Known>,
 }
 
@@ -36,13 +39,22 @@ struct Known {
     /// The settings that rules depend on.
     of_rules: Option<Operator>,
     set: Option<Arc<RuleSet>>,
+    host: Option<Host>,
     kept: KeptConversations,
     address: Option<SocketAddr>,
 }
 
 impl Files {
-    pub(crate) fn new(common: Common, listen: Option<SocketAddr>) -> Self {
-        Self { common, listen, known: Mutex::default() }
+    pub(crate) fn new(common: Common, listen: Option<SocketAddr>, metrics: Option<Metrics>) -> Self {
+        Self { common, listen, metrics, known: Mutex::default() }
+    }
+
+    /// Stores what conversations have not stored yet.
+    pub(crate) async fn close(&self) {
+        let all = self.known.lock().unwrap_or_else(PoisonError::into_inner).kept.all();
+        for conversations in all {
+            conversations.close().await;
+        }
     }
 
     /// What is served at the start.
@@ -57,16 +69,27 @@ impl Files {
         let operator = super::operator(&self.common, self.listen)?;
         known.paths = paths(&operator, &self.common);
         known.stamps = known.look();
-        let Loaded { set, folders } = rules::read(&operator, &self.common.workspace, "gateway")?;
+        let Loaded { set, folders } = rules::read(&operator, &self.common.workspace)?;
         if folders.iter().any(|folder| !known.paths.contains(folder)) {
             known.paths.extend(folders);
             known.stamps = known.look();
         }
         let of_rules = Operator { gateway: GatewaySettings::default(), layers: Vec::new(), ..operator.clone() };
-        let set = known.same(&of_rules, &set).unwrap_or(set);
-        let settings = operator.gateway;
-        let site = Site::of_settings(&settings, &set, &mut known.kept)?;
-        (known.of_rules, known.set) = (Some(of_rules), Some(set));
+        let before = known.same(&of_rules, &set);
+        let host = match known.host.clone().filter(|_| before.is_some()) {
+            Some(host) => host,
+            None => super::host(&operator, self.metrics.as_ref())?,
+        };
+        let set = before.unwrap_or(set);
+        let settings = operator.gateway.clone();
+        let make = |rules, watching, route: &GatewayRoute| {
+            let without_store = super::without_store(&settings);
+            let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
+            let (host, workspace, has_plugins) = (&host, &*self.common.workspace, !operator.plugins.is_empty());
+            Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store })
+        };
+        let site = Site::of_settings(&settings, &set, &mut known.kept, &make)?;
+        (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
         let address = *known.address.get_or_insert(settings.listen);
         if address != settings.listen {
             say::note(format_args!(

@@ -17,29 +17,18 @@ pub(crate) struct Loaded {
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// Reads the rules. `command`: for which command, in messages.
+/// Reads the rules.
 ///
 /// # Errors
-/// A rule that is required is not in force, or a plugin that is required would not act.
-pub(crate) async fn load(operator: &Operator, workspace: &Path, command: &'static str) -> Result<Loaded, Failure> {
+/// A rule that is required is not in force.
+pub(crate) async fn load(operator: &Operator, workspace: &Path) -> Result<Loaded, Failure> {
     let (operator, workspace) = (operator.clone(), workspace.to_owned());
     let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
-    tokio::task::spawn_blocking(move || read(&operator, &workspace, command)).await.map_err(cut_off)?
+    tokio::task::spawn_blocking(move || read(&operator, &workspace)).await.map_err(cut_off)?
 }
 
 /// As [`load`], on this thread.
-pub(crate) fn read(operator: &Operator, workspace: &Path, command: &'static str) -> Result<Loaded, Failure> {
-    let plugins = operator.load_plugins()?;
-    if let Some(required) = plugins.iter().find(|plugin| plugin.entry.required) {
-        let id = &required.manifest.id;
-        return Err(Failure::setup(format_args!(
-            "the plugin `{id}` is required, and plugins do not act in `{command}`"
-        )));
-    }
-    if !plugins.is_empty() {
-        let ids: Vec<&str> = plugins.iter().map(|plugin| plugin.manifest.id.as_str()).collect();
-        say::note(format_args!("warning: plugins do not act in `{command}`, only their rules: {}", ids.join(", ")));
-    }
+pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Failure> {
     let tools = tidegate::tool::tool_specs(operator, workspace)?;
     let catalogue = Catalogue::load(operator, workspace, tools)?;
     let unmet = catalogue.unmet_for_other_tools();

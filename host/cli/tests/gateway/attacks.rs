@@ -14,7 +14,8 @@ const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: HOST\r\n\r\n";
 #[test]
 fn a_request_has_one_length() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "")));
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
     let head = "\r\nHost: HOST\r\nConnection: close\r\n";
     let cases: &[(&str, String, &[u16], &[&str])] = &[
         ("plain", format!("{head}Content-Length: 3\r\n\r\nabc"), &[200], &["abc"]),
@@ -211,7 +212,8 @@ fn a_request_has_one_target_and_one_host() {
 #[test]
 fn what_is_of_one_connection_is_not_passed_on() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "")));
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
     let headers = [
         "Connection: close, X-Hop",
         "X-Hop: a",
@@ -248,7 +250,8 @@ fn what_is_of_one_connection_is_not_passed_on() {
 #[test]
 fn slow_clients_take_no_place_for_ever() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nclient_timeout_ms = 500\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nclient_timeout_ms = 500\n"));
+    let running = Running::start(&place);
     let bytes = request("POST", "/a", &[], "abc").replace("HOST", &running.address);
     let mut stream = running.connect();
     for byte in bytes.as_bytes() {

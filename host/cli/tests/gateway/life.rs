@@ -84,7 +84,8 @@ fn the_audit_file_is_opened_again() {
 #[test]
 fn answers_under_way_end_and_nothing_else_begins() {
     let model = Model::start();
-    let mut running = Running::start(&place(&plain(&model, "")));
+    let place = place(&plain(&model, ""));
+    let mut running = Running::start(&place);
     let mut stream = running.connect();
     let bytes = request("POST", "/v1/messages?do=slow", &[], BODY).replace("HOST", &running.address);
     stream.write_all(bytes.as_bytes()).unwrap();
@@ -100,7 +101,8 @@ fn answers_under_way_end_and_nothing_else_begins() {
 fn the_end_has_a_limit_and_a_second_signal_has_none() {
     let model = Model::start();
     for (drain, signals, most) in [("drain_ms = 300\n", 1, 5), ("drain_ms = 600000\n", 2, 5)] {
-        let mut running = Running::start(&place(&plain(&model, &format!("[gateway.limits]\n{drain}"))));
+        let place = place(&plain(&model, &format!("[gateway.limits]\n{drain}")));
+        let mut running = Running::start(&place);
         let mut stream = running.connect();
         let bytes = request("POST", "/a?do=endless", &[], BODY).replace("HOST", &running.address);
         stream.write_all(bytes.as_bytes()).unwrap();

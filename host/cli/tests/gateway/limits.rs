@@ -10,7 +10,8 @@ use super::{place, plain, team};
 #[test]
 fn sizes_have_limits_with_names() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nbody_mib = 1\nhead_kib = 8\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nbody_mib = 1\nhead_kib = 8\n"));
+    let running = Running::start(&place);
     let large = "x".repeat((1 << 20) + 1);
     let answer = running.ask("POST", "/a", &[], &large);
     assert_eq!((answer.status, answer.code().as_str()), (413, "gateway_body"), "{answer:?}");
@@ -54,7 +55,8 @@ fn sizes_have_limits_with_names() {
 #[test]
 fn a_token_has_so_many_requests_at_once() {
     let model = Model::start();
-    let running = Running::start(&place(&team(&model, "")));
+    let place = place(&team(&model, ""));
+    let running = Running::start(&place);
     let token = format!("Authorization: Bearer {TOKEN_B}");
     let mut first = running.connect();
     let endless = request("POST", "/openai/a?do=endless", &[&token], "");
@@ -78,7 +80,8 @@ fn a_token_has_so_many_requests_at_once() {
 #[test]
 fn who_goes_away_is_not_answered() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "")));
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
     for (number, target) in
         ["/a?do=silent", "/v1/messages?do=silent", "/a?do=endless", "/v1/messages?do=endless"].into_iter().enumerate()
     {
@@ -105,7 +108,8 @@ fn who_goes_away_is_not_answered() {
 fn times_have_limits_with_names() {
     let model = Model::start();
     let limits = "[gateway.limits]\nidle_timeout_ms = 400\nrequest_timeout_ms = 1500\nkeep_alive_ms = 100\n";
-    let running = Running::start(&place(&plain(&model, limits)));
+    let place = place(&plain(&model, limits));
+    let running = Running::start(&place);
     let body = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
     let answer = running.ask("POST", "/v1/messages?do=silent", &[], body);
     assert_eq!((answer.status, answer.code().as_str()), (504, "gateway_idle"), "{answer:?}");
@@ -150,7 +154,8 @@ fn what_is_held_back_has_a_limit() {
 #[test]
 fn a_client_that_takes_nothing_is_left() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nidle_timeout_ms = 1000\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nidle_timeout_ms = 1000\n"));
+    let running = Running::start(&place);
     let mut stream = running.connect();
     let bytes = request("POST", "/a?do=flood", &[], "").replace("HOST", &running.address);
     stream.write_all(bytes.as_bytes()).unwrap();

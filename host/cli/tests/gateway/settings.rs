@@ -65,7 +65,8 @@ fn a_header_names_the_conversation() {
 #[test]
 fn an_answer_that_is_one_body_has_a_limit() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nheld_mib = 1\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nheld_mib = 1\n"));
+    let running = Running::start(&place);
     let answer = running.ask("POST", "/v1/messages?do=large", &[], BODY);
     assert!(answer.body.contains("it is too large to be checked") && answer.body.len() < 10_000, "{answer:?}");
     // What is not checked has none.
@@ -76,7 +77,8 @@ fn an_answer_that_is_one_body_has_a_limit() {
 #[test]
 fn without_tokens_all_requests_count_together() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nconcurrent = 1\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nconcurrent = 1\n"));
+    let running = Running::start(&place);
     let mut first = running.connect();
     let bytes = request("POST", "/a?do=endless", &[], "").replace("HOST", &running.address);
     first.write_all(bytes.as_bytes()).unwrap();
@@ -88,7 +90,8 @@ fn without_tokens_all_requests_count_together() {
 #[test]
 fn further_connections_wait() {
     let model = Model::start();
-    let running = Running::start(&place(&plain(&model, "[gateway.limits]\nconnections = 1\n")));
+    let place = place(&plain(&model, "[gateway.limits]\nconnections = 1\n"));
+    let running = Running::start(&place);
     let mut first = running.connect();
     let bytes = request("GET", "/a", &[], "").replace("HOST", &running.address);
     first.write_all(bytes.replace("Connection: close\r\n", "").as_bytes()).unwrap();
@@ -117,7 +120,8 @@ fn connecting_has_a_limit() {
     let settings = format!(
         "[[gateway.route]]\npath = \"/\"\nupstream = \"http://{address}\"\n[gateway.limits]\nconnect_timeout_ms = 300\n"
     );
-    let running = Running::start(&place(&settings));
+    let place = place(&settings);
+    let running = Running::start(&place);
     let begun = Instant::now();
     let answer = running.ask("POST", "/v1/messages", &[], BODY);
     assert_eq!((answer.status, answer.code().as_str()), (502, "gateway_unreachable"), "{answer:?}");

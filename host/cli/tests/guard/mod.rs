@@ -2,6 +2,7 @@
 
 mod answers;
 mod fidelity;
+mod masking;
 mod raw;
 mod sdks;
 mod split;
@@ -77,8 +78,6 @@ fn what_is_wrong_is_said_before_the_command_starts() {
         ),
         (&["guard", "--openai-url", "ftp://a/", "--", "true"], "does not begin with http:// or https://"),
         (&["guard"], "COMMAND"),
-        (&["--plugin", "p", "guard", "--", "true"], "plugins do not act in `guard`"),
-        (&["guard", "--set", "p.a=b", "--", "true"], "plugins do not act in `guard`"),
         (&["guard", "--prt", "1", "--", "true"], "--port"),
     ] {
         let output = place.run(arguments);
@@ -90,8 +89,6 @@ fn what_is_wrong_is_said_before_the_command_starts() {
 /// Who asks for a guard gets it, or is told why not.
 #[test]
 fn what_is_required_is_in_force() {
-    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/redact-secrets").canonicalize().unwrap();
-    let entry = |more: &str| format!("[[plugin]]\npath = {plugin:?}\ngrants = [\"state\"]\n{more}");
     let own_tool = "+++\ncondition = \"forbidden\"\nscope = \"tool:exec_command\"\n+++\nNever.\n";
     for (settings, rule, code, said) in [
         ("[rules]\nrequired = [\"gone\"]\n".to_owned(), FORBIDDEN, 2, "`gone`"),
@@ -103,8 +100,6 @@ fn what_is_required_is_in_force() {
         ),
         // The tools are the agent's.
         ("[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(), own_tool, 0, "guard: 0 answers checked"),
-        (entry("required = true\n"), FORBIDDEN, 2, "the plugin `redact-secrets` is required"),
-        (entry(""), FORBIDDEN, 0, "plugins do not act in `guard`, only their rules: redact-secrets"),
         (String::new(), "+++\ncondition = \"(\"\n+++\nNever.\n", 0, "1 rule has errors and is not in force"),
     ] {
         let place = Place::with(&[("no-forbidden", rule)]);

@@ -29,6 +29,8 @@ const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 /// A guard in front of an upstream that plays the script that a test sets.
 struct Stage {
     guard: Guard,
+    /// The workspace, which has to be there.
+    _place: Place,
     script: Arc<Mutex<Option<Script>>>,
 }
 
@@ -50,7 +52,7 @@ impl Stage {
         });
         let place = Place::with(&[("never", RULE)]);
         place.write("tidegate.toml", "[rules]\nbuiltin_rules = false\nmax_interrupts_per_turn = 9\n");
-        Self { guard: Guard::start(&place, address), script }
+        Self { guard: Guard::start(&place, address), _place: place, script }
     }
 
     /// Asks once; returns what the client received, as bytes.

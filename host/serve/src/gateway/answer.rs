@@ -2,12 +2,13 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use gateway::{Exchange, Next, Place, Then};
+use gateway::{Next, Then};
 use http_body_util::StreamBody;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::conversations::Begun;
 use super::forward::Sent;
 use super::head::{self, Kind};
 use super::progress::Progress;
@@ -134,8 +136,7 @@ pub(super) async fn pass(mut response: Response, client: Client, mut progress: P
 
 /// An answer that is guarded.
 pub(super) struct Guarded {
-    pub(super) place: Place,
-    pub(super) exchange: Exchange,
+    pub(super) begun: Box<Begun>,
     pub(super) sent: Sent,
     pub(super) client: Client,
     pub(super) progress: Progress,
@@ -161,9 +162,10 @@ impl Guarded {
     pub(super) async fn run(mut self, response: Response, is_stream: bool) {
         let mut response = Some(response);
         let mut outcome = "ended";
-        self.exchange.begin(is_stream);
+        let mut is_over = false;
+        self.begun.begin(is_stream);
         while let Some(upstream) = &mut response {
-            let due = self.exchange.deadline().map(|due| self.progress.since() + due);
+            let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
             let silence = self.progress.quiet(is_stream);
             let came = came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await;
             let next = match came {
@@ -171,15 +173,21 @@ impl Guarded {
                     outcome = "abandoned";
                     break;
                 }
-                came => self.next(came, &mut outcome),
+                came => self.next(came, &mut outcome).await,
             };
+            self.begun.sends(&next.send);
+            self.notify();
+            if next.then == Then::End {
+                is_over = true;
+                self.begun.end(true).await;
+            }
             let size = next.send.len();
             if !self.client.send(next.send.into()).await {
                 outcome = "abandoned";
                 break;
             }
             self.progress.sent(size);
-            self.progress.noted(&self.exchange, &self.place);
+            self.progress.noted(self.begun.own.exchange(), self.begun.conversation());
             match next.then {
                 Then::More => {}
                 Then::End => {
@@ -199,37 +207,49 @@ impl Guarded {
                 }
             }
         }
-        self.progress.guarded(&self.exchange, &self.place, outcome);
+        if !is_over {
+            self.begun.end(false).await;
+        }
+        self.progress.guarded(&self.begun, outcome);
+    }
+
+    /// Notifies plugins of matches, for which nothing waits.
+    fn notify(&mut self) {
+        let Some(caller) = self.begun.own.caller().cloned() else { return };
+        for event in self.begun.own.take_notices() {
+            let caller = Arc::clone(&caller);
+            self.progress.shared.tasks.spawn(async move { caller.notify(&event).await });
+        }
     }
 
     /// What follows from what the connections brought.
-    fn next(&mut self, came: Came, outcome: &mut &'static str) -> Next {
+    async fn next(&mut self, came: Came, outcome: &mut &'static str) -> Next {
         let now = self.progress.since().elapsed();
         let begun = Instant::now();
         match came {
             Came::Bytes(bytes) => {
                 self.progress.received();
-                let next = self.exchange.receive(&bytes, now);
+                let next = self.begun.own.receive(&bytes, now).await;
                 self.progress.worked(begun.elapsed());
                 if next.then == Then::End {
-                    *outcome = if self.exchange.is_closed() { "ended" } else { "checked" };
+                    *outcome = if self.begun.own.exchange().is_closed() { "ended" } else { "checked" };
                 }
                 next
             }
             Came::End => {
-                let next = self.exchange.end(now);
-                *outcome = if self.exchange.is_closed() { "ended" } else { "checked" };
+                let next = self.begun.own.end(now).await;
+                *outcome = if self.begun.own.exchange().is_closed() { "ended" } else { "checked" };
                 next
             }
-            Came::Due => Next { send: self.exchange.release(now), ..Next::default() },
+            Came::Due => self.begun.own.release(now).await,
             Came::Silence if self.progress.is_silent() => {
                 *outcome = "silent";
-                self.exchange.give_up(&self.progress.limits().idle_words())
+                self.begun.own.give_up(&self.progress.limits().idle_words()).await
             }
-            Came::Silence => Next { send: self.exchange.keep_alive().to_vec(), ..Next::default() },
+            Came::Silence => Next { send: self.begun.own.keep_alive().to_vec(), ..Next::default() },
             Came::Late => {
                 *outcome = "late";
-                self.exchange.give_up(&self.progress.limits().late_words())
+                self.begun.own.give_up(&self.progress.limits().late_words()).await
             }
             Came::Broken(_) | Came::Gone => Next { then: Then::Break, ..Next::default() },
         }
@@ -240,12 +260,12 @@ impl Guarded {
         self.progress.asked_again();
         let refused = match self.ask(is_stream).await {
             Ok(response) => {
-                self.exchange.begin(is_stream);
+                self.begun.own.begin(is_stream);
                 return Some(response);
             }
             Err(cause) => cause,
         };
-        let next = self.exchange.give_up(&refused);
+        let next = self.begun.own.give_up(&refused).await;
         if self.client.send(next.send.into()).await {
             self.client.end().await;
         }
@@ -253,7 +273,7 @@ impl Guarded {
     }
 
     async fn ask(&mut self, is_stream: bool) -> Result<Response, String> {
-        let body = self.exchange.request().ok_or("the request cannot be continued")?;
+        let body = self.begun.own.request().ok_or("the request cannot be continued")?;
         let response = self.wait_for(self.sent.send(body, true), is_stream).await?;
         let response =
             response.map_err(|error| format!("the model could not be asked again ({})", net::cause(&error)))?;
@@ -281,7 +301,7 @@ impl Guarded {
                 () = sleep_until(self.progress.late()) => return Err(limits.late_words()),
                 () = sleep_until(silent) => return Err(limits.idle_words()),
                 () = sleep_until(life) => {
-                    let sign = if is_stream { self.exchange.keep_alive() } else { &[] };
+                    let sign = if is_stream { self.begun.own.keep_alive() } else { &[] };
                     if !self.client.send(Bytes::from_static(sign)).await {
                         return Err("nobody reads it".to_owned());
                     }

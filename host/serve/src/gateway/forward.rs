@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::Conversations;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use hyper::{Method, Uri};
 use net::Proxies;
 use reqwest::{Client, Response, Url};
 
-use super::path;
+use super::{Conversations, path};
 
 /// The paths that one server answers.
 pub struct Route {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `server`, `request` | connections; what of a request is refused, and what goes to a server |
 //! | `access`, `path`, `forward` | who is admitted, which route a path belongs to, the way to its server |
+//! | `conversations` | what a request belongs to, and what of it is remembered |
 //! | `answer`, `progress` | an answer on its way to the client, its times and numbers |
 //! | `site`, `settings`, `reload` | what is served, where that is said, and how it is replaced while requests run |
 //! | `refusal`, `own` | what the gateway answers itself |
@@ -15,6 +16,7 @@
 mod access;
 mod answer;
 mod audit;
+mod conversations;
 mod doctor;
 mod forward;
 mod head;
@@ -34,7 +36,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use gateway::{Conversations, HeldLimits, Watching};
+pub use gateway::{HeldLimits, Watching};
 use reqwest::Url;
 use tidegate::metrics::Metrics;
 use tokio::net::TcpListener;
@@ -42,10 +44,11 @@ use tokio::task::JoinHandle;
 
 pub use self::access::Token;
 pub use self::audit::Audit;
+pub use self::conversations::{Acting, Conversations};
 pub use self::doctor::doctor;
 pub use self::forward::{Clients, Key, Route, UpstreamError};
 pub use self::reload::Source;
-pub use self::report::{Report, RuleCount};
+pub use self::report::{PluginCount, Report, RuleCount};
 pub use self::settings::{KeptConversations, check_policy};
 use self::shared::Shared;
 pub use self::site::Site;

@@ -21,6 +21,14 @@ pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
     if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
 }
 
+/// The wire format of an endpoint that counts the tokens of a request without an answer to it.
+pub(super) fn counts(path: &str) -> Option<Wire> {
+    let read = plain(path).ok()?;
+    [("/messages/count_tokens", Wire::Anthropic), ("/responses/input_tokens", Wire::OpenAiResponses)]
+        .into_iter()
+        .find_map(|(end, wire)| read.ends_with(end).then_some(wire))
+}
+
 /// Whether an endpoint can follow these parts. Messages are also what a thread of another interface of OpenAI has.
 fn is_before(wire: Wire, parts: &[&str]) -> bool {
     wire != Wire::Anthropic || parts.last().is_none_or(|last| is_version(last))

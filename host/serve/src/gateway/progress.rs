@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::{Exchange, Place};
+use gateway::Exchange;
 use serde_json::json;
 use tidegate::config::GatewayLimits;
 use tidegate::rule::Action;
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::access::Admitted;
+use super::conversations::Begun;
 use super::forward::Upstream;
 use super::site::Open;
 
@@ -139,19 +140,21 @@ impl Progress {
         self.shared.metrics.gateway_retry(self.name());
     }
 
+    /// The name of the client's token; empty where none is needed.
+    pub(super) fn client(&self) -> &str {
+        self.admitted.name.as_deref().unwrap_or_default()
+    }
+
     fn name(&self) -> &str {
         &self.route.route.path
     }
 
     /// Counts what is held back and what has fired since the last time, and writes what was stopped to the audit file.
-    pub(super) fn noted(&mut self, exchange: &Exchange, place: &Place) {
+    pub(super) fn noted(&mut self, exchange: &Exchange, conversation: &str) {
         let held = exchange.held_bytes() as u64;
         self.hold(held);
         let new = &exchange.fired()[self.noted..];
         self.noted += new.len();
-        for fired in new {
-            self.shared.metrics.gateway_fired(&fired.found.rule, fired.action.as_str());
-        }
         let stops = |action: Action| matches!(action, Action::Interrupt | Action::Block | Action::Stop);
         // Matches of one attempt stop it once.
         for together in new.chunk_by(|a, b| a.attempt == b.attempt) {
@@ -162,7 +165,7 @@ impl Progress {
                 "time_ms": now_ms(),
                 "route": self.name(),
                 "client": self.admitted.name,
-                "conversation": place.name(),
+                "conversation": conversation,
                 "attempt": first.attempt,
                 "action": first.action.as_str(),
                 "stream": first.found.stream.as_str(),
@@ -181,13 +184,16 @@ impl Progress {
     }
 
     /// A guarded answer is over.
-    pub(super) fn guarded(mut self, exchange: &Exchange, place: &Place, outcome: &'static str) {
-        self.noted(exchange, place);
-        self.route.route.conversations.end(place, exchange);
+    pub(super) fn guarded(mut self, begun: &Begun, outcome: &'static str) {
+        let exchange = begun.own.exchange();
+        self.noted(exchange, begun.conversation());
         for notice in exchange.notices() {
             tracing::warn!(route = self.name(), "{notice}");
         }
         self.shared.report.count(exchange);
+        if let Some(caller) = begun.own.caller() {
+            self.shared.report.count_plugins(caller.take_tallies());
+        }
         self.over(outcome);
     }
 

@@ -53,6 +53,10 @@ pub(super) enum Refusal {
     Unchecked,
     /// The server's answer is not HTTP.
     InvalidHead,
+    /// What guards the request does not let it pass, or cannot work.
+    Blocked(String),
+    /// What is remembered of the conversation cannot be read.
+    Store(String),
 }
 
 /// How a refusal is answered.
@@ -154,6 +158,14 @@ impl Refusal {
                 "gateway_unchecked",
                 "the model's server answered in a way that cannot be checked",
             ),
+            Self::Blocked(why) => form(StatusCode::BAD_REQUEST, "gateway_blocked", why.clone()),
+            Self::Store(why) => form(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "gateway_store",
+                format!(
+                    "the conversation cannot be read: {why}; send the request again, or see `without_store` under `[gateway]`"
+                ),
+            ),
             Self::InvalidHead => {
                 plain(StatusCode::BAD_GATEWAY, "gateway_head_of_server", "the server's answer has an invalid head")
             }
@@ -202,7 +214,7 @@ impl Refusal {
 /// The kind of an error as the vendors name it, by which their clients choose a class of exception.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
-        _ if *refusal == Refusal::Unchecked => "policy_blocked",
+        _ if matches!(refusal, Refusal::Unchecked | Refusal::Blocked(_)) => "policy_blocked",
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::FORBIDDEN => "permission_error",
         StatusCode::NOT_FOUND => "not_found_error",

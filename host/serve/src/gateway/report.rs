@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gateway::Exchange;
+use gateway::{Exchange, Tally};
+use tidegate::PluginId;
 use tidegate::rule::Action;
 
 /// The most different notices that are kept.
@@ -17,6 +18,7 @@ pub struct Report(Mutex<Counts>);
 struct Counts {
     answers: u64,
     rules: BTreeMap<String, RuleCount>,
+    plugins: BTreeMap<String, PluginCount>,
     notices: BTreeMap<String, u64>,
 }
 
@@ -34,6 +36,16 @@ pub struct RuleCount {
     pub passed: u64,
 }
 
+/// What a plugin has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PluginCount {
+    /// Calls of its callbacks that changed something.
+    pub changed: u64,
+    /// Calls that failed, or were not made although they were due.
+    pub failed: u64,
+}
+
 impl Report {
     /// The answers that were guarded.
     pub fn answers(&self) -> u64 {
@@ -43,6 +55,21 @@ impl Report {
     /// What rules have done, by their names.
     pub fn rules(&self) -> BTreeMap<String, RuleCount> {
         self.counts().rules.clone()
+    }
+
+    /// What plugins have done, by their ids.
+    pub fn plugins(&self) -> BTreeMap<String, PluginCount> {
+        self.counts().plugins.clone()
+    }
+
+    /// Plugins have done this since they were counted last.
+    pub(super) fn count_plugins(&self, tallies: impl Iterator<Item = (PluginId, Tally)>) {
+        let mut counts = self.counts();
+        for (plugin, tally) in tallies {
+            let count = counts.plugins.entry(plugin.to_string()).or_default();
+            count.changed += tally.changed;
+            count.failed += tally.failed;
+        }
     }
 
     /// What its user has to know, a sentence each, with how often: what could not be checked, and what was sent before it was judged. At most

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gateway::Wire;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Body, Guarded};
+use super::conversations::{Asked, Begun, Start};
 use super::forward::{Sent, Upstream, has_anthropic};
 use super::head::{self, Kind};
 use super::progress::Progress;
@@ -97,13 +98,38 @@ async fn exchange(
     (wire, body): (Option<Wire>, Bytes),
     stuck: &CancellationToken,
 ) -> Result<Response<Body>, Refusal> {
-    let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
     let conversations = Arc::clone(&progress.route.route.conversations);
-    let watched = wire.filter(|_| conversations.are_watched());
-    let guarded = watched.map(|wire| conversations.begin(wire, body.clone(), header));
-    // With the reminders of earlier answers.
-    let body = guarded.as_ref().and_then(|(_, exchange)| exchange.request()).unwrap_or(body);
-    let answered = first(&progress, &sent, body, guarded.is_some()).await?;
+    let begins = match (wire, path::counts(sent.url.path())) {
+        (Some(wire), _) if conversations.act() => Some((wire, false)),
+        (None, Some(wire)) if conversations.have_plugins() => Some((wire, true)),
+        _ => None,
+    };
+    let (mut guarded, mut body) = (None, body);
+    if let Some((wire, counts)) = begins {
+        let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
+        let credential = credential(&progress, &sent.headers);
+        let asked = Asked { wire, body: &body, credential: &credential, counts };
+        match conversations.begin(asked, header).await? {
+            Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
+            Start::Ask(mut begun, prepared) => {
+                body = prepared;
+                if counts {
+                    begun.end(false).await;
+                } else {
+                    guarded = Some(begun);
+                }
+            }
+        }
+    }
+    let answered = match first(&progress, &sent, body, guarded.is_some()).await {
+        Ok(answered) => answered,
+        Err(refusal) => {
+            if let Some(begun) = &mut guarded {
+                begun.end(false).await;
+            }
+            return Err(refusal);
+        }
+    };
     let (status, kind) = (answered.status(), head::kind(answered.headers()));
     let mut response = Response::builder().status(status);
     if let Some(headers) = response.headers_mut() {
@@ -114,16 +140,37 @@ async fn exchange(
     let tasks = progress.shared.tasks.clone();
     match guarded {
         // What is no answer of a model has nothing that rules watch, such as an error.
-        Some((place, exchange)) if status.is_success() => {
-            if kind == Kind::Other || head::is_encoded(answered.headers()) {
-                return Err(Refusal::Unchecked);
-            }
-            let guarded = Guarded { place, exchange, sent, client, progress };
+        Some(mut begun) if !status.is_success() => {
+            begun.end(false).await;
+            tasks.spawn(answer::pass(answered, client, progress));
+        }
+        Some(mut begun) if kind == Kind::Other || head::is_encoded(answered.headers()) => {
+            begun.end(false).await;
+            return Err(Refusal::Unchecked);
+        }
+        Some(begun) => {
+            let guarded = Guarded { begun, sent, client, progress };
             tasks.spawn(guarded.run(answered, kind == Kind::Events));
         }
-        _ => drop(tasks.spawn(answer::pass(answered, client, progress))),
+        None => drop(tasks.spawn(answer::pass(answered, client, progress))),
     }
     Ok(response)
+}
+
+/// What a client has shown to be admitted, here or by the server behind.
+fn credential(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
+    let keys = ["authorization", "x-api-key"].into_iter().filter_map(|name| headers.get(name));
+    let all = std::iter::once(progress.client().as_bytes()).chain(keys.map(HeaderValue::as_bytes));
+    all.collect::<Vec<_>>().join(&0)
+}
+
+/// An answer that a plugin has given, or that says why the request is not sent.
+fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool) -> Result<Response<Body>, Refusal> {
+    let kind = if is_stream { "text/event-stream" } else { "application/json" };
+    let body = Full::new(body).map_err(|never| match never {}).boxed();
+    let response = Response::builder().header(header::CONTENT_TYPE, kind).body(body);
+    progress.guarded(begun, "answered");
+    response.map_err(|_| Refusal::InvalidHead)
 }
 
 /// The head of the server's answer.

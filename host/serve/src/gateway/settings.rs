@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway::{Conversations, HeldLimits, Watching};
+use gateway::{HeldLimits, Watching};
 use tidegate::config::{GatewayRoute, GatewaySettings, GatewayToken, Policy, RouteKey};
 use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics};
 use tidegate::environment;
@@ -10,7 +10,7 @@ use tidegate::rule::{Rule, RuleSet};
 use tidegate::text::nearest;
 
 use super::forward::{Clients, Key, Route};
-use super::{Audit, Site, Token};
+use super::{Audit, Conversations, Site, Token};
 use crate::token::{MIN_TOKEN, is_token};
 
 /// The conversations of a route, which outlive a reload that changes nothing of what watches them.
@@ -18,6 +18,7 @@ use crate::token::{MIN_TOKEN, is_token};
 struct Kept {
     path: String,
     rules: Option<Vec<String>>,
+    plugins: Option<Vec<String>>,
     watching: Watching,
     conversations: Arc<Conversations>,
 }
@@ -29,8 +30,15 @@ pub struct KeptConversations {
     routes: Vec<Kept>,
 }
 
+impl KeptConversations {
+    /// The conversations of all routes.
+    pub fn all(&self) -> Vec<Arc<Conversations>> {
+        self.routes.iter().map(|route| Arc::clone(&route.conversations)).collect()
+    }
+}
+
 impl Site {
-    /// What the settings say. The rules of a route are those that it names, and those that are required. Conversations in `kept` go on, as long as
+    /// What the settings say. `make`: opens the conversations of a route with these rules. The rules of a route are those that it names, and those that are required. Conversations in `kept` go on, as long as
     /// the rules are the same and the route says the same about them.
     ///
     /// # Errors
@@ -40,6 +48,7 @@ impl Site {
         settings: &GatewaySettings,
         rules: &Arc<RuleSet>,
         kept: &mut KeptConversations,
+        make: &dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute) -> Arc<Conversations>,
     ) -> Result<Self, Diagnostics> {
         let mut found = Vec::new();
         let mut now = KeptConversations { rules: Some(Arc::clone(rules)), routes: Vec::new() };
@@ -50,10 +59,11 @@ impl Site {
             let known = before.iter().find(|kept| kept.fits(route, &watching));
             let conversations = match known {
                 Some(kept) => Arc::clone(&kept.conversations),
-                None => Arc::new(Conversations::watching(subset(rules, route, &mut found)?, watching.clone())),
+                None => make(subset(rules, route, &mut found)?, watching.clone(), route),
             };
             let (path, own) = (route.path.clone(), Arc::clone(&conversations));
-            now.routes.push(Kept { path, rules: route.rules.clone(), watching, conversations: own });
+            let (rules, plugins) = (route.rules.clone(), route.plugins.clone());
+            now.routes.push(Kept { path, rules, plugins, watching, conversations: own });
             Some(Route {
                 path: route.path.clone(),
                 upstream: route.upstream.clone(),
@@ -79,7 +89,8 @@ impl Site {
 
 impl Kept {
     fn fits(&self, route: &GatewayRoute, watching: &Watching) -> bool {
-        self.path == route.path && self.rules == route.rules && self.watching == *watching
+        let is_same = self.path == route.path && self.rules == route.rules && self.plugins == route.plugins;
+        is_same && self.watching == *watching
     }
 }
 

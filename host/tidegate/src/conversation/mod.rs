@@ -166,6 +166,12 @@ impl Conversation {
         self.state().memory = memory;
     }
 
+    /// Changes what the embedder remembers, as [`Conversation::set_memory`]; nobody else changes it meanwhile.
+    pub fn change_memory(&self, change: impl FnOnce(Value) -> Value) {
+        let mut state = self.state();
+        state.memory = change(std::mem::take(&mut state.memory));
+    }
+
     /// Emits an event of the conversation.
     pub fn emit(&self, kind: EventKind) {
         self.0.hub.emit(kind);

@@ -1,0 +1,192 @@
+//! The conversations of a route: which one a request belongs to, what goes upstream of it, and what is remembered when it is answered.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use gateway::{Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, prepare};
+use serde_json::Value;
+use tidegate::rule::RuleSet;
+use tidegate::{ConversationLimits, ConversationOptions, Host, HostError, PluginId, Visit, WithoutStore};
+
+use super::refusal::Refusal;
+
+/// The conversations of a route.
+#[derive(Debug)]
+pub struct Conversations {
+    /// `None`: nothing acts.
+    keeper: Option<Arc<tidegate::Conversations>>,
+    watching: Watching,
+    has_rules: bool,
+    has_plugins: bool,
+}
+
+/// What acts in conversations.
+#[derive(Debug)]
+pub struct Acting<'a> {
+    /// Opens them, with the plugins.
+    pub host: &'a Host,
+    /// The folder whose rules and settings count.
+    pub workspace: &'a Path,
+    /// The rules that watch answers.
+    pub rules: Arc<RuleSet>,
+    /// Those of the host's plugins that act, in addition to those that are required; `None`: all.
+    pub plugins: Option<Vec<PluginId>>,
+    /// Whether the host has plugins.
+    pub has_plugins: bool,
+    /// How conversations are told apart and watched.
+    pub watching: Watching,
+    /// What becomes of requests whose conversation cannot be read.
+    pub without_store: WithoutStore,
+}
+
+impl Conversations {
+    /// Conversations in which nothing acts: requests and answers pass.
+    pub fn idle() -> Arc<Self> {
+        Arc::new(Self { keeper: None, watching: Watching::default(), has_rules: false, has_plugins: false })
+    }
+
+    /// Conversations of a host.
+    pub fn new(acting: Acting<'_>) -> Arc<Self> {
+        let Acting { host, workspace, rules, plugins, has_plugins, watching, without_store } = acting;
+        let agent = watching.agent.as_deref().unwrap_or("main");
+        let has_rules = gateway::watches(&rules, agent);
+        let mut options = ConversationOptions::new(workspace).agent(agent).rule_set(rules);
+        if let Some(plugins) = plugins {
+            options = options.plugins(plugins);
+        }
+        let mut limits = ConversationLimits::default();
+        limits.without_store = without_store;
+        let keeper = Some(tidegate::Conversations::new(host.clone(), options, limits));
+        Arc::new(Self { keeper, watching, has_rules, has_plugins })
+    }
+
+    /// Whether anything acts on answers: else a server passes on what it receives.
+    pub(super) fn act(&self) -> bool {
+        self.keeper.is_some() && (self.has_rules || self.has_plugins)
+    }
+
+    /// Whether plugins act.
+    pub(super) fn have_plugins(&self) -> bool {
+        self.keeper.is_some() && self.has_plugins
+    }
+
+    /// Stores what is not stored yet: nothing follows.
+    pub async fn close(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.close().await;
+        }
+    }
+
+    /// Begins the exchange of a request.
+    pub(super) async fn begin<'h>(
+        &self,
+        asked: Asked<'_>,
+        header: impl Fn(&str) -> Option<&'h str>,
+    ) -> Result<Start, Refusal> {
+        let Asked { wire, body, credential, counts } = asked;
+        let Some(keeper) = &self.keeper else { return Err(Refusal::Blocked("nothing guards this route".to_owned())) };
+        let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
+        let visit = keeper.enter(if counts { trail.beside() } else { trail }).await.map_err(|error| match error {
+            HostError::State(error) => Refusal::Store(error.to_string()),
+            error => Refusal::Blocked(error.to_string()),
+        })?;
+        let model = request["model"].as_str().unwrap_or_default();
+        let (conversation, vendor) =
+            (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
+        conversation.set_model(vendor, model);
+        let (caller, is_stream) = (conversation.caller(), request["stream"] == true);
+        let memory: Memory = serde_json::from_value(conversation.memory()).unwrap_or_default();
+        let memory = Arc::new(Mutex::new(memory));
+        let prepared = prepare(&caller, &memory, wire, body).await;
+        let sent = if let Prepared::Ask(body) = &prepared { body.clone() } else { body.clone() };
+        if matches!(prepared, Prepared::Ask(_)) && !counts {
+            visit.asked(&gateway::Asked::of(wire, &sent), vendor, model);
+        }
+        let exchange = Exchange::new(wire, sent.clone(), model, visit.rules()).holding(self.watching.held);
+        let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory));
+        let mut begun = Begun { visit, own, memory, received: Received::new(wire, is_stream), wire };
+        let next = match prepared {
+            Prepared::Reply(words) | Prepared::Refused(words) if counts => {
+                begun.end(false).await;
+                return Err(Refusal::Blocked(words.trim_matches(['[', ']']).to_owned()));
+            }
+            Prepared::Reply(words) => begun.own.reply(&words, is_stream).await,
+            Prepared::Refused(words) => begun.own.refuse(&words, is_stream),
+            _ => return Ok(Start::Ask(Box::new(begun), sent)),
+        };
+        begun.received.push(&next.send);
+        begun.end(true).await;
+        Ok(Start::Answered { begun: Box::new(begun), body: next.send.into(), is_stream })
+    }
+}
+
+/// A request of a conversation.
+pub(super) struct Asked<'a> {
+    pub(super) wire: Wire,
+    pub(super) body: &'a Bytes,
+    /// What its client has shown to be admitted: nothing is shared between two of them.
+    pub(super) credential: &'a [u8],
+    /// It asks how many tokens it has, and for no answer.
+    pub(super) counts: bool,
+}
+
+/// What becomes of a request.
+pub(super) enum Start {
+    /// This body goes upstream.
+    Ask(Box<Begun>, Bytes),
+    /// A plugin has answered or refused it.
+    Answered { begun: Box<Begun>, body: Bytes, is_stream: bool },
+}
+
+/// An exchange in its conversation.
+pub(super) struct Begun {
+    visit: Visit,
+    pub(super) own: Filtered,
+    memory: Arc<Mutex<Memory>>,
+    received: Received,
+    wire: Wire,
+}
+
+impl Begun {
+    /// The answer begins.
+    pub(super) fn begin(&mut self, is_stream: bool) {
+        self.own.begin(is_stream);
+        self.received = Received::new(self.wire, is_stream);
+    }
+
+    /// The id of the conversation.
+    pub(super) fn conversation(&self) -> &str {
+        self.visit.conversation().id().as_str()
+    }
+
+    /// The client gets these bytes.
+    pub(super) fn sends(&mut self, bytes: &[u8]) {
+        self.visit.happened(self.own.take_events());
+        self.received.push(bytes);
+    }
+
+    /// The exchange is over: its conversation remembers it. Called before the client gets the end of the answer, since its next request can
+    /// come at once, to another instance. `is_complete`: the client has all of the answer.
+    pub(super) async fn end(&mut self, is_complete: bool) {
+        self.visit.happened(self.own.take_events());
+        self.own.finish();
+        let own = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !own.is_empty() {
+            self.visit.conversation().change_memory(|before| {
+                let mut all: Memory = serde_json::from_value(before).unwrap_or_default();
+                all.merge(own);
+                serde_json::to_value(all).unwrap_or_default()
+            });
+        }
+        let received = std::mem::replace(&mut self.received, Received::new(self.wire, true));
+        let answer = is_complete.then(|| received.finish());
+        if let Err(error) = self.visit.end(self.own.exchange().rules(), answer.as_ref()).await {
+            tracing::warn!(
+                conversation = self.conversation(),
+                "what an exchange has changed is not stored yet: {error}"
+            );
+        }
+    }
+}
