@@ -2,13 +2,13 @@
 //! without a clock.
 //!
 //! ```text
-//! request ─► Exchange ─► upstream                    the same bytes, the first time
-//! frames ─► the attempt core of `guard` ─► Queue ─► client     the same bytes, behind what is held back
+//! request ─► prepare (callbacks, Memory) ─► Exchange ─► upstream       other bytes only in strings that were changed
+//! frames ─► the attempt core of `guard` ─► Queue ─► Stage (callbacks) ─► client     the same bytes, behind what is held back
 //!              │ a rule stops the answer: what the client has, the reminder, and the request goes upstream once more
 //!              └► Dialect: the next answer continues the same message
 //! ```
 //! A server owns the connections: it sends [`Exchange::request`], gives what comes back to [`Exchange::receive`], and sends on what that
-//! returns. What decides about a match is the code that decides in turns and replays.
+//! returns; with extensions it has [`Filtered`] do so. What decides about a match is the code that decides in turns and replays.
 #![forbid(unsafe_code)]
 
 mod asked;

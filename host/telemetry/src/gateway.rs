@@ -16,6 +16,11 @@ impl Metrics {
         self.lock().add(Id::GatewayRetries, &[route], 1);
     }
 
+    /// A rule has fired on an answer that goes through a gateway, where no session counts it.
+    pub fn gateway_fired(&self, rule: &str, action: &str) {
+        self.lock().add(Id::RuleFired, &[rule, action], 1);
+    }
+
     /// The time from the first byte of a server's answer to the first that its client got.
     pub fn gateway_first_byte(&self, route: &str, added: Duration) {
         self.lock().observe(Id::GatewayFirstByte, &[route], billionths(added));
