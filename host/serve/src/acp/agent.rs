@@ -206,7 +206,7 @@ impl Agent {
 
     /// Opens a session with settings that count.
     pub(super) async fn open(&self, place: Place, settings: WorkspaceSettings) -> Result<Arc<Open>, Error> {
-        self.open_with(place, settings, None).await
+        Box::pin(self.open_with(place, settings, None)).await
     }
 
     /// The same with a model that the client has chosen.
