@@ -14,6 +14,7 @@ mod cli;
 mod continued;
 mod ends;
 mod gateway;
+mod gateway_sessions;
 mod guard;
 mod import;
 mod injection;

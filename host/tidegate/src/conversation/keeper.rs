@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::WithoutStore;
 use flow::SessionId;
 use flow::ports::StateError;
 use gateway::Trail;
@@ -21,16 +22,6 @@ use crate::{ConversationOptions, Host, HostError};
 
 /// The most points of a request that are looked for, from its end.
 const MOST_POINTS: usize = 64;
-
-/// What becomes of a request whose conversation cannot be read, because its store is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WithoutStore {
-    /// It is refused.
-    #[default]
-    Refuse,
-    /// It is guarded with what this process knows; the rest is merged when the store is back.
-    Local,
-}
 
 /// The limits of [`Conversations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use rules::{RuleMemory, RuleSession, RuleSet};
 use serde_json::Value;
 use turn::{History, Hub, View};
 
-pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit, WithoutStore};
+pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit};
 use self::kept::{Kept, Stored};
 pub use self::options::ConversationOptions;
 use self::thread::Thread;

@@ -1,9 +1,9 @@
 //! The conversations in memory.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flow::SessionId;
 use tokio::sync::OnceCell;
@@ -12,12 +12,17 @@ use super::super::Conversation;
 use super::ConversationLimits;
 use crate::{Host, HostError};
 
+/// How long the end of a process waits until conversations are closed.
+const CLOSING: Duration = Duration::from_secs(10);
+
 /// Those that are open, and how many exchanges each has.
 pub(super) struct OpenConversations {
     limits: ConversationLimits,
     /// The store is memory: what is closed stays there.
     is_in_memory: bool,
     state: Mutex<State>,
+    /// The bytes of what they remember.
+    bytes: Arc<AtomicUsize>,
     sweeps: AtomicBool,
     evicted: AtomicU64,
     forgotten: AtomicU64,
@@ -33,6 +38,9 @@ struct State {
 struct Entry {
     cell: OnceCell<Conversation>,
     use_of: Mutex<Use>,
+    /// What all of them remember, and how much of it this one was counted with.
+    bytes: Arc<AtomicUsize>,
+    counted: AtomicUsize,
     /// Locked while it is closed, and by who opens it again.
     closing: tokio::sync::Mutex<()>,
 }
@@ -64,9 +72,17 @@ impl Drop for Visited {
 }
 
 impl Entry {
-    fn new() -> Arc<Self> {
+    fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
         let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
-        Arc::new(Self { cell: OnceCell::new(), use_of, closing: tokio::sync::Mutex::new(()) })
+        let (cell, closing, bytes) = (OnceCell::new(), tokio::sync::Mutex::new(()), Arc::clone(bytes));
+        Arc::new(Self { cell, use_of, bytes, counted: AtomicUsize::new(0), closing })
+    }
+
+    /// Counts what it remembers now.
+    fn count(&self, now: usize) {
+        let before = self.counted.swap(now, Ordering::Relaxed);
+        self.bytes.fetch_add(now, Ordering::Relaxed);
+        self.bytes.fetch_sub(before, Ordering::Relaxed);
     }
 
     /// Whether it can be used, which counts as an exchange.
@@ -77,6 +93,7 @@ impl Entry {
     }
 
     fn leave(&self) {
+        self.count(self.cell.get().map_or(0, Conversation::stored_bytes));
         let mut use_of = lock(&self.use_of);
         use_of.exchanges = use_of.exchanges.saturating_sub(1);
         use_of.last = Instant::now();
@@ -94,7 +111,8 @@ impl Entry {
 impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool) -> Self {
         let (evicted, forgotten) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { limits, is_in_memory, state: Mutex::default(), sweeps: AtomicBool::new(false), evicted, forgotten }
+        let (state, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
+        Self { limits, is_in_memory, state, bytes, sweeps, evicted, forgotten }
     }
 
     /// How many are open, were evicted and forgotten.
@@ -152,35 +170,47 @@ impl OpenConversations {
         }
     }
 
+    /// Closes all that nobody uses, within a time: what their exchanges have changed was stored when those ended.
     pub(super) async fn close_all(&self, host: &Host) {
-        for (id, entry) in self.entries() {
-            if entry.end(|_| true) {
-                self.close(&id, &entry, host).await;
+        let closing = async {
+            for (id, entry) in self.entries() {
+                if entry.end(|_| true) {
+                    self.close(&id, &entry, host).await;
+                }
             }
+        };
+        if tokio::time::timeout(CLOSING, closing).await.is_err() {
+            let open = lock(&self.state).open.len();
+            tracing::warn!("{open} conversations are left as they were stored last: closing them takes too long");
         }
     }
 
     /// Closes the one that was used least recently as long as there are too many.
     async fn make_way(&self, host: &Host) {
         while self.is_full() {
-            let entries = self.entries();
-            let free = entries.into_iter().filter(|(_, entry)| lock(&entry.use_of).exchanges == 0);
-            let Some((id, entry)) = free.min_by_key(|(_, entry)| lock(&entry.use_of).last) else { return };
-            if entry.end(|_| true) {
-                self.evicted.fetch_add(1, Ordering::Relaxed);
-                self.close(&id, &entry, host).await;
-            } else {
+            let Some((id, entry)) = self.oldest() else { return };
+            if !entry.end(|_| true) {
                 return;
             }
+            self.evicted.fetch_add(1, Ordering::Relaxed);
+            self.close(&id, &entry, host).await;
         }
     }
 
     fn is_full(&self) -> bool {
+        lock(&self.state).open.len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
+    }
+
+    /// The one that was used least recently, of those that nobody uses.
+    fn oldest(&self) -> Option<(SessionId, Arc<Entry>)> {
         let state = lock(&self.state);
-        let bytes = || state.open.values().filter_map(|entry| entry.cell.get()).map(Conversation::stored_bytes).sum();
-        // Counting all of them takes time in proportion to them: only where it can be too much.
-        let can_be_large = state.open.len() > self.limits.bytes / super::super::MOST_BYTES;
-        state.open.len() > self.limits.open || (can_be_large && self.limits.bytes < bytes())
+        let last = |entry: &Arc<Entry>| {
+            let use_of = lock(&entry.use_of);
+            (use_of.exchanges == 0 && !use_of.is_over).then_some(use_of.last)
+        };
+        let free = state.open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
+        let (_, id, entry) = free.min_by_key(|(last, ..)| *last)?;
+        Some((id.clone(), Arc::clone(entry)))
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, host: &Host) {
@@ -192,6 +222,7 @@ impl OpenConversations {
             self.forget(id, host).await;
         }
         drop(closing);
+        entry.count(0);
         self.remove(id, entry);
     }
 
@@ -218,7 +249,7 @@ impl OpenConversations {
         let State { open, closed } = &mut *state;
         Arc::clone(open.entry(id.clone()).or_insert_with(|| {
             closed.retain(|one| one != id);
-            Entry::new()
+            Entry::new(&self.bytes)
         }))
     }
 

@@ -1,0 +1,141 @@
+//! Conversations of a gateway are sessions: `session list`, `show`, `follow` and `export`, `explain` and `state` work on what was recorded of them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidegate::gateway::{Asked, Exchange, Filtered, Next, Received, Then, Trail, Wire};
+use tidegate::native::{CallError, Native, NativeCall, NativeExtension, TextAnswer, TextPlace};
+use tidegate::plugin::{Callback, TextUnit};
+use tidegate::rule::RuleSpec;
+use tidegate::{ConversationLimits, ConversationOptions, Conversations, Host, Operator};
+
+use crate::support::{Place, code, err, out};
+
+const WIRE: Wire = Wire::Anthropic;
+
+/// Puts the value in the place of a placeholder for the client, as `mask-secrets` does.
+struct Unmask;
+
+impl NativeExtension for Unmask {
+    fn on_plain_text(&self, _: &NativeCall, text: &str, _: &TextPlace) -> Result<TextAnswer, CallError> {
+        match text.contains("[KEY-1]") {
+            true => Ok(TextAnswer::Replace(text.replace("[KEY-1]", "hunter2"))),
+            false => Ok(TextAnswer::Pass),
+        }
+    }
+}
+
+/// An answer as its provider streams it.
+fn answer(text: &str) -> String {
+    let event = |data: Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
+    let usage = json!({"input_tokens": 11, "output_tokens": 1});
+    [
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "opus",
+            "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null}, "usage": {"output_tokens": 7}}),
+        json!({"type": "message_stop"}),
+    ]
+    .map(event)
+    .concat()
+}
+
+/// One exchange in which the model gives these answers. Returns what the client has received.
+async fn exchange(keeper: &Arc<Conversations>, request: &Value, answers: &[&str]) -> String {
+    let body = request.to_string();
+    let visit = keeper.enter(Trail::of(WIRE, request, |_| None, None, b"key")).await.unwrap();
+    visit.asked(&Asked::of(WIRE, body.as_bytes()), "anthropic", "opus");
+    let exchange = Exchange::new(WIRE, body.into(), "opus", visit.rules());
+    let mut own = Filtered::new(exchange, "opus", Some(visit.conversation().caller()), Arc::default());
+    let mut received = Received::new(WIRE, true);
+    for text in answers {
+        own.begin(true);
+        let Next { send, then } = own.receive(answer(text).as_bytes(), Duration::ZERO).await;
+        visit.happened(own.take_events());
+        received.push(&send);
+        assert_ne!(then, Then::Break);
+    }
+    let answer = received.finish();
+    visit.end(own.exchange().rules(), Some(&answer)).await.unwrap();
+    answer.text()
+}
+
+/// A recorded conversation: a rule stopped an answer, and a plugin has changed another.
+fn record(place: &Place) {
+    let settings = format!(
+        "[rules]\nbuiltin_rules = false\n[transcript]\nenabled = true\nfolder = {:?}\n[state]\nbackend = \"disk\"\nfolder = {:?}\n",
+        place.path("state/tidegate/sessions"),
+        place.path("state/tidegate/state")
+    );
+    let operator = Operator::of_source(&tidegate::diagnostic::SourceFile::new("tidegate.toml", settings)).unwrap();
+    let rule = RuleSpec::new("no-todo", "Finish the work.").condition(r"\bTODO\b").scope("text");
+    let unmask = Native::new("unmask".parse().unwrap(), Unmask).on(Callback::PlainText(TextUnit::Line.into()));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let host = Host::builder(operator).user_rules(None).cache_dir(None).rule(rule).extension(unmask);
+        let host = host.without_model().open().await.unwrap();
+        let keeper = Conversations::new(host, ConversationOptions::new(place.path("")), ConversationLimits::default());
+        let first = json!({"model": "opus", "messages": [{"role": "user", "content": "Write the function"}]});
+        let sent = exchange(&keeper, &first, &["Here: TODO later\n", "Here it is.\n"]).await;
+        assert!(sent.contains("Here it is.") && !sent.contains("TODO"), "{sent}");
+        let second = json!({"model": "opus", "messages": [
+            {"role": "user", "content": "Write the function"}, {"role": "assistant", "content": sent},
+            {"role": "user", "content": "Which key is [KEY-1]?"},
+        ]});
+        let sent = exchange(&keeper, &second, &["It is [KEY-1].\n"]).await;
+        assert!(sent.contains("It is hunter2."), "{sent}");
+        keeper.close().await;
+    });
+}
+
+#[test]
+fn the_commands_of_sessions_work_on_what_was_recorded() {
+    let place = Place::new();
+    record(&place);
+    let listed = place.json(&["session", "list", "--json"]);
+    let sessions = listed["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    let id = sessions[0]["session"].as_str().unwrap();
+    assert!(id.starts_with("gateway-"), "{id}");
+    let shown = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", err(&output));
+        let text = out(&output);
+        assert!(!text.contains("hunter2"), "{arguments:?}: what a plugin keeps from the model is in no record\n{text}");
+        text
+    };
+    let text = shown(&["session", "show", id]);
+    for part in ["Write the function", "Here it is.", "no-todo", "Which key is [KEY-1]?", "It is [KEY-1]."] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let markdown = shown(&["session", "export", id]);
+    assert!(markdown.contains("Write the function") && markdown.contains("no-todo"), "{markdown}");
+    assert!(shown(&["session", "export", id, "--format", "html"]).contains("It is [KEY-1]."));
+    let explained = shown(&["explain", "--session", id]);
+    assert!(explained.contains("unmask"), "{explained}");
+    assert!(shown(&["session", "show", id, "--rules"]).contains("no-todo"));
+    let mut following = place.command(&["session", "follow", id, "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let types = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["type"].clone());
+    let types: Vec<Value> = types.take_while(|kind| kind != "thread_completed").collect();
+    following.kill().unwrap();
+    following.wait().unwrap();
+    for kind in [
+        "thread_started",
+        "turn_start",
+        "input_received",
+        "rule_fired",
+        "ttsr_injection",
+        "cognition_out",
+        "extension_callback",
+    ] {
+        assert!(types.contains(&json!(kind)), "{kind} is not in {types:?}");
+    }
+    assert_eq!(types.iter().filter(|kind| *kind == "turn_finish").count(), 2, "{types:?}");
+}
