@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_policy};
-use tidegate::config::{self, GatewayRoute, GatewaySettings, RouteKey, machine_policy};
+use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
-use tidegate::{Host, Operator, WithoutStore};
+use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -77,14 +77,6 @@ pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>) -> Result<Hos
         builder = builder.metrics(metrics);
     }
     Ok(tokio::task::block_in_place(|| Handle::current().block_on(builder.open()))?)
-}
-
-/// What becomes of requests whose conversation cannot be read.
-fn without_store(settings: &GatewaySettings) -> WithoutStore {
-    match settings.without_store {
-        config::WithoutStore::Refuse => WithoutStore::Refuse,
-        config::WithoutStore::Local => WithoutStore::Local,
-    }
 }
 
 /// Checks the routes, where there are any.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use serve::gateway::{Acting, Conversations, Gateway, Report, Site, UpstreamUrls, Watching};
-use tidegate::WithoutStore;
+use tidegate::gateway::WithoutStore;
 use tidegate::metrics::Metrics;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};

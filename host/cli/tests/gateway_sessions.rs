@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate::gateway::{Asked, Exchange, Filtered, Next, Received, Then, Trail, Wire};
+use tidegate::gateway::{
+    Asked, ConversationLimits, ConversationOptions, Conversations, Exchange, Filtered, Next, Received, Then, Trail,
+    Wire,
+};
 use tidegate::native::{CallError, Native, NativeCall, NativeExtension, TextAnswer, TextPlace};
 use tidegate::plugin::{Callback, TextUnit};
 use tidegate::rule::RuleSpec;
-use tidegate::{ConversationLimits, ConversationOptions, Conversations, Host, Operator};
+use tidegate::{Host, Operator};
 
 use crate::support::{Place, code, err, out};
 

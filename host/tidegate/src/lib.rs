@@ -38,7 +38,7 @@
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | answer questions about tool calls ([`question`]), of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |
-//! | guard exchanges between other agents and their models, as a gateway does | [`Host::conversation`], [`Conversations`] |
+//! | guard exchanges between other agents and their models, as a gateway does | [`gateway`], [`Host::conversation`] |
 //! | watch a session from several places | [`Session::subscribe_shown`]; with what was not shown, [`Session::subscribe`] |
 //! | show a chat | [`Chat`]; its primitives are in [`chat`] |
 //! | show it in another process, also after a connection was lost | [`Session::subscribe_from`], [`carry_out`] |
@@ -46,7 +46,7 @@
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
 //! | export traces and metrics to OpenTelemetry | `metrics::Telemetry`, with the feature `otel` |
 //!
-//! What every embedder meets is here, at the root. The rest is in modules by subject: [`event`], [`input`], [`question`], [`tool`],
+//! What every embedder meets is here, at the root. The rest is in modules by subject: [`event`], [`gateway`], [`input`], [`question`], [`tool`],
 //! [`model`], [`rule`], [`plugin`], [`native`], [`limit`], [`state`], [`transcript`] and those listed below.
 //!
 //! | feature | adds |
@@ -68,6 +68,7 @@ pub mod agent;
 pub mod config;
 pub mod diagnostic;
 pub mod event;
+pub mod gateway;
 pub mod input;
 pub mod limit;
 pub mod message;
@@ -111,18 +112,13 @@ struct EmbeddingPage;
 
 /// Primitives for front ends: what a chat shows of a session, made of its events by pure state machines.
 pub use ::chat;
-pub use ::config::{Operator, WithoutStore};
+pub use ::config::Operator;
 pub use ::flow::ports::{BoxFuture, Clock};
 pub use ::flow::{Event, EventKind, Message, PluginId, SessionId, TurnStatus};
-/// Which conversation a request belongs to, and what becomes of one exchange: what a gateway between agents and their models is made of.
-pub use ::gateway;
 /// The records of sessions, as transcripts and `--output stream-json` have them.
 pub use ::record;
 pub use ::system::{SystemClock, environment};
 pub use ::turn::{CancellationToken, Subscription, TurnReport};
-pub use conversation::{
-    Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Conversations, Visit,
-};
 pub use error::HostError;
 pub use front_end::{Chat, carry_out};
 pub use host::engine::Engine;

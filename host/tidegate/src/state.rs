@@ -4,7 +4,7 @@
 pub use crate::host::assemble::state_folder;
 pub use crate::host::expiry::swept_state;
 pub use flow::ports::{
-    SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
+    Replaced, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry,
     StateError, StateLifetime, StateStore, StoredState, SweptState,
 };
 pub use store::{DiskStore, MemoryStore, StoreOptions};

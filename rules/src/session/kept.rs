@@ -18,7 +18,7 @@ pub struct RuleMemory {
 /// What a turn has spent of the budgets of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnSpent {
-    /// Interrupts.
+    /// How often answers were stopped.
     pub interrupts: u32,
     /// Those of them that only rules asked for that nobody trusts.
     pub untrusted: u32,

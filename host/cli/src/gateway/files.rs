@@ -83,7 +83,7 @@ impl Files {
         let set = before.unwrap_or(set);
         let settings = operator.gateway.clone();
         let make = |rules, watching, route: &GatewayRoute| {
-            let without_store = super::without_store(&settings);
+            let without_store = settings.without_store;
             let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
             let (host, workspace, has_plugins) = (&host, &*self.common.workspace, !operator.plugins.is_empty());
             Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store })

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use gateway::{Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, prepare};
 use serde_json::Value;
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Visit, WithoutStore};
 use tidegate::rule::RuleSet;
-use tidegate::{ConversationLimits, ConversationOptions, Host, HostError, PluginId, Visit, WithoutStore};
+use tidegate::{Host, HostError, PluginId};
 
 use super::refusal::Refusal;
 
@@ -15,7 +16,7 @@ use super::refusal::Refusal;
 #[derive(Debug)]
 pub struct Conversations {
     /// `None`: nothing acts.
-    keeper: Option<Arc<tidegate::Conversations>>,
+    keeper: Option<Arc<tidegate::gateway::Conversations>>,
     watching: Watching,
     has_rules: bool,
     has_plugins: bool,
@@ -57,7 +58,7 @@ impl Conversations {
         }
         let mut limits = ConversationLimits::default();
         limits.without_store = without_store;
-        let keeper = Some(tidegate::Conversations::new(host.clone(), options, limits));
+        let keeper = Some(tidegate::gateway::Conversations::new(host.clone(), options, limits));
         Arc::new(Self { keeper, watching, has_rules, has_plugins })
     }
 

@@ -17,8 +17,9 @@ use self::links::{Link, Links};
 use self::open::OpenConversations;
 pub use self::visit::Visit;
 use super::Conversation;
+use crate::conversation::ConversationOptions;
 use crate::session::options::new_session_id;
-use crate::{ConversationOptions, Host, HostError};
+use crate::{Host, HostError};
 
 /// The most points of a request that are looked for, from its end.
 const MOST_POINTS: usize = 64;

@@ -32,31 +32,31 @@ impl ConversationOptions {
         self
     }
 
-    /// As [`SessionOptions::id`].
+    /// Sets its id, as [`SessionOptions::id`] does.
     #[must_use]
     pub fn id(self, id: SessionId) -> Self {
         self.with(|session| session.id(id))
     }
 
-    /// As [`SessionOptions::agent`].
+    /// Names its agent, as [`SessionOptions::agent`] does.
     #[must_use]
     pub fn agent(self, name: impl Into<String>) -> Self {
         self.with(|session| session.agent(name))
     }
 
-    /// As [`SessionOptions::plugins`].
+    /// Chooses its plugins, as [`SessionOptions::plugins`] does.
     #[must_use]
     pub fn plugins(self, plugins: impl IntoIterator<Item = PluginId>) -> Self {
         self.with(|session| session.plugins(plugins))
     }
 
-    /// As [`SessionOptions::rule`].
+    /// Adds a stream rule, as [`SessionOptions::rule`] does.
     #[must_use]
     pub fn rule(self, rule: RuleSpec) -> Self {
         self.with(|session| session.rule(rule))
     }
 
-    /// As [`SessionOptions::extension`].
+    /// Adds a native extension, as [`SessionOptions::extension`] does.
     #[must_use]
     pub fn extension(self, extension: Native) -> Self {
         self.with(|session| session.extension(extension))

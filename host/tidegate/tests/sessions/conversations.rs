@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tempfile::TempDir;
+use tidegate::gateway::{Conversation, ConversationOptions};
 use tidegate::native::{CallError, InputAnswer, Native, NativeCall, NativeExtension};
 use tidegate::plugin::Callback;
 use tidegate::rule::RuleSpec;
-use tidegate::{Conversation, ConversationOptions, EventKind, Host, HostError, Message, SessionId};
+use tidegate::{EventKind, Host, HostError, Message, SessionId};
 
 use super::support::builder;
 

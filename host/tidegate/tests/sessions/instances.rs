@@ -1,6 +1,7 @@
 //! Two instances of a gateway on one Redis server: any of them has each request, both at once, and one is killed in between.
 //!
 //! The instances are processes of this test program, which [`child`] runs: a line for each exchange, and a line when it is stored.
+#![allow(clippy::print_stdout, reason = "an instance answers on its standard output")]
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,8 +12,8 @@ use rules::RuleMemory;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::event::StreamKind;
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations};
 use tidegate::rule::{Evidence, RuleMatch, RuleSpec};
-use tidegate::{ConversationLimits, ConversationOptions, Conversations};
 use tidegate_servers::RedisServer;
 use tokio::sync::oneshot;
 
@@ -62,7 +63,7 @@ async fn child() {
         tokio::spawn(async move {
             let done = exchange(&keeper, &asked, ended).await;
             // What the harness prints does not begin with a brace.
-            writeln!(std::io::stdout(), "\n{done}").unwrap();
+            println!("\n{done}");
         });
     }
 }
@@ -75,7 +76,7 @@ async fn exchange(keeper: &std::sync::Arc<Conversations>, asked: &Value, ended: 
         Trail::of(Wire::Anthropic, request, |name| session.as_deref().filter(|_| name == "session-id"), None, b"key");
     let visit = keeper.enter(trail).await.unwrap();
     if asked["waits"] == true {
-        writeln!(std::io::stdout(), "\n{}", json!({"entered": asked["number"]})).unwrap();
+        println!("\n{}", json!({"entered": asked["number"]}));
         ended.await.unwrap();
     }
     let mut rules = visit.rules();
@@ -105,7 +106,7 @@ fn known(memory: &RuleMemory) -> Value {
     json!({"rules": rules, "completed": memory.completed, "interrupts": memory.spent.interrupts})
 }
 
-/// An instance.
+/// An instance of a gateway.
 struct Instance {
     process: Child,
     input: ChildStdin,

@@ -8,8 +8,9 @@ use gateway::{Answer, Trail, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::event::StreamKind;
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations, Visit};
 use tidegate::rule::RuleSpec;
-use tidegate::{ConversationLimits, ConversationOptions, Conversations, Host, SessionId, Visit};
+use tidegate::{Host, SessionId};
 
 use super::support::builder;
 

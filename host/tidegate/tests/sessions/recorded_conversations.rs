@@ -7,7 +7,8 @@ use gateway::{Answer, Asked, Trail, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::event::StreamKind;
-use tidegate::{ConversationLimits, ConversationOptions, Conversations, EventKind, SessionId};
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations};
+use tidegate::{EventKind, SessionId};
 
 use super::support::builder;
 

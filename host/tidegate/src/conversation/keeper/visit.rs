@@ -40,7 +40,7 @@ impl Visit {
         Self { conversation, trail, rules, began, kept: None }
     }
 
-    /// The conversation.
+    /// The conversation that the request belongs to.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
