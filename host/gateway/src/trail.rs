@@ -49,7 +49,7 @@ impl Trail {
         let (is_named, items) = (name.is_some(), items(wire, request));
         let salt = digest(&[b"conversation", &Sha256::digest(credential), name.unwrap_or_default().as_bytes()]);
         let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
-        let root = items[..first].iter().fold(salt, |before, item| next(before, item));
+        let root = items[..first].iter().fold(salt, next);
         // A client that names its conversation is free to change what it has said before: its words are not compared.
         let (mut head, mut points) = (if is_named { salt } else { root }, Vec::new());
         for item in &items[first..] {

@@ -8,7 +8,8 @@ use super::model::Model;
 use super::running::{Answer, Running, request, rest};
 use super::{RULE, place, plain};
 
-const BODY: &str = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
+/// With a tool: a question without one, in a session that has a name, is asked next to the conversation.
+const BODY: &str = r#"{"tools": [{"name": "t"}], "messages": [{"role": "user", "content": "x"}]}"#;
 
 /// Whether the rule has stopped the answer to a request.
 fn is_stopped(running: &Running, target: &str, headers: &[&str]) -> bool {

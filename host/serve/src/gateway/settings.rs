@@ -23,6 +23,9 @@ struct Kept {
     conversations: Arc<Conversations>,
 }
 
+/// Opens the conversations of a route, in which these rules watch.
+type Make<'a> = dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute) -> Arc<Conversations> + 'a;
+
 /// The conversations of all routes.
 #[derive(Debug, Default)]
 pub struct KeptConversations {
@@ -48,7 +51,7 @@ impl Site {
         settings: &GatewaySettings,
         rules: &Arc<RuleSet>,
         kept: &mut KeptConversations,
-        make: &dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute) -> Arc<Conversations>,
+        make: &Make<'_>,
     ) -> Result<Self, Diagnostics> {
         let mut found = Vec::new();
         let mut now = KeptConversations { rules: Some(Arc::clone(rules)), routes: Vec::new() };
