@@ -95,3 +95,33 @@ fn nothing_runs_under_a_policy_that_is_wrong() {
         assert!(!place.path("made.txt").exists(), "{arguments:?}");
     }
 }
+
+/// Servers of a gateway, and the variables of its keys and tokens.
+#[test]
+fn routes_of_a_gateway_are_under_the_policy() {
+    let policy = "addresses = [\"https://api.anthropic.com\"]\nkey_env = [\"ANTHROPIC_API_KEY\", \"A_TOKEN\"]\n";
+    let with = |upstream: &str, key: &str, token: &str| {
+        format!(
+            "[[gateway.route]]\npath = \"/a\"\nupstream = \"{upstream}\"\nkey = \"env:{key}\"\n\
+             [[gateway.token]]\nname = \"a\"\nvalue = \"env:{token}\"\n"
+        )
+    };
+    let own = "https://api.anthropic.com/v1";
+    for (settings, refused) in [
+        (
+            with("http://127.0.0.1:9", "ANTHROPIC_API_KEY", "A_TOKEN"),
+            "http://127.0.0.1:9 for the route `/a` of the gateway",
+        ),
+        (with(own, "HOME", "A_TOKEN"), "the variable HOME for `gateway.route.key`"),
+        (with(own, "ANTHROPIC_API_KEY", "HOME"), "the variable HOME for `gateway.token.value`"),
+        // What the policy permits is only wrong because nobody has set it.
+        (with(own, "ANTHROPIC_API_KEY", "A_TOKEN"), "the variable A_TOKEN, which contains the token `a`, is not set"),
+    ] {
+        let place = Place::new();
+        place.write("tidegate.toml", &settings);
+        let mut command = under(policy, &place.command(&["gateway"]));
+        command.env("ANTHROPIC_API_KEY", "k").env_remove("A_TOKEN");
+        let ran = command.stdin(Stdio::null()).output().unwrap();
+        assert!(code(&ran) == 2 && err(&ran).contains(refused), "{settings}: {}", err(&ran));
+    }
+}
