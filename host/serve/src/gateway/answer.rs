@@ -40,7 +40,7 @@ pub(super) struct Client {
 /// A body that is sent from elsewhere. Without [`Client::end`] it has broken off. `stuck`: closes the connection.
 pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    let frames = Received { receiver, has_ended: false };
+    let frames = Received { receiver, has_ended: false, failure: None };
     (Client { sender, idle, stuck }, BoxBody::new(StreamBody::new(frames)))
 }
 
@@ -79,6 +79,8 @@ impl Client {
 struct Received {
     receiver: mpsc::Receiver<io::Result<Bytes>>,
     has_ended: bool,
+    /// Why it breaks off.
+    failure: Option<io::Error>,
 }
 
 impl Stream for Received {
@@ -88,13 +90,23 @@ impl Stream for Received {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        let next = ready!(self.receiver.poll_recv(cx));
-        self.has_ended = !matches!(&next, Some(Ok(bytes)) if !bytes.is_empty());
-        Poll::Ready(match next {
-            Some(Ok(bytes)) if bytes.is_empty() => None,
-            Some(bytes) => Some(bytes.map(Frame::data)),
-            None => Some(Err(io::Error::other("the answer broke off"))),
-        })
+        if let Some(failure) = self.failure.take() {
+            self.has_ended = true;
+            return Poll::Ready(Some(Err(failure)));
+        }
+        let failure = match ready!(self.receiver.poll_recv(cx)) {
+            Some(Ok(bytes)) if bytes.is_empty() => {
+                self.has_ended = true;
+                return Poll::Ready(None);
+            }
+            Some(Ok(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Some(Err(failure)) => failure,
+            None => io::Error::other("the answer broke off"),
+        };
+        // The connection closes at a failure with all that it has not written: it writes where nothing comes.
+        self.failure = Some(failure);
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
