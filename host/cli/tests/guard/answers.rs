@@ -30,6 +30,11 @@ impl Wire {
         }
     }
 
+    pub(super) fn of(head: &str) -> Self {
+        let path = head.split(' ').nth(1).unwrap_or_default().split('?').next();
+        Self::ALL.into_iter().find(|wire| Some(wire.path()) == path).unwrap()
+    }
+
     pub(super) fn request(self, question: &str, stream: bool) -> Vec<u8> {
         let messages = json!([{"role": "user", "content": question}]);
         let key = if self == Self::Responses { "input" } else { "messages" };

@@ -1,8 +1,10 @@
 //! `tidegate guard`: an agent that has a loop of its own, with the rules between it and its model.
 
 mod answers;
+mod faults;
 mod fidelity;
 mod masking;
+mod limits;
 mod raw;
 mod sdks;
 mod split;

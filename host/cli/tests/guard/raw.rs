@@ -27,6 +27,24 @@ impl Guard {
         Self { stdin: child.stdin.take(), child, address }
     }
 
+    /// Its open files, and its memory in bytes.
+    pub(super) fn resources(&self) -> (usize, usize) {
+        let place = format!("/proc/{}", self.child.id());
+        let files = std::fs::read_dir(format!("{place}/fd")).unwrap().count();
+        let status = std::fs::read_to_string(format!("{place}/status")).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        (files, memory.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024)
+    }
+
+    /// Waits until no more files are open than before, with the connections to its model that it keeps.
+    pub(super) fn assert_settled(&self, before: usize) {
+        let began = std::time::Instant::now();
+        while self.resources().0 > before + KEPT {
+            assert!(began.elapsed().as_secs() < 60, "{} files are open, {before} were", self.resources().0);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
     /// Ends the command, and returns what the program has reported.
     pub(super) fn finish(mut self) -> String {
         drop(self.stdin.take());
@@ -43,6 +61,9 @@ impl Drop for Guard {
         drop(self.child.wait());
     }
 }
+
+/// Idle connections to a model that a client of HTTP may keep.
+const KEPT: usize = 8;
 
 /// A request as an upstream received it.
 #[derive(Debug)]
@@ -139,6 +160,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     pub(super) fn header(&self, name: &str) -> &str {
         header(&self.head, name)
     }
@@ -175,6 +200,19 @@ impl Client {
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         let body = read_body(&mut self.reader, &head, true)?;
         Ok(Answer { status, head, body })
+    }
+
+    /// How long it waits for more.
+    pub(super) fn patience(&mut self, time: std::time::Duration) {
+        self.reader.get_mut().set_read_timeout(Some(time)).unwrap();
+    }
+
+    /// Reads what has come, so many bytes at most; `true`: the connection has ended.
+    pub(super) fn read_some(&mut self, most: usize, into: &mut Vec<u8>) -> io::Result<bool> {
+        let mut part = vec![0; most];
+        let count = self.reader.read(&mut part)?;
+        into.extend_from_slice(&part[..count]);
+        Ok(count == 0)
     }
 
     pub(super) fn ask(&mut self, path: &str, headers: &str, body: &[u8]) -> io::Result<Answer> {
