@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tidegate_servers::{Scripted, Step, ensure_clients, node_of, say};
+use tidegate_servers::{Scripted, Step, ensure_clients, ensure_judge, has_clients, node_of, say};
 
 use crate::run;
 
@@ -164,6 +164,32 @@ pub(crate) fn clients() -> Result<()> {
     }
     say(&table);
     ensure!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}
+
+/// The last act of the demo: Claude Code where it is installed, else a program with an SDK, behind a rule that stops its model.
+pub(crate) fn act() -> Result<()> {
+    let (model, place) = (Scripted::start()?, Place::new("demo")?);
+    let mut command = if has_clients() {
+        say("Claude Code does a task; its model says a word that a rule forbids, and writes it into a command.\n");
+        let mut command = place.guarded(&ensure_clients()?, model.base_url(), "claude");
+        let prompt = format!("Do the task, case: task1 in folder {}", place.workspace().display());
+        command.args(["--dangerously-skip-permissions", "-p", &prompt]);
+        command
+    } else {
+        say("A program with Anthropic's SDK (tests/demo/guard.py); its model says a word that a rule forbids.\n");
+        let python = ensure_judge()?.join("bin/python");
+        let mut command = place.guarded(Path::new("."), model.base_url(), &python.display().to_string());
+        command.arg(run::root().join("tests/demo/guard.py"));
+        command
+    };
+    let (output, report) = place.run(&mut command)?;
+    output.lines().chain(report.lines()).for_each(|line| say(&format!("  {line}")));
+    place.has_not_received()?;
+    let requests = model.requests()?;
+    let again = requests.iter().filter(|one| one["reminders"].as_u64() > Some(0)).count();
+    ensure!(again > 0, "a rule was to stop the model, and none did");
+    say(&format!("the client has asked {} times, its model was asked {}", requests.len() - again, requests.len()));
     Ok(())
 }
 

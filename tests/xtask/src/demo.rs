@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use tidegate_servers::{RealModel, say};
 
-use crate::{editor, guests, run};
+use crate::{clients, editor, guests, run};
 
 /// Explains how the times of the summary were measured.
 const TIMES: &str = "\
@@ -43,7 +43,9 @@ pub(crate) fn demo(live: bool) -> Result<()> {
     drop(workspace);
     let workspace = Workspace::copy_of(&source.join("workspace"))?;
     say("\nAn editor's session in a new copy, over the Agent Client Protocol (tidegate acp):\n");
-    editor::session(acp(&workspace.0, &source.join("editor.toml")), &workspace.0)
+    editor::session(acp(&workspace.0, &source.join("editor.toml")), &workspace.0)?;
+    say("\nAn agent that is not ours, with rules between it and its model (tidegate guard):\n");
+    clients::act()
 }
 
 /// `tidegate acp` in the workspace, with this configuration.
