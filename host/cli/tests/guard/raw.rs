@@ -27,6 +27,18 @@ impl Guard {
         Self { stdin: child.stdin.take(), child, address }
     }
 
+    /// Starts `tidegate gateway` with the settings of a place instead.
+    pub(super) fn serve(place: &Place) -> Self {
+        let mut command = place.command(&["gateway", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut url, mut output) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
+        output.read_line(&mut url).unwrap();
+        // It ends when nobody reads what it prints.
+        std::thread::spawn(move || io::copy(&mut output, &mut io::sink()));
+        let address = url.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{url:?}")).parse().unwrap();
+        Self { child, stdin: None, address }
+    }
+
     /// Its open files, and its memory in bytes.
     pub(super) fn resources(&self) -> (usize, usize) {
         let place = format!("/proc/{}", self.child.id());
