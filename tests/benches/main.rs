@@ -7,6 +7,7 @@ mod callback;
 mod editors;
 mod extensions;
 mod front_ends;
+mod gateway;
 mod rule_sets;
 mod rules;
 mod segments;
@@ -15,7 +16,7 @@ mod state;
 mod support;
 mod turn;
 
-const BENCHES: [(&str, fn()); 11] = [
+const BENCHES: [(&str, fn()); 12] = [
     ("callback", callback::bench),
     ("extensions", extensions::bench),
     ("state", state::bench),
@@ -27,6 +28,7 @@ const BENCHES: [(&str, fn()); 11] = [
     ("front-ends", front_ends::bench),
     ("editors", editors::bench),
     ("backlog", backlog::bench),
+    ("gateway", gateway::bench),
 ];
 
 /// The benches to run, with commas between them; all where it is not set. Arguments belong to Criterion.

@@ -59,7 +59,14 @@ def names(body):
         # codex declares the tools of newer models in the conversation.
         if item.get("type") == "additional_tools":
             tools += [tool for space in item["tools"] for tool in space.get("tools", [space])]
-    return {tool.get("name") or (tool.get("function") or {}).get("name") for tool in tools}
+    return dict(map(declared, tools))
+
+
+def declared(tool):
+    """The name of a tool, and the names of its arguments."""
+    of = tool.get("function") or tool
+    schema = of.get("parameters") or of.get("input_schema") or {}
+    return of.get("name"), list(schema.get("properties") or {})
 
 
 def edit(tools, folder, is_new):
@@ -68,7 +75,8 @@ def edit(tools, folder, is_new):
     change = ["*** Add File: notes.txt", f"+{old}"] if is_new else ["*** Update File: notes.txt", "@@", f"-{old}", f"+{new}"]
     patch = "\n".join(["*** Begin Patch", *change, "*** End Patch", ""])
     if "apply_patch" in tools:
-        return ("custom", "apply_patch", patch)
+        keys = tools["apply_patch"]
+        return ("call", "apply_patch", {keys[0]: patch}) if keys else ("custom", "apply_patch", patch)
     if "exec" in tools:
         return ("custom", "exec", f"text(await tools.apply_patch({json.dumps(patch)}));")
     if "Write" in tools:

@@ -127,6 +127,25 @@ pub fn ensure_sdks_js() -> Result<PathBuf> {
     ensure("sdks-js", "sdks/package-lock.json", proof, "the SDKs of model vendors (npm, 100 MB)", &install)
 }
 
+/// Installs `litellm` with its proxy where it is missing and gives its folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub(crate) fn ensure_litellm() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-litellm.txt", &[]);
+    ensure("litellm", "requirements-litellm.txt", "bin/litellm", "litellm (pip, 750 MB)", &install)
+}
+
+/// Installs `@portkey-ai/gateway` where it is missing and gives its folder, which contains `node_modules`.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub(crate) fn ensure_portkey() -> Result<PathBuf> {
+    let install = |folder: &Path| install_optional(folder, "portkey");
+    let proof = "node_modules/@portkey-ai/gateway/package.json";
+    ensure("portkey", "portkey/package-lock.json", proof, "the gateway of Portkey (npm, 25 MB)", &install)
+}
+
 /// Installs agents as people run them where they are missing, and returns their folder, `target/clients`, which contains `node_modules/.bin`.
 ///
 /// # Errors

@@ -66,6 +66,14 @@ impl Server {
         }
     }
 
+    /// Starts a server that has its port from elsewhere, and waits until `GET` of a path answers 200.
+    pub(crate) fn start_on(port: u16, name: &'static str, logs: &Path, health: &str, command: &[&str]) -> Result<Self> {
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let mut server = Self::spawn(name, logs, port, &command)?;
+        server.wait_until_reachable(health).map_err(|error| error.context(server.describe_log()))?;
+        Ok(server)
+    }
+
     fn spawn(name: &'static str, logs: &Path, port: u16, command: &[String]) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         std::fs::create_dir_all(logs).with_context(|| format!("cannot make {}", logs.display()))?;

@@ -12,7 +12,7 @@ use crate::{guests, run};
 const COPY_THRESHOLD: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000";
 
 /// The benches, as `tests/benches/main.rs` names them.
-const BENCHES: [&str; 11] = [
+const BENCHES: [&str; 12] = [
     "callback",
     "extensions",
     "state",
@@ -24,6 +24,7 @@ const BENCHES: [&str; 11] = [
     "start",
     "front-ends",
     "editors",
+    "gateway",
 ];
 
 /// Runs the benches of these names; of no names, all of them.

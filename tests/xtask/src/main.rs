@@ -33,7 +33,7 @@ cargo xtask COMMAND
   ci                what a change must pass: format, clippy, docs, book, dependencies, wasm check, then test. With TIDEGATE_TIMES=10
                     in the environment, each random comparison takes ten times as many cases: the form for the night
   bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, backlog,
-                    start, front-ends, editors
+                    start, front-ends, editors, gateway
   clients           Claude Code, codex and opencode, unmodified, behind `tidegate guard`: tasks, answers that fail, spent budgets;
                     installs them into target/clients (1.3 GB)
   load [--release] [FLAG…]

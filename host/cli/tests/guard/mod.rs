@@ -3,8 +3,8 @@
 mod answers;
 mod faults;
 mod fidelity;
-mod masking;
 mod limits;
+mod masking;
 mod raw;
 mod sdks;
 mod split;
