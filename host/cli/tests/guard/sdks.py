@@ -98,6 +98,8 @@ def responses(case, model):
 def of_response(response):
     if isinstance(response, str):
         return response, [], [], None
+    # Without it clients take an end for none, and ask again.
+    assert IS_REAL or response.usage.total_tokens >= 0
     items = response.output
     thought = [(part.text, None) for item in items if item.type == "reasoning" for part in item.summary]
     calls = [(item.name, json.loads(item.arguments)) for item in items if item.type == "function_call"]

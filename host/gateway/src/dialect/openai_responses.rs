@@ -152,6 +152,15 @@ impl OpenAiResponses {
             })
         });
         (response["status"], response["output"]) = (Value::from(status), Value::from(self.ended.clone()));
+        if status == "completed" && response["usage"].is_null() {
+            // Clients take an end without it for none, and ask again.
+            let (input, output) = (self.lost.input.unwrap_or(0), self.lost.output.unwrap_or(0));
+            response["usage"] = json!({
+                "input_tokens": input, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens": output, "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": input.saturating_add(output),
+            });
+        }
         response
     }
 
