@@ -22,6 +22,8 @@ pub struct Trail {
     /// Digest of the credential, and of what the client calls the conversation. Nothing is shared between two of them.
     salt: [u8; 32],
     is_named: bool,
+    /// Its name is all that counts: the header that the operator has chosen says which conversation it is.
+    is_fixed: bool,
     /// The messages before the first answer.
     root: String,
     /// Behind each answer, the oldest first.
@@ -45,7 +47,9 @@ impl Trail {
         own_header: Option<&str>,
         credential: &[u8],
     ) -> Self {
-        let name = own_header.and_then(&header).map(str::to_owned).or_else(|| named(request, &header));
+        let own = own_header.and_then(&header).filter(|name| !name.trim().is_empty());
+        let is_fixed = own.is_some();
+        let name = own.map(str::to_owned).or_else(|| named(request, &header));
         let (is_named, items) = (name.is_some(), items(wire, request));
         let salt = digest(&[b"conversation", &Sha256::digest(credential), name.unwrap_or_default().as_bytes()]);
         let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
@@ -63,10 +67,14 @@ impl Trail {
         Self {
             salt,
             is_named,
-            root: short(&root),
-            points,
+            is_fixed,
+            root: short(if is_fixed { &salt } else { &root }),
+            points: if is_fixed { Vec::new() } else { points },
             head,
-            previous: request["previous_response_id"].as_str().map(|id| short(&response(salt, id))),
+            previous: request["previous_response_id"]
+                .as_str()
+                .filter(|_| !is_fixed)
+                .map(|id| short(&response(salt, id))),
             continues: items.last().is_some_and(|item| item.is_result),
             offers_tools: request["tools"].as_array().is_some_and(|tools| !tools.is_empty()),
             is_beside: false,
@@ -105,7 +113,12 @@ impl Trail {
 
     /// Whether the request begins a conversation.
     pub fn begins(&self) -> bool {
-        self.points.is_empty() && self.previous.is_none() && !self.continues
+        self.is_fixed || (self.points.is_empty() && self.previous.is_none() && !self.continues)
+    }
+
+    /// Whether the name alone says which conversation it is, whatever its messages are.
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// Whether the request gives the results of calls: the turn goes on.
@@ -115,7 +128,7 @@ impl Trail {
 
     /// Whether a client has asked something next to its conversation, such as for a title: one question, without tools.
     pub fn is_aside(&self) -> bool {
-        self.is_beside || (self.is_named && self.begins() && !self.offers_tools)
+        self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
 
     /// The same of a request that asks for no answer, such as the number of its tokens.

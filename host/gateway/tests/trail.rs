@@ -77,7 +77,6 @@ fn names_and_credentials_keep_conversations_apart() {
     // Each names the same session.
     for (headers, more) in [
         (&[("session-id", "7f")][..], json!({})),
-        (&[("x-own", "7f"), ("session-id", "other")][..], json!({})),
         (&[][..], json!({"metadata": {"user_id": "user_ab_account__session_7f"}})),
         (&[][..], json!({"metadata": {"user_id": r#"{"device_id":"d","session_id":"7f"}"#}})),
         (&[][..], json!({"prompt_cache_key": "7f"})),
@@ -97,6 +96,11 @@ fn names_and_credentials_keep_conversations_apart() {
         assert!(!format!("{other:?}").contains("other"), "no credential is in it");
     }
     assert_eq!(others[2].points(), others[3].points(), "a user is no conversation");
+    // The operator's own header says which conversation it is, whatever is in it.
+    let own =
+        |texts: &[&str]| trail(Wire::Anthropic, texts, &json!({}), &[("x-own", "7f"), ("session-id", "80")], "key");
+    assert!(own(&["Hello"]).is_fixed() && !own(&["Hello"]).is_aside() && own(&["a", "b", "c"]).begins());
+    assert_eq!(own(&["Hello"]).root(), own(&["a", "b", "c"]).root());
     // What a client that names its session has said before may have changed.
     let edited = trail(Wire::Anthropic, &["Hello!", "Hi", "Go"], &json!({"prompt_cache_key": "7f"}), &[], "key");
     assert_eq!(edited.points(), claude.points());

@@ -145,6 +145,7 @@ impl Conversations {
         let tip = parent.conversation.tip();
         let is_tip = match &tip {
             // Nobody has the only exchange of one that begins, unless its client asks again.
+            _ if trail.is_fixed() => true,
             None => trail.is_named() || parent.is_alone(),
             Some(tip) => *tip == link.point || tip == name,
         };
