@@ -38,7 +38,8 @@ pub struct GatewaySettings {
 }
 
 /// Headers that mean something else.
-const TAKEN: [&str; 6] = ["authorization", "x-api-key", "cookie", "host", "content-length", "content-type"];
+const TAKEN: [&str; 8] =
+    ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "host", "content-length", "content-type"];
 
 impl GatewaySettings {
     pub(crate) fn read(document: &mut Document<'_>, typed: &GatewayFile) -> Self {

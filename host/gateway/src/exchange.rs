@@ -301,8 +301,8 @@ impl Exchange {
     }
 
     /// The request is not sent.
-    pub(crate) fn refuse(&mut self, words: &str) -> Next {
-        self.notices.push(words.trim_matches(['[', ']']).to_owned());
+    pub(crate) fn refuse(&mut self, words: &str, notice: String) -> Next {
+        self.notices.push(notice);
         self.close_with(words, Vec::new())
     }
 

@@ -86,9 +86,10 @@ impl Filtered {
     }
 
     /// The request is not sent: the client gets these words.
-    pub fn refuse(&mut self, words: &str, is_stream: bool) -> Next {
+    /// `notice`: what the log has of it, without words of extensions.
+    pub fn refuse(&mut self, words: &str, notice: String, is_stream: bool) -> Next {
         self.begin(is_stream);
-        self.exchange.refuse(words)
+        self.exchange.refuse(words, notice)
     }
 
     /// When held bytes have waited for as long as they may, as [`Exchange::deadline`].
@@ -159,7 +160,6 @@ impl Filtered {
                 Ok(Step::Failed(cause)) => return self.fail(&cause, out),
                 Err(failure) => {
                     let cause = format!("the extension `{}` is required and failed", failure.plugin);
-                    tracing::warn!("{failure}");
                     return self.fail(&cause, out);
                 }
             }

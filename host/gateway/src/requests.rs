@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use flow::{CallFailure, PluginId};
+use flow::{CallFailure, CallbackKind, PluginId};
 use guard::Caller;
 use wire::Wire;
 
@@ -28,8 +28,13 @@ pub enum Prepared {
     Ask(Bytes),
     /// Nothing goes upstream: an extension gives this answer in the model's place.
     Reply(String),
-    /// Nothing goes upstream, and the client gets these words.
-    Refused(String),
+    /// Nothing goes upstream.
+    Refused {
+        /// What the client gets.
+        words: String,
+        /// What the log has of it: the extension and its callback, and nothing that it has said.
+        notice: String,
+    },
 }
 
 /// Why a request does not go upstream.
@@ -37,15 +42,29 @@ pub enum Prepared {
 enum Stop {
     Reply(String),
     Refused(String),
+    /// As the extension says it; `notice` has none of its words.
+    Rejected {
+        cause: String,
+        notice: String,
+    },
 }
 
 impl From<CallFailure> for Stop {
     fn from(failure: CallFailure) -> Self {
-        Self::Refused(format!("the extension `{}` is required and failed: {failure}", failure.plugin))
+        let notice = format!("the extension `{}` is required and failed in `{}`", failure.plugin, failure.called);
+        Self::Rejected {
+            cause: format!("the extension `{}` is required and failed: {failure}", failure.plugin),
+            notice,
+        }
     }
 }
 
 impl Stop {
+    fn rejected(by: &PluginId, reason: &str) -> Self {
+        let notice = format!("the extension `{by}` rejected it in `{}`", CallbackKind::InputMessages.as_str());
+        Self::Rejected { cause: format!("the extension `{by}` rejected it: {reason}"), notice }
+    }
+
     fn unchecked(by: &PluginId, what: &str) -> Self {
         Self::Refused(format!("the extension `{by}` did not check {what}"))
     }
@@ -59,7 +78,10 @@ pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: 
     }
     let Some((doc, root)) = Doc::read(body) else {
         return match caller.guards_requests() {
-            Some(by) => refused(&format!("it is no JSON, so that the extension `{by}` cannot check it")),
+            Some(by) => {
+                let cause = format!("it is no JSON, so that the extension `{by}` cannot check it");
+                refused(&cause, &cause)
+            }
             None => Prepared::Ask(body.clone()),
         };
     };
@@ -69,12 +91,14 @@ pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: 
         Ok(()) if stage.edits.is_empty() => Prepared::Ask(body.clone()),
         Ok(()) => Prepared::Ask(Bytes::from(stage.edits.apply(body))),
         Err(Stop::Reply(text)) => Prepared::Reply(text),
-        Err(Stop::Refused(cause)) => refused(&cause),
+        Err(Stop::Refused(cause)) => refused(&cause, &cause),
+        Err(Stop::Rejected { cause, notice }) => refused(&cause, &notice),
     }
 }
 
-fn refused(cause: &str) -> Prepared {
-    Prepared::Refused(format!("[Tidegate: this request was not sent, because {cause}.]"))
+fn refused(cause: &str, notice: &str) -> Prepared {
+    let words = format!("[Tidegate: this request was not sent, because {cause}.]");
+    Prepared::Refused { words, notice: format!("a request was not sent, because {notice}") }
 }
 
 /// The body of a request whose texts no callback gets: with the originals of what the client was shown, and reminders.

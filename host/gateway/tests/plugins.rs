@@ -380,7 +380,12 @@ fn an_extension_replies_and_rejects_in_the_protocol_of_the_client() {
                 let mut own = Filtered::new(exchange, "m", Some(Arc::clone(&caller)), Arc::default());
                 let next = match ready(prepare(&caller, &Mutex::default(), wire, &body.into())) {
                     Prepared::Reply(words) => ready(own.reply(&words, is_stream)),
-                    Prepared::Refused(words) => own.refuse(&words, is_stream),
+                    Prepared::Refused { words, notice } => {
+                        assert!(
+                            notice.contains("`p` rejected it in `on_input_messages`") && !notice.contains("Not that")
+                        );
+                        own.refuse(&words, notice, is_stream)
+                    }
                     other => panic!("{other:?}"),
                 };
                 assert_eq!(next.then, Then::End);
@@ -409,7 +414,8 @@ fn a_guard_that_fails_fails_closed() {
                 own.input = Some(Box::new(|_| Err("it trapped".to_owned())));
                 own.result = Some(Box::new(|_| Err("it trapped".to_owned())));
                 let caller = caller(vec![own], false);
-                let Prepared::Refused(words) = ready(prepare(&caller, &Mutex::default(), wire, &second(wire).into()))
+                let Prepared::Refused { words, notice } =
+                    ready(prepare(&caller, &Mutex::default(), wire, &second(wire).into()))
                 else {
                     panic!("{callback:?} {required}");
                 };
@@ -417,12 +423,16 @@ fn a_guard_that_fails_fails_closed() {
                     words.contains("[Tidegate: this request was not sent, because") && words.contains("`p`"),
                     "{words}"
                 );
+                assert!(notice.contains("`p`") && !notice.contains("trapped"), "{notice}");
             }
             let mut own = plugin(callback.clone());
             own.closed = true;
             let caller = caller(vec![own], false);
             let refused = ready(prepare(&caller, &Mutex::default(), wire, &"no JSON".to_owned().into()));
-            assert!(matches!(&refused, Prepared::Refused(words) if words.contains("it is no JSON")), "{refused:?}");
+            assert!(
+                matches!(&refused, Prepared::Refused { words, .. } if words.contains("it is no JSON")),
+                "{refused:?}"
+            );
         }
         for (is_stream, cut) in [(true, 1), (true, 1 << 20), (false, 7)] {
             let mut own = plugin(Callback::PlainText(TextUnit::Line.into()));

@@ -18,6 +18,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     let running = Running::start(&place);
     let (bearer_a, key_a) = (format!("Authorization: Bearer {TOKEN_A}"), format!("X-Api-Key: {TOKEN_A}"));
     let (bearer_b, key_b) = (format!("authorization: bearer {TOKEN_B}"), format!("x-api-key: {TOKEN_B}"));
+    let in_google = format!("X-Goog-Api-Key: {TOKEN_B}");
     let own = "Authorization: Bearer own-key";
     let (in_query, in_path) = (format!("{MESSAGES}?api_key={TOKEN_A}"), format!("/openai/{TOKEN_A}/models"));
     let of_operator = format!("x-api-key: {KEY}");
@@ -50,6 +51,9 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
         ("/openai/v1/models", &[&key_b, own], 200, "", &["authorization: Bearer own-key"]),
         ("/openai/models", &[&bearer_b, own], 200, "", &["authorization: Bearer own-key"]),
         ("/openai/models", &[&bearer_b, "Connection: close, x-api-key"], 200, "", &[]),
+        ("/openai/models", &[&bearer_b, &format!("api-key: {TOKEN_B}"), &in_google], 200, "", &[]),
+        ("/openai/models", &[&in_google, "api-key: own-key"], 200, "", &["api-key: own-key"]),
+        (MESSAGES, &[&bearer_a, "api-key: own-key", "x-goog-api-key: own-key"], 200, "", &[&of_operator]),
         ("/metrics", &[], 401, "gateway_token", &[]),
         ("/metrics", &[&bearer_b], 200, "", &[]),
         ("/healthz", &[], 200, "", &[]),
@@ -64,7 +68,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
         let seen = model.seen();
         let credentials = seen[before..].iter().flat_map(|(head, _)| head.lines()).filter(|line| {
             let name = line.split(':').next().unwrap_or_default().to_lowercase();
-            ["authorization", "x-api-key", "api-key"].contains(&name.as_str())
+            ["authorization", "x-api-key", "api-key", "x-goog-api-key"].contains(&name.as_str())
         });
         assert_eq!(credentials.collect::<Vec<_>>(), got.to_vec(), "{target} {headers:?}");
     }
@@ -81,9 +85,9 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     );
     let metrics = running.ask("GET", "/metrics", &[&bearer_a], "").body;
     for line in [
-        "gateway_request_total{route=\"/anthropic\",outcome=\"checked\"} 4",
+        "gateway_request_total{route=\"/anthropic\",outcome=\"checked\"} 5",
         "gateway_request_total{route=\"/anthropic\",outcome=\"not_admitted\"} 7",
-        "gateway_request_total{route=\"/openai\",outcome=\"relayed\"} 4",
+        "gateway_request_total{route=\"/openai\",outcome=\"relayed\"} 6",
         "gateway_retry_total{route=\"/anthropic\"} 1",
         "rule_fired_total{rule=\"no-forbidden\",action=\"interrupt\"} 1",
         "gateway_first_byte_added_ms_count{route=\"/anthropic\"} ",

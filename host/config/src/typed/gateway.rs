@@ -108,7 +108,7 @@ pub(crate) struct TokenFile {
     /// The name of the client in logs, metrics and the audit file.
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// The environment variable that contains the token, as `env:NAME`. Clients send it as `Authorization: Bearer TOKEN` or as `x-api-key`; it is never sent on.
+    /// The environment variable that contains the token, as `env:NAME`. Clients send it as `Authorization: Bearer TOKEN`, or as the header `x-api-key`, `api-key` or `x-goog-api-key`; it is never sent on.
     #[schemars(length(min = 1))]
     pub(crate) value: String,
     /// Maximum number of requests with this token at once. Default: `concurrent` of `[gateway.limits]`.

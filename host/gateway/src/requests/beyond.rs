@@ -131,7 +131,7 @@ impl<'b> Stage<'_, 'b> {
                 return Err(Stop::Refused(format!("the extension `{by}` replied to what is no input")));
             }
             Input::Reject { by, reason } => {
-                return Err(Stop::Refused(format!("the extension `{by}` rejected it: {reason}")));
+                return Err(Stop::rejected(&by, &reason));
             }
         };
         if made.len() != batch.len() {

@@ -40,7 +40,7 @@ impl<'b> Stage<'_, 'b> {
                 Input::Ask(made) => (made, None),
                 Input::Reply { messages, text, .. } => (messages, Some(Stop::Reply(text))),
                 Input::Reject { by, reason } => {
-                    return Err(Stop::Refused(format!("the extension `{by}` rejected it: {reason}")));
+                    return Err(Stop::rejected(&by, &reason));
                 }
             };
             if made.is_empty() {

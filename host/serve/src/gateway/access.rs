@@ -28,9 +28,9 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The headers in which vendors' clients send what admits them.
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const CREDENTIALS: [HeaderName; 4] =
+/// The headers in which vendors' clients send what admits them.
+pub(super) const CREDENTIALS: [HeaderName; 4] =
     [header::AUTHORIZATION, X_API_KEY, HeaderName::from_static("api-key"), HeaderName::from_static("x-goog-api-key")];
 
 /// All clients that are admitted.
@@ -125,7 +125,7 @@ impl Access {
             CREDENTIALS.iter().for_each(|name| drop(headers.remove(name)));
             return headers;
         }
-        for name in [header::AUTHORIZATION, X_API_KEY] {
+        for name in CREDENTIALS {
             let is_token = |value: &HeaderValue| {
                 let given: Vec<&str> = of_header(&name, value).into_iter().collect();
                 self.clients.iter().filter(|client| client.is_in(&given)).count() > 0
@@ -149,13 +149,13 @@ impl Client {
 
 /// What a request gives as its credentials.
 fn credentials(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &str)> {
-    let named = headers.iter().filter(|(name, _)| **name == header::AUTHORIZATION || **name == X_API_KEY);
+    let named = headers.iter().filter(|(name, _)| CREDENTIALS.contains(name));
     named.filter_map(|(name, value)| Some((name, of_header(name, value)?)))
 }
 
 fn of_header<'v>(name: &HeaderName, value: &'v HeaderValue) -> Option<&'v str> {
     let text = value.to_str().ok()?;
-    if *name == X_API_KEY { Some(text.trim()) } else { token::bearer(text) }
+    if *name == header::AUTHORIZATION { token::bearer(text) } else { Some(text.trim()) }
 }
 
 impl Running {

@@ -86,12 +86,12 @@ impl Conversations {
         header: impl Fn(&str) -> Option<&'h str>,
     ) -> Result<Start, Refusal> {
         let Asked { wire, body, credential, counts } = asked;
-        let Some(keeper) = &self.keeper else { return Err(Refusal::Blocked("nothing guards this route".to_owned())) };
+        let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
         let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
         let visit = keeper.enter(if counts { trail.beside() } else { trail }).await.map_err(|error| match error {
             HostError::State(error) => Refusal::Store(error.to_string()),
-            error => Refusal::Blocked(error.to_string()),
+            error => Refusal::blocked(error.to_string()),
         })?;
         let model = request["model"].as_str().unwrap_or_default();
         let (conversation, vendor) =
@@ -109,12 +109,16 @@ impl Conversations {
         let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory));
         let mut begun = Begun { visit, own, memory, received: Received::new(wire, is_stream), wire };
         let next = match prepared {
-            Prepared::Reply(words) | Prepared::Refused(words) if counts => {
+            Prepared::Reply(why) if counts => {
                 begun.end(false).await;
-                return Err(Refusal::Blocked(words.trim_matches(['[', ']']).to_owned()));
+                return Err(Refusal::Blocked { why, notice: "an extension has answered it".to_owned() });
+            }
+            Prepared::Refused { words, notice } if counts => {
+                begun.end(false).await;
+                return Err(Refusal::Blocked { why: words.trim_matches(['[', ']']).to_owned(), notice });
             }
             Prepared::Reply(words) => begun.own.reply(&words, is_stream).await,
-            Prepared::Refused(words) => begun.own.refuse(&words, is_stream),
+            Prepared::Refused { words, notice } => begun.own.refuse(&words, notice, is_stream),
             _ => return Ok(Start::Ask(Box::new(begun), sent)),
         };
         begun.received.push(&next.send);

@@ -21,8 +21,11 @@ pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
         true => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         false => (StatusCode::OK, "ok"),
     };
-    let (reload, audit) = (shared.reload_failure(), shared.site().audit.as_ref().and_then(super::Audit::failure));
-    let word = if status == StatusCode::OK && (reload.is_some() || audit.is_some()) { "degraded" } else { word };
+    // Why is in the log: whoever can connect reads this.
+    let audit = shared.site().audit.as_ref().and_then(super::Audit::failure);
+    let has_failed = [shared.reload_failure().is_some(), audit.is_some()];
+    let word = if status == StatusCode::OK && has_failed.contains(&true) { "degraded" } else { word };
+    let [reload, audit] = has_failed.map(|has_failed| if has_failed { "failed" } else { "ok" });
     let body = json!({"status": word, "reload": reload, "audit": audit});
     Some(answered(status, "application/json", format!("{body}\n")))
 }

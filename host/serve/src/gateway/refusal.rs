@@ -54,7 +54,7 @@ pub(super) enum Refusal {
     /// The server's answer is not HTTP.
     InvalidHead,
     /// What guards the request does not let it pass, or cannot work.
-    Blocked(String),
+    Blocked { why: String, notice: String },
     /// What is remembered of the conversation cannot be read.
     Store(String),
 }
@@ -67,6 +67,16 @@ struct Form {
 }
 
 impl Refusal {
+    /// What the log has of it: nothing that a plugin has said, which can repeat what was asked.
+    pub(super) fn notice(&self) -> String {
+        if let Self::Blocked { notice, .. } = self { notice.clone() } else { format!("{self:?}") }
+    }
+
+    /// A request is blocked, for a reason that has no words of a plugin.
+    pub(super) fn blocked(why: String) -> Self {
+        Self::Blocked { notice: why.clone(), why }
+    }
+
     fn form(&self) -> Form {
         let form = |status, code, message: String| Form { status, code, message };
         let plain = |status, code, message: &str| Form { status, code, message: message.to_owned() };
@@ -93,7 +103,7 @@ impl Refusal {
             }
             Self::Token { is_given } => {
                 let why = if *is_given { "the token is not known" } else { "a token is needed" };
-                let how = "send it as `Authorization: Bearer TOKEN` or as `x-api-key`";
+                let how = "send it as `Authorization: Bearer TOKEN`, or as the header `x-api-key`, `api-key` or `x-goog-api-key`";
                 form(StatusCode::UNAUTHORIZED, "gateway_token", format!("{why}; {how}"))
             }
             Self::OtherRoute => plain(StatusCode::FORBIDDEN, "gateway_token_route", "the token is not for this route"),
@@ -158,7 +168,7 @@ impl Refusal {
                 "gateway_unchecked",
                 "the model's server answered in a way that cannot be checked",
             ),
-            Self::Blocked(why) => form(StatusCode::BAD_REQUEST, "gateway_blocked", why.clone()),
+            Self::Blocked { why, .. } => form(StatusCode::BAD_REQUEST, "gateway_blocked", why.clone()),
             Self::Store(why) => form(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "gateway_store",
@@ -214,7 +224,7 @@ impl Refusal {
 /// The kind of an error as the vendors name it, by which their clients choose a class of exception.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
-        _ if matches!(refusal, Refusal::Unchecked | Refusal::Blocked(_)) => "policy_blocked",
+        _ if matches!(refusal, Refusal::Unchecked | Refusal::Blocked { .. }) => "policy_blocked",
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::FORBIDDEN => "permission_error",
         StatusCode::NOT_FOUND => "not_found_error",

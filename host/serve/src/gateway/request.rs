@@ -45,7 +45,7 @@ pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, con
         Ok(response) => response,
         Err((route, refusal)) => {
             let route = route.map_or_else(|| "none".to_owned(), |route| route.route.path.clone());
-            tracing::info!(route, outcome = refusal.outcome(), "a request is refused: {refusal:?}");
+            tracing::info!(route, outcome = refusal.outcome(), "a request is refused: {}", refusal.notice());
             if matches!(refusal, Refusal::Token { .. }) {
                 shared.metrics.gateway_rejected();
             }
@@ -159,7 +159,7 @@ async fn exchange(
 
 /// What a client has shown to be admitted, here or by the server behind.
 fn credential(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
-    let keys = ["authorization", "x-api-key"].into_iter().filter_map(|name| headers.get(name));
+    let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name));
     let all = std::iter::once(progress.client().as_bytes()).chain(keys.map(HeaderValue::as_bytes));
     all.collect::<Vec<_>>().join(&0)
 }
