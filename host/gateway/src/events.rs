@@ -61,14 +61,7 @@ impl ExchangeEvents {
     /// The client has this in place of the text of the last answer.
     pub(crate) fn was_shown(&mut self, seen: &str) {
         let last = self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }));
-        if let Some(EventKind::CognitionOut { text, keep, blocks, .. }) = last {
-            let mut left = seen.len() as u64;
-            for block in blocks.iter_mut().filter(|block| block.kind == flow::StreamKind::Text) {
-                block.bytes = std::mem::take(&mut left);
-            }
-            seen.clone_into(text);
-            *keep = KeptText::Shown;
-        }
+        last.into_iter().for_each(|last| replace_text(last, seen));
     }
 
     /// Takes them, without what is not kept.
@@ -78,8 +71,31 @@ impl ExchangeEvents {
     }
 }
 
+/// What a reader was shown in the place of the text of an answer.
+fn replace_text(event: &mut EventKind, seen: &str) {
+    let EventKind::CognitionOut { text, keep, blocks, retained, .. } = event else { return };
+    let mut left = seen.len() as u64;
+    match retained {
+        Retained::Start { bytes } if left > 0 => *bytes = left,
+        Retained::Answer if left > 0 || blocks.iter().any(|block| block.kind.is_tool()) => {}
+        _ => *retained = Retained::Nothing,
+    }
+    for block in blocks.iter_mut().filter(|block| block.kind == flow::StreamKind::Text) {
+        block.bytes = std::mem::take(&mut left);
+    }
+    seen.clone_into(text);
+    *keep = KeptText::Shown;
+}
+
 /// An event without what is not kept of it; `None`: nothing of it is.
-fn kept(event: EventKind, keeping: Keeping) -> Option<EventKind> {
+fn kept(mut event: EventKind, keeping: Keeping) -> Option<EventKind> {
+    // Of an answer that was stopped or failed before anybody was shown it, the text is not kept at all.
+    if let EventKind::CognitionOut { keep: KeptText::Original, retained, .. } = &mut event
+        && keeping.answer
+    {
+        *retained = Retained::Nothing;
+        replace_text(&mut event, "");
+    }
     Some(match event {
         EventKind::CognitionReasoning { .. } if keeping.thinking => return None,
         EventKind::RuleFired { found, action, first, again } => {

@@ -5,6 +5,7 @@ mod conversations;
 mod custom_calls;
 mod evasions;
 mod fidelity;
+mod kept_texts;
 mod plugin_edges;
 mod plugins;
 mod reminders;

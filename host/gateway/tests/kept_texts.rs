@@ -1,0 +1,77 @@
+//! Where only what the client was shown is kept, no event has what the model wrote.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{Callback, EventKind, KeptText, Retained, TextAnswer, TextUnit};
+use guard::Caller;
+use rules::{RuleSession, RuleSet};
+use tidegate_gateway::{Exchange, Filtered, Then};
+use tidegate_kit::{ready, rule_set};
+use wire::Wire;
+
+use crate::plugins::{caller, first, none, plugin};
+use crate::script::{Said, WIRES, stream, whole};
+
+/// Changes `secret`, and fails at `bad`.
+fn keeping() -> Arc<Caller> {
+    let mut own = plugin(Callback::PlainText(TextUnit::Line.into()));
+    (own.keeps_shown, own.required) = (true, true);
+    own.text = Some(Box::new(|(text, _)| {
+        let replaced = || TextAnswer::Replace(text.replace("secret", "***"));
+        if text.contains("bad") { Err("it trapped".to_owned()) } else { Ok(replaced()) }
+    }));
+    caller(vec![own], false)
+}
+
+/// The events of an exchange in which each request gets the next of `answers`.
+fn events(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<Said<'_>>], is_stream: bool) -> Vec<EventKind> {
+    let exchange = Exchange::new(wire, first(wire).into(), "m", RuleSession::new(Arc::clone(set)));
+    let mut own = Filtered::new(exchange, "m", Some(keeping()), Arc::default());
+    let mut events = Vec::new();
+    for (number, said) in answers.iter().enumerate() {
+        own.begin(is_stream);
+        let answer = if is_stream { stream(wire, number + 1, said, 3) } else { whole(wire, said) };
+        let mut next = ready(own.receive(&answer, Duration::ZERO));
+        if next.then == Then::More {
+            next = ready(own.end(Duration::ZERO));
+        }
+        events.extend(own.take_events());
+        let expected = if number + 1 == answers.len() { Then::End } else { Then::Ask };
+        assert_eq!(next.then, expected, "{wire:?} {number}");
+    }
+    events
+}
+
+/// The texts of the model's answers, each with how much of it is kept of the conversation.
+fn texts(events: &[EventKind]) -> Vec<(&str, &Retained)> {
+    let texts = events.iter().filter_map(|event| match event {
+        EventKind::CognitionOut { text, keep: KeptText::Shown, retained, .. } => Some((text.as_str(), retained)),
+        EventKind::CognitionOut { .. } => panic!("{event:?}"),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn an_answer_that_was_stopped_is_kept_as_it_was_shown() {
+    let set = rule_set(&[("no", "+++\ncondition = \"forbidden\"\n+++\nNever say it.")], |_| ());
+    let answers = [vec![Said::Text("A secret.\nNow forbidden")], vec![Said::Text("Fine, secret.")]];
+    for wire in WIRES {
+        let whole = events(wire, &set, &answers, false);
+        assert_eq!(texts(&whole), [("", &Retained::Nothing), ("Fine, ***.", &Retained::Answer)], "{wire:?}");
+        let streamed = events(wire, &set, &answers, true);
+        let kept = Retained::Start { bytes: "A ***.\n".len() as u64 };
+        assert_eq!(texts(&streamed), [("A ***.\n", &kept), ("Fine, ***.", &Retained::Answer)], "{wire:?}");
+        assert!(!format!("{whole:?}{streamed:?}").contains("secret"), "{whole:?} {streamed:?}");
+    }
+}
+
+#[test]
+fn an_answer_whose_callback_failed_is_not_kept() {
+    for (wire, is_stream) in WIRES.into_iter().flat_map(|wire| [(wire, true), (wire, false)]) {
+        let events = events(wire, &none(), &[vec![Said::Text("A secret.\nNow bad")]], is_stream);
+        assert_eq!(texts(&events), [("", &Retained::Nothing)], "{wire:?} {is_stream}");
+        assert!(!format!("{events:?}").contains("secret"), "{events:?}");
+    }
+}
