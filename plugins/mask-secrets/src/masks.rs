@@ -1,11 +1,16 @@
 //! Placeholders, and the secret of each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 
 use tidegate_sdk::prelude::*;
 use tidegate_sdk::random;
 
 use crate::search::Span;
+
+/// What a secret is called that was found by none of its forms: two overlap in it.
+const JOINED: &str = "value";
 
 /// What all placeholders begin with. They are capitals, digits and `_` alone: models copy such a word as it is, and it is the same in JSON, in
 /// the shell and in addresses.
@@ -23,13 +28,18 @@ const SUFFIX: usize = 6;
 /// A shorter secret is masked where it is found, and not wherever its letters are.
 const TELLING: usize = 10;
 
+/// The bytes by which it is seen that no secret begins at a place.
+const START: usize = 4;
+
 /// The placeholders of a session.
 #[derive(Default)]
 pub(crate) struct Masks {
     /// Whether the state was read.
-    is_read: bool,
+    pub(crate) is_read: bool,
     secrets: BTreeMap<String, String>,
-    names: HashMap<String, String>,
+    names: BTreeMap<String, String>,
+    /// The first bytes of the secrets that are looked for everywhere.
+    starts: HashSet<[u8; START]>,
 }
 
 impl Masks {
@@ -46,7 +56,10 @@ impl Masks {
         Ok(())
     }
 
-    fn add(&mut self, name: String, secret: String) {
+    pub(crate) fn add(&mut self, name: String, secret: String) {
+        if let Some(start) = secret.as_bytes().first_chunk().filter(|_| secret.len() >= TELLING) {
+            self.starts.insert(*start);
+        }
         self.names.entry(secret.clone()).or_insert_with(|| name.clone());
         self.secrets.insert(name, secret);
     }
@@ -66,18 +79,35 @@ impl Masks {
         Ok(())
     }
 
-    /// The text with placeholders in the place of these secrets, and of those that are known by now, wherever they are.
+    /// The text with placeholders in the place of these secrets, and of those that are known by now, wherever they are. What overlaps is one
+    /// secret.
     pub(crate) fn mask(&mut self, text: &str, spans: &[Span]) -> Result<Option<String>> {
         self.read()?;
-        let mut all: Vec<(usize, usize, &str)> = spans
-            .iter()
-            .filter_map(|span| Some((span.start, span.end, self.names.get(&text[span.start..span.end])?.as_str())))
-            .collect();
-        for (secret, name) in self.names.iter().filter(|(secret, _)| secret.len() >= TELLING) {
-            all.extend(text.match_indices(secret.as_str()).map(|(at, found)| (at, at + found.len(), name.as_str())));
+        let mut all: Vec<Span> = self.known(text);
+        all.extend(spans);
+        all.sort_by_key(|span| (span.start, Reverse(span.end)));
+        all.dedup_by(|next, before| {
+            let overlaps = next.start < before.end;
+            before.end = before.end.max(if overlaps { next.end } else { 0 });
+            overlaps
+        });
+        for span in &all {
+            self.keep(span.kind, &text[span.start..span.end])?;
         }
-        all.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
-        Ok(replaced(text, all))
+        let named = |span: &Span| Some((span.start, span.end, self.names.get(&text[span.start..span.end])?.as_str()));
+        Ok(replaced(text, all.iter().filter_map(named).collect()))
+    }
+
+    /// Where secrets are that are known, the longest at each place.
+    fn known(&self, text: &str) -> Vec<Span> {
+        let begins = |(_, bytes): &(usize, &[u8])| bytes.first_chunk().is_some_and(|start| self.starts.contains(start));
+        let windows = text.as_bytes().windows(START).enumerate().filter(begins);
+        let places = windows.map(|(start, _)| start).filter(|start| text.is_char_boundary(*start));
+        let found = places.filter_map(|start| {
+            let (secret, _) = longest(&self.names, &text[start..], TELLING)?;
+            Some(Span { kind: JOINED, start, end: start + secret.len() })
+        });
+        found.collect()
     }
 
     /// The text with secrets in the place of their placeholders; `None` where it has none.
@@ -94,13 +124,27 @@ impl Masks {
                 .count();
             let word = &text[at..at + word];
             // It can be a part of a longer name.
-            let known = self.secrets.iter().filter(|(name, _)| word.starts_with(name.as_str()));
-            if let Some((name, secret)) = known.max_by_key(|(name, _)| name.len()) {
-                all.push((at, at + name.len(), secret.as_str()));
+            if let Some((name, secret)) = longest(&self.secrets, word, BEGINNING.len()) {
+                all.push((at, at + name.len(), secret));
             }
         }
         Ok(replaced(text, all))
     }
+}
+
+/// The longest key of at least so many bytes with which a text begins, and its value.
+fn longest<'m>(map: &'m BTreeMap<String, String>, text: &str, least: usize) -> Option<(&'m str, &'m str)> {
+    let mut start = text;
+    while start.len() >= least {
+        let (key, value) = map.range::<str, _>((Bound::Unbounded, Bound::Included(start))).next_back()?;
+        if start.starts_with(key.as_str()) {
+            return (key.len() >= least).then_some((key, value));
+        }
+        // A key with which it begins is before this one, and so no longer than what they have in common.
+        let common = key.bytes().zip(start.bytes()).take_while(|(one, other)| one == other).count();
+        start = &start[..start.floor_char_boundary(common)];
+    }
+    None
 }
 
 /// The text with these parts replaced; those within or across an earlier one are left out. `None` where there is none.

@@ -111,6 +111,42 @@ fn what_is_known_is_masked_without_its_name() {
 }
 
 #[test]
+fn of_secrets_that_overlap_nothing_is_left() {
+    let mut harness = plugin();
+    let (one, two) = ("Tr0ub4dor3xyz", "xyzAbcd3f98765");
+    let names = [one, two].map(|secret| {
+        let masked = input(&mut harness, &format!("password = \"{secret}\""));
+        placeholder(&masked).to_owned()
+    });
+    // Both are known, and nothing tells them.
+    let text = "see Tr0ub4dor3xyzAbcd3f98765, Tr0ub4dor3xyz and xyzAbcd3f98765";
+    let masked = result(&mut harness, text);
+    let joined = placeholder(&masked).to_owned();
+    assert_eq!(masked, format!("see {joined}, {} and {}", names[0], names[1]));
+    assert_eq!(result(&mut harness, text), masked);
+    assert_eq!(harness.answer(masked).text, text);
+}
+
+/// The time of a search does not grow with the secrets that are known, also where they begin in the same way.
+#[test]
+fn ten_thousand_secrets_are_masked_in_time() {
+    let secret = |at: usize| format!("sk-ant-api03-{at:024}");
+    let mut masks = Masks::default();
+    for at in 0..10_000 {
+        masks.add(format!("TIDEGATE_SECRET_KEY_{at:06}"), secret(at));
+    }
+    masks.is_read = true;
+    let lines: Vec<String> = (0..4_000).map(|at| format!("line {at} has sk-ant-api03-x and {}", secret(at))).collect();
+    let text = lines.join("\n");
+    let began = std::time::Instant::now();
+    let masked = masks.mask(&text, &[]).expect("masked").expect("secrets");
+    assert_eq!(masked.matches("TIDEGATE_SECRET_").count(), 4_000);
+    assert_eq!(masks.unmask(&masked).expect("unmasked").as_deref(), Some(&*text));
+    // One search for each secret takes minutes.
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
 fn people_are_shown_changes_as_they_are() {
     let mut harness = plugin();
     let mut given = GivenResult::new("edit", "password = \"Tr0ub4dor3xyz\"\n");
