@@ -17,7 +17,7 @@ pub enum Input {
 }
 
 /// Runs the chain. A failing extension is skipped, and the next gets the same input; one that fails closed rejects the
-/// input.
+/// input, and is asked also where another one has ended the chain.
 ///
 /// # Errors
 /// The failure of a `required` extension.
@@ -33,36 +33,54 @@ pub async fn beyond(caller: &Caller, messages: Vec<Message>) -> Result<Input, Ca
     through(caller, &caller.chains.requests, messages).await
 }
 
+/// The answer with which an extension has ended the chain.
+struct Ended {
+    by: usize,
+    what: &'static str,
+    /// What it answers in the model's place.
+    reply: Option<String>,
+}
+
 async fn through(caller: &Caller, chain: &[usize], mut messages: Vec<Message>) -> Result<Input, CallFailure> {
+    let kind = CallbackKind::InputMessages;
+    let mut ended: Option<Ended> = None;
     for (at, &plugin) in chain.iter().enumerate() {
+        // What stays in the conversation goes to the model now or later: who is to check that is asked after its end, too.
+        if let Some(ended) = ended.as_ref().filter(|_| !caller.fails_closed(plugin, kind)) {
+            caller.skip(&[plugin], kind, ended.by, ended.what);
+            continue;
+        }
         let call = caller.extensions.input_messages(plugin, &messages);
-        let answer = caller.ask(plugin, CallbackKind::InputMessages, call).await?;
-        let by = caller.id(plugin);
-        match answer {
+        match caller.ask(plugin, kind, call).await? {
             Asked::Nothing | Asked::Answer(InputAnswer::Pass | InputAnswer::Ignored(_)) => {}
             Asked::Answer(InputAnswer::Replace(new)) => messages = new,
             Asked::Answer(InputAnswer::Finish(new)) => {
-                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "finished the input");
-                return Ok(Input::Ask(new.unwrap_or(messages)));
+                messages = new.unwrap_or(messages);
+                ended.get_or_insert(Ended { by: plugin, what: "finished the input", reply: None });
             }
             Asked::Answer(InputAnswer::Reply(text)) => {
-                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "answered the input");
-                return Ok(Input::Reply { messages, by, text });
+                ended = Some(Ended { by: plugin, what: "answered the input", reply: Some(text) });
             }
             Asked::Answer(InputAnswer::Reject(reason)) => {
-                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "rejected the input");
-                return Ok(Input::Reject { by, reason });
+                caller.skip(&chain[at + 1..], kind, plugin, "rejected the input");
+                return Ok(Input::Reject { by: caller.id(plugin), reason });
             }
             Asked::Closed(why) => {
-                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "did not check the input");
-                let bytes = messages.iter().map(|message| message.plain_text().len()).sum();
-                caller.withhold(plugin, CallbackKind::InputMessages, bytes, why.clone());
-                return Ok(Input::Reject {
-                    reason: format!("{by} did not check the input, so it was not sent: {why}"),
-                    by,
-                });
+                caller.skip(&chain[at + 1..], kind, plugin, "did not check the input");
+                return Ok(unchecked(caller, plugin, &messages, &why));
             }
         }
     }
-    Ok(Input::Ask(messages))
+    Ok(match ended {
+        Some(Ended { by, reply: Some(text), .. }) => Input::Reply { messages, by: caller.id(by), text },
+        _ => Input::Ask(messages),
+    })
+}
+
+/// An extension that fails closed has not checked these.
+fn unchecked(caller: &Caller, plugin: usize, messages: &[Message], why: &str) -> Input {
+    let by = caller.id(plugin);
+    let bytes = messages.iter().map(|message| message.plain_text().len()).sum();
+    caller.withhold(plugin, CallbackKind::InputMessages, bytes, why.to_owned());
+    Input::Reject { reason: format!("{by} did not check the input, so it was not sent: {why}"), by }
 }

@@ -119,6 +119,32 @@ async fn short_circuits() {
     }
 }
 
+/// Who fails closed checks the input also where another extension has ended the chain: what stays in the conversation is sent now or later.
+#[tokio::test]
+async fn who_fails_closed_is_asked_after_the_end_of_the_chain() {
+    let cuts: [(fn(String) -> Result<InputAnswer, String>, &str, usize); 2] = [
+        (|words| Ok(InputAnswer::Finish(Some(vec![Message::user(words + "!")]))), "secret!", 1),
+        (|_| Ok(InputAnswer::Reply("by hand".into())), "secret", 0),
+    ];
+    for (cut, given, asked) in cuts {
+        let mask = |answer| Plugin { closed: true, ..input("mask", 5, answer) };
+        let plugins = |guard| vec![guard, input("late", 10, |_| panic!("it is skipped")), input("cut", 20, cut)];
+        let mut scene = scene([text("ok", 1)], plugins(mask(|words| replace(&words.replace("secret", "MASK")))));
+        let (report, events) = scene.turn("secret").await;
+        assert_eq!((report.status, scene.model.asked()), (TurnStatus::Completed, asked));
+        assert_eq!(scene.session.history()[0].plain_text(), given.replace("secret", "MASK"));
+        let told = reports(&events);
+        assert_eq!(told[0], "cut on_input_messages changed");
+        assert!(told[1].starts_with("late on_input_messages skipped: cut "), "{told:?}");
+        assert_eq!(told[2], "mask on_input_messages changed");
+
+        let mut scene = self::scene([text("ok", 1)], plugins(mask(|_| Err("it trapped".into()))));
+        let (report, _) = scene.turn("secret").await;
+        assert!(matches!(&report.status, TurnStatus::Rejected { by, .. } if by.as_str() == "mask"), "{report:?}");
+        assert_eq!((scene.model.asked(), scene.session.history().is_empty()), (0, true));
+    }
+}
+
 #[tokio::test]
 async fn a_reply_goes_through_output_and_segments_and_is_the_extensions() {
     let plugins = vec![

@@ -12,7 +12,8 @@ pub enum InputAnswer {
     Pass,
     /// These messages replace the input, in this order. An empty list drops the input: the turn ends, which is reported.
     Replace(Vec<Message>),
-    /// These messages replace the input, or none: it stays as it is. Later extensions are skipped, which is reported.
+    /// These messages replace the input, or none: it stays as it is. Later extensions that do not fail closed are skipped, which is
+    /// reported.
     Finish(Option<Vec<Message>>),
     /// The reply to the user; the model is not asked.
     Reply(String),
