@@ -69,7 +69,7 @@ pub struct Conversations {
     options: ConversationOptions,
     limits: ConversationLimits,
     links: Mutex<Links>,
-    open: OpenConversations,
+    open: Arc<OpenConversations>,
     branched: AtomicU64,
     local: AtomicU64,
 }
@@ -83,7 +83,8 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
-        let (links, open) = (Mutex::default(), OpenConversations::new(limits, host.keeps_state_in_memory()));
+        let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory()));
+        let links = Mutex::default();
         let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { host, options, limits, links, open, branched, local })
     }

@@ -13,5 +13,6 @@ mod model;
 mod native;
 mod parts;
 mod recorded_conversations;
+mod stores;
 pub(crate) mod support;
 mod transcripts;

@@ -55,19 +55,22 @@ struct Use {
 /// An exchange has the conversation, until this is dropped.
 pub(super) struct Visited {
     pub(super) conversation: Conversation,
-    entry: Arc<Entry>,
+    joined: Joined,
 }
 
 impl Visited {
     /// Whether nobody else has an exchange in it.
     pub(super) fn is_alone(&self) -> bool {
-        lock(&self.entry.use_of).exchanges == 1
+        lock(&self.joined.0.use_of).exchanges == 1
     }
 }
 
-impl Drop for Visited {
+/// An exchange counts in an entry, until this is dropped: a request can be given up while its conversation is opened.
+struct Joined(Arc<Entry>);
+
+impl Drop for Joined {
     fn drop(&mut self) {
-        self.entry.leave();
+        self.0.leave();
     }
 }
 
@@ -85,11 +88,11 @@ impl Entry {
         self.bytes.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Whether it can be used, which counts as an exchange.
-    fn join(&self) -> bool {
+    /// Begins an exchange; `None`: it cannot be used any more.
+    fn join(self: &Arc<Self>) -> Option<Joined> {
         let mut use_of = lock(&self.use_of);
         use_of.exchanges += u32::from(!use_of.is_over);
-        !use_of.is_over
+        (!use_of.is_over).then(|| Joined(Arc::clone(self)))
     }
 
     fn leave(&self) {
@@ -128,27 +131,27 @@ impl OpenConversations {
 
     /// Begins an exchange in a conversation, which `opening` opens where it is not open.
     pub(super) async fn visit<F: Future<Output = Result<Conversation, HostError>>>(
-        &self,
+        self: &Arc<Self>,
         id: &SessionId,
         host: &Host,
         opening: impl Fn() -> F,
     ) -> Result<Visited, HostError> {
         loop {
             let entry = self.entry(id);
-            if !entry.join() {
+            let Some(joined) = entry.join() else {
                 // Wait until it is closed, and open it again.
                 drop(entry.closing.lock().await);
                 self.remove(id, &entry);
                 continue;
-            }
+            };
             match entry.cell.get_or_try_init(&opening).await {
                 Ok(conversation) => {
-                    let visited = Visited { conversation: conversation.clone(), entry };
+                    let visited = Visited { conversation: conversation.clone(), joined };
                     self.make_way(host).await;
                     return Ok(visited);
                 }
                 Err(error) => {
-                    entry.leave();
+                    drop(joined);
                     if entry.end(|_| true) {
                         self.remove(id, &entry);
                     }
@@ -171,11 +174,11 @@ impl OpenConversations {
     }
 
     /// Closes all that nobody uses, within a time: what their exchanges have changed was stored when those ended.
-    pub(super) async fn close_all(&self, host: &Host) {
+    pub(super) async fn close_all(self: &Arc<Self>, host: &Host) {
         let closing = async {
             for (id, entry) in self.entries() {
                 if entry.end(|_| true) {
-                    self.close(&id, &entry, host).await;
+                    self.close_whole(id, entry, host).await;
                 }
             }
         };
@@ -186,14 +189,14 @@ impl OpenConversations {
     }
 
     /// Closes the one that was used least recently as long as there are too many.
-    async fn make_way(&self, host: &Host) {
+    async fn make_way(self: &Arc<Self>, host: &Host) {
         while self.is_full() {
             let Some((id, entry)) = self.oldest() else { return };
             if !entry.end(|_| true) {
                 return;
             }
             self.evicted.fetch_add(1, Ordering::Relaxed);
-            self.close(&id, &entry, host).await;
+            self.close_whole(id, entry, host).await;
         }
     }
 
@@ -211,6 +214,14 @@ impl OpenConversations {
         let free = state.open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
         let (_, id, entry) = free.min_by_key(|(last, ..)| *last)?;
         Some((id.clone(), Arc::clone(entry)))
+    }
+
+    /// Closes one to the end, even if nobody waits for it any more.
+    async fn close_whole(self: &Arc<Self>, id: SessionId, entry: Arc<Entry>, host: &Host) {
+        let (own, host) = (Arc::clone(self), host.clone());
+        if let Err(error) = tokio::spawn(async move { own.close(&id, &entry, &host).await }).await {
+            tracing::error!("a conversation could not be closed: {error}");
+        }
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, host: &Host) {

@@ -1,0 +1,155 @@
+//! Conversations and their store: requests that are given up while it does not answer, and hosts that write at the same time.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gateway::{Trail, Wire};
+use serde_json::json;
+use tempfile::TempDir;
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations};
+use tidegate::state::{
+    MemoryStore, SessionList, SessionState, ShownSession, StateAdmin, StateBatch, StateError, StateStore, StoreOptions,
+    StoredState, SweptState,
+};
+use tidegate::{BoxFuture, PluginId, SessionId, SystemClock};
+use tokio::sync::Semaphore;
+
+use super::support::builder;
+
+/// A store that hosts share, which answers as the test says.
+struct Shared {
+    store: MemoryStore,
+    sessions: Mutex<HashMap<SessionId, Arc<dyn SessionState>>>,
+    /// As often as it opens a session.
+    opens: Semaphore,
+    opened: AtomicUsize,
+    /// Another host has written in what is open.
+    outdated: AtomicBool,
+}
+
+impl Shared {
+    fn new(opens: usize) -> Arc<Self> {
+        Arc::new(Self {
+            store: MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)),
+            sessions: Mutex::default(),
+            opens: Semaphore::new(opens),
+            opened: AtomicUsize::new(0),
+            outdated: AtomicBool::new(false),
+        })
+    }
+}
+
+impl StateStore for Shared {
+    fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
+        Box::pin(async move {
+            self.opens.acquire().await.unwrap().forget();
+            self.opened.fetch_add(1, Ordering::SeqCst);
+            let known = self.sessions.lock().unwrap().get(session).cloned();
+            let state = match known {
+                Some(state) => state,
+                None => self.store.open(session).await?,
+            };
+            self.sessions.lock().unwrap().insert(session.clone(), Arc::clone(&state));
+            let outdated = AtomicBool::new(self.outdated.swap(false, Ordering::SeqCst));
+            Ok(Arc::new(Open { state, outdated }) as Arc<dyn SessionState>)
+        })
+    }
+}
+
+impl StateAdmin for Shared {
+    fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StateError>> {
+        self.store.sessions()
+    }
+
+    fn show<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<ShownSession>, StateError>> {
+        self.store.show(session)
+    }
+
+    fn clear<'a>(
+        &'a self,
+        session: &'a SessionId,
+        plugin: Option<&'a PluginId>,
+    ) -> BoxFuture<'a, Result<bool, StateError>> {
+        self.store.clear(session, plugin)
+    }
+
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>> {
+        self.store.remove_expired()
+    }
+}
+
+struct Open {
+    state: Arc<dyn SessionState>,
+    outdated: AtomicBool,
+}
+
+impl SessionState for Open {
+    fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>> {
+        self.state.load(plugin)
+    }
+
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        self.state.plugins()
+    }
+
+    fn apply(&self, plugin: &PluginId, batch: StateBatch) {
+        self.state.apply(plugin, batch);
+    }
+
+    fn turn_started(&self) {
+        self.state.turn_started();
+    }
+
+    fn turn_ended(&self) {
+        self.state.turn_ended();
+    }
+
+    fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        self.state.settle(patience)
+    }
+
+    fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
+        Box::pin(async {
+            // All who ask at one time get the same answer.
+            tokio::task::yield_now().await;
+            Ok(self.outdated.load(Ordering::SeqCst))
+        })
+    }
+
+    fn clear<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), StateError>> {
+        self.state.clear(plugin)
+    }
+
+    fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        // Others have it open.
+        self.state.settle(patience)
+    }
+}
+
+fn trail() -> Trail {
+    let request = json!({"messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "Read"}]});
+    Trail::of(Wire::Anthropic, &request, |name| (name == "session-id").then_some("7f"), None, b"key")
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_while_its_conversation_opens_leaves_nothing_behind() {
+    let (folder, store) = (TempDir::new().unwrap(), Shared::new(0));
+    let host = builder("").without_model().state_store(Arc::clone(&store)).open().await.unwrap();
+    let mut limits = ConversationLimits::default();
+    limits.idle = Duration::from_millis(50);
+    let keeper = Conversations::new(host, ConversationOptions::new(folder.path()), limits);
+    // The store does not answer, and the client goes away.
+    tokio::time::timeout(Duration::from_millis(300), keeper.enter(trail())).await.unwrap_err();
+    store.opens.add_permits(1);
+    let visit = keeper.enter(trail()).await.unwrap();
+    visit.end(&visit.rules(), None).await.unwrap();
+    drop(visit);
+    let closed = async {
+        while keeper.counts().open > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
+}
