@@ -28,7 +28,7 @@ impl Asked {
             _ => None,
         });
         let calls: Vec<(&str, &str)> = calls.collect();
-        for message in new.iter().filter(|message| message.author != Author::System) {
+        for message in new.iter().filter(|one| matches!(one.author, Author::User | Author::Tool)) {
             let mut parts = Vec::new();
             for part in &message.parts {
                 match part {

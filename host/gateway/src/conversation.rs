@@ -34,6 +34,8 @@ pub(crate) enum Author {
     Tool,
     /// Instructions of the client's program.
     System,
+    /// Nobody: an item that has no text, such as a reference to another one.
+    Nobody,
 }
 
 /// A part of a message.
@@ -111,9 +113,12 @@ impl<'d> Conversation<'d> {
         self.list
     }
 
-    /// The number of the first message behind the last of the model's.
+    /// The number of the first message behind the last of the model's. What the model is to continue, at the end of the request, is none of
+    /// its answers.
     pub(crate) fn first_new(&self) -> usize {
-        self.messages.iter().rposition(|one| one.author == Author::Model).map_or(0, |last| last + 1)
+        let is_said = |one: &Message<'_>| !matches!(one.author, Author::Model | Author::Nobody);
+        let end = self.messages.iter().rposition(is_said).unwrap_or(0);
+        self.messages[..end].iter().rposition(|one| one.author == Author::Model).map_or(0, |last| last + 1)
     }
 
     /// Puts words of the host behind the model's message with this number: behind the results of its calls, and before what the user says next.
@@ -166,15 +171,17 @@ impl<'d> Conversation<'d> {
 /// Reads a message; in an answer the message itself.
 pub(crate) fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'d> {
     let kind = doc.text_of(node, "type").unwrap_or_default();
+    let content = node.get("content");
     let author = match doc.text_of(node, "role").as_deref() {
         Some("assistant") => Author::Model,
         Some("user") => Author::User,
         Some("tool" | "function") => Author::Tool,
         Some(_) => Author::System,
         None if kind.ends_with("_output") => Author::Tool,
-        None => Author::Model,
+        None if kind == "reasoning" || kind.ends_with("_call") => Author::Model,
+        None if content.is_some() => Author::User,
+        None => Author::Nobody,
     };
-    let content = node.get("content");
     let mut own = Message { author, parts: Vec::new(), content: content.filter(|content| content.is_array()) };
     match wire {
         Wire::Anthropic => anthropic(doc, content, &mut own),
@@ -256,7 +263,10 @@ fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>
         own.parts.push(Part::Result(ToolOutput { call: of("call_id"), texts, is_error: false }));
         return;
     }
-    if own.author != Author::Model || kind == "message" || (kind.is_empty() && node.get("content").is_some()) {
+    if !matches!(own.author, Author::Model | Author::Nobody)
+        || kind == "message"
+        || (kind.is_empty() && node.get("content").is_some())
+    {
         let texts = texts(doc, node.get("content"));
         own.parts.extend(texts.into_iter().map(|(block, at)| Part::Text { at, block }));
         return;

@@ -36,6 +36,8 @@ pub(crate) enum About {
     Response,
     /// A text of the user: what extensions made of it.
     Input,
+    /// A text of the user that was refused with its request.
+    Refused,
     /// A text of a tool's result: the same.
     Result,
     /// Any other text of a request: the same.
@@ -54,6 +56,7 @@ impl About {
             Self::Reminder => "reminder",
             Self::Response => "response",
             Self::Input => "input",
+            Self::Refused => "refused",
             Self::Result => "result",
             Self::Text => "text",
             Self::Answer => "answer",
@@ -184,7 +187,7 @@ fn answers(doc: Doc<'_>, conversation: &Conversation<'_>) -> Vec<Answer> {
     while let Some(first) = messages[from..].iter().position(|one| one.author == Author::Model).map(|at| from + at) {
         let last = messages[first..]
             .iter()
-            .position(|one| one.author != Author::Model)
+            .position(|one| !matches!(one.author, Author::Model | Author::Nobody))
             .map_or(messages.len(), |at| first + at);
         let (mut call, mut text) = (None, String::new());
         for part in messages[first..last].iter().flat_map(|one| &one.parts) {

@@ -8,6 +8,7 @@ mod fidelity;
 mod kept_texts;
 mod plugin_edges;
 mod plugins;
+mod refused;
 mod reminders;
 mod rules_fire;
 mod script;

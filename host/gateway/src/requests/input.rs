@@ -1,4 +1,5 @@
-//! What the user has said since the last answer goes through `on_input_messages`.
+//! What the user has said goes through `on_input_messages`, once: what is new of it with its request, and what is before an answer without
+//! one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,49 +20,102 @@ struct Text<'b> {
     text: String,
     /// How many of the texts before it are the same: it can be said again.
     number: String,
+    /// How many messages of the model are before it.
+    answers: usize,
 }
+
+/// What goes upstream in the place of a text that was refused with its request.
+const NOT_SENT: &str = "[Tidegate: this message was refused, and not sent.]";
 
 impl<'b> Stage<'_, 'b> {
     pub(super) async fn input(&mut self, conversation: &Conversation<'b>) -> Result<(), Stop> {
         let first_new = conversation.first_new();
-        let (mut new, mut removed) = (Vec::new(), BTreeSet::new());
+        let (mut unknown, mut removed) = (Vec::new(), BTreeSet::new());
         for one in self.texts(conversation) {
             match self.known(About::Input, &[&one.number, &one.text]) {
                 Some(Note::Passes(false)) => drop(removed.insert(one.place)),
                 Some(note) => self.apply(one.at, &note),
-                None if one.place.0 >= first_new => new.push(one),
-                // What no note is about is history.
-                None => {}
+                None => unknown.push(one),
             }
         }
-        let given = messages(&new);
-        if !given.is_empty() {
-            let (made, stop) = match input::run(self.caller, given.clone()).await? {
-                Input::Ask(made) => (made, None),
-                Input::Reply { messages, text, .. } => (messages, Some(Stop::Reply(text))),
-                Input::Reject { by, reason } => {
-                    return Err(Stop::rejected(&by, &reason));
-                }
-            };
-            if made.is_empty() {
-                return Err(Stop::Refused("the extensions dropped the input".to_owned()));
-            }
-            for (one, note) in new.iter().zip(spread(&given, &made)) {
-                match self.noted(About::Input, &[&one.number, &one.text], note) {
-                    Note::Passes(false) => drop(removed.insert(one.place)),
-                    note => self.apply(one.at, &note),
-                }
-            }
-            if let Some(stop) = stop {
-                return Err(stop);
-            }
+        let (before, new) = unknown.split_at(unknown.partition_point(|one| one.place.0 < first_new));
+        for group in before.chunk_by(|one, other| one.answers == other.answers) {
+            self.earlier(group, &mut removed).await?;
+        }
+        if !new.is_empty() {
+            self.new(new, &mut removed).await?;
         }
         self.remove(conversation, &removed)
     }
 
+    /// Texts before an answer that no callback has had, such as those of a refused request that the client repeats, or of a conversation
+    /// that began elsewhere. What is refused of them does not leave, and the request goes on without it.
+    async fn earlier(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
+        let is_refused = |one: &Text<'_>| self.known(About::Refused, &[&one.number, &one.text]).is_some();
+        let (refused, unknown): (Vec<Text<'b>>, Vec<Text<'b>>) = texts.iter().cloned().partition(is_refused);
+        refused.iter().for_each(|one| self.apply(one.at, &Note::Text(NOT_SENT.to_owned())));
+        let given = messages(&unknown);
+        if given.is_empty() {
+            return Ok(());
+        }
+        match input::run(self.caller, given.clone()).await? {
+            Input::Ask(made) | Input::Reply { messages: made, .. } if !made.is_empty() => {
+                self.becomes(&unknown, (&given, &made), removed);
+            }
+            _ => {
+                self.note_refused(&unknown);
+                unknown.iter().for_each(|one| self.apply(one.at, &Note::Text(NOT_SENT.to_owned())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Texts behind the last answer.
+    async fn new(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
+        let given = messages(texts);
+        let refused = match input::run(self.caller, given.clone()).await {
+            Ok(Input::Ask(made)) if !made.is_empty() => {
+                self.becomes(texts, (&given, &made), removed);
+                return Ok(());
+            }
+            Ok(Input::Reply { messages: made, text, .. }) => {
+                self.becomes(texts, (&given, &made), removed);
+                return Err(Stop::Reply(text));
+            }
+            Ok(Input::Ask(_)) => Stop::Refused("the extensions dropped the input".to_owned()),
+            Ok(Input::Reject { by, reason }) => Stop::rejected(&by, &reason),
+            Err(failure) => failure.into(),
+        };
+        // The client repeats them with the refusal behind them.
+        self.note_refused(texts);
+        Err(refused)
+    }
+
+    fn note_refused(&self, texts: &[Text<'b>]) {
+        for one in texts {
+            self.noted(About::Refused, &[&one.number, &one.text], Note::Passes(false));
+        }
+    }
+
+    /// Notes what texts have become, and puts it in their place.
+    fn becomes(
+        &mut self,
+        texts: &[Text<'b>],
+        (given, made): (&[Message], &[Message]),
+        removed: &mut BTreeSet<(usize, usize)>,
+    ) {
+        for (one, note) in texts.iter().zip(spread(given, made)) {
+            match self.noted(About::Input, &[&one.number, &one.text], note) {
+                Note::Passes(false) => drop(removed.insert(one.place)),
+                note => self.apply(one.at, &note),
+            }
+        }
+    }
+
     fn texts(&self, conversation: &Conversation<'b>) -> Vec<Text<'b>> {
-        let (mut texts, mut times) = (Vec::new(), HashMap::<String, u32>::new());
+        let (mut texts, mut times, mut answers) = (Vec::new(), HashMap::<String, u32>::new(), 0);
         for (number, message) in conversation.messages.iter().enumerate() {
+            answers += usize::from(message.author == Author::Model);
             if message.author != Author::User {
                 continue;
             }
@@ -69,7 +123,7 @@ impl<'b> Stage<'_, 'b> {
                 let Part::Text { at, block } = part else { continue };
                 let text = self.doc.text(at).unwrap_or_default();
                 let times = times.entry(text.clone()).or_default();
-                texts.push(Text { at, place: (number, *block), text, number: times.to_string() });
+                texts.push(Text { at, place: (number, *block), text, number: times.to_string(), answers });
                 *times += 1;
             }
         }
