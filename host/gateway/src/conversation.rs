@@ -46,9 +46,10 @@ pub(crate) enum Part<'d> {
         at: &'d Node,
         block: usize,
     },
-    /// Reasoning that its provider has signed, or will get back as it was.
+    /// Reasoning. `is_signed`: its provider has signed it, and gets it back as it was.
     Thinking {
         at: &'d Node,
+        is_signed: bool,
     },
     Call(Call<'d>),
     Result(ToolOutput<'d>),
@@ -207,6 +208,43 @@ fn texts<'d>(doc: Doc<'_>, content: Option<&'d Node>) -> Vec<(usize, &'d Node)> 
     parts.filter_map(|(block, part)| Some((block, of_part(part)?))).collect()
 }
 
+/// Members of a result whose strings are names, ids, and the data of pictures and files.
+const NO_TEXTS: [&str; 13] = [
+    "type",
+    "id",
+    "status",
+    "media_type",
+    "mime_type",
+    "format",
+    "detail",
+    "file_id",
+    "image_url",
+    "file_data",
+    "cache_control",
+    "encrypted_content",
+    "tool_name",
+];
+
+/// All strings of a result, in any shape.
+fn strings<'d>(doc: Doc<'_>, node: &'d Node, found: &mut Vec<&'d Node>) {
+    match &node.kind {
+        Kind::String => found.push(node),
+        Kind::Array(items) => items.iter().for_each(|item| strings(doc, item, found)),
+        Kind::Object(members) => {
+            let is_text = doc.text_of(node, "type").as_deref() == Some("text");
+            let is_given = |name: &str| if name == "data" { is_text } else { !NO_TEXTS.contains(&name) };
+            members.iter().filter(|one| is_given(&one.name)).for_each(|one| strings(doc, &one.value, found));
+        }
+        Kind::Other => {}
+    }
+}
+
+fn result<'d>(doc: Doc<'_>, content: Option<&'d Node>) -> Vec<&'d Node> {
+    let mut found = Vec::new();
+    content.into_iter().for_each(|content| strings(doc, content, &mut found));
+    found
+}
+
 fn anthropic<'d>(doc: Doc<'d>, content: Option<&'d Node>, own: &mut Message<'d>) {
     let Some(list) = own.content else {
         own.parts.extend(content.filter(|text| text.is_string()).map(|at| Part::Text { at, block: 0 }));
@@ -216,13 +254,16 @@ fn anthropic<'d>(doc: Doc<'d>, content: Option<&'d Node>, own: &mut Message<'d>)
         let of = |name: &str| doc.text_of(part, name).unwrap_or_default();
         match (of("type").as_str(), part) {
             ("text", part) => own.parts.extend(part.get("text").map(|at| Part::Text { at, block })),
-            ("thinking", part) => own.parts.extend(part.get("thinking").map(|at| Part::Thinking { at })),
+            ("thinking", part) => {
+                let is_signed = !of("signature").is_empty();
+                own.parts.extend(part.get("thinking").map(|at| Part::Thinking { at, is_signed }));
+            }
             ("tool_use", part) => {
                 let given = part.get("input").map(Given::Value);
                 own.parts.extend(given.map(|given| Part::Call(Call { id: of("id"), name: of("name"), given })));
             }
             ("tool_result", part) => {
-                let texts = texts(doc, part.get("content")).into_iter().map(|(_, text)| text).collect();
+                let texts = result(doc, part.get("content"));
                 let is_error = part.get("is_error").is_some_and(|node| &doc.bytes[node.at.clone()] == b"true");
                 own.parts.push(Part::Result(ToolOutput { call: of("tool_use_id"), texts, is_error }));
             }
@@ -234,14 +275,13 @@ fn anthropic<'d>(doc: Doc<'d>, content: Option<&'d Node>, own: &mut Message<'d>)
 fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut Message<'d>) {
     let of = |node: &Node, name: &str| doc.text_of(node, name).unwrap_or_default();
     let thinking = ["reasoning_content", "reasoning"].iter().filter_map(|key| node.get(key));
-    own.parts.extend(thinking.filter(|text| text.is_string()).map(|at| Part::Thinking { at }));
-    let texts = texts(doc, content);
+    own.parts.extend(thinking.filter(|text| text.is_string()).map(|at| Part::Thinking { at, is_signed: false }));
     if own.author == Author::Tool {
-        let texts = texts.into_iter().map(|(_, text)| text).collect();
+        let texts = result(doc, content);
         own.parts.push(Part::Result(ToolOutput { call: of(node, "tool_call_id"), texts, is_error: false }));
         return;
     }
-    own.parts.extend(texts.into_iter().map(|(block, at)| Part::Text { at, block }));
+    own.parts.extend(texts(doc, content).into_iter().map(|(block, at)| Part::Text { at, block }));
     for call in node.get("tool_calls").map(Node::items).unwrap_or_default() {
         let custom = call.get("custom").filter(|custom| matches!(custom.kind, Kind::Object(_)));
         let (function, given) = match custom {
@@ -259,7 +299,7 @@ fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut M
 fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>) {
     let of = |name: &str| doc.text_of(node, name).unwrap_or_default();
     if own.author == Author::Tool {
-        let texts = texts(doc, node.get("output")).into_iter().map(|(_, text)| text).collect();
+        let texts = result(doc, node.get("output"));
         own.parts.push(Part::Result(ToolOutput { call: of("call_id"), texts, is_error: false }));
         return;
     }
@@ -273,7 +313,8 @@ fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>
     }
     if kind == "reasoning" {
         let said = ["summary", "content"].iter().flat_map(|key| texts(doc, node.get(key)));
-        own.parts.extend(said.map(|(_, at)| Part::Thinking { at }));
+        let is_signed = !of("encrypted_content").is_empty();
+        own.parts.extend(said.map(|(_, at)| Part::Thinking { at, is_signed }));
         return;
     }
     let written =

@@ -111,7 +111,8 @@ fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
     let mut edits = Edits::default();
     lock(memory).reminders(doc, &root, conversation.as_ref(), &mut edits);
     let mut seen = BTreeSet::new();
-    for part in conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts) {
+    let messages = conversation.iter().flat_map(|one| &one.messages);
+    for part in messages.filter(|one| one.author == Author::Model).flat_map(|one| &one.parts) {
         restore(&lock(memory), doc, part, &mut edits, &mut seen);
     }
     (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
@@ -124,7 +125,7 @@ fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
 /// Puts the original in the place of what the client was shown of an answer. `seen` gets the places of what a note is about.
 fn restore(memory: &Memory, doc: Doc<'_>, part: &Part<'_>, edits: &mut Edits, seen: &mut BTreeSet<usize>) {
     match part {
-        Part::Text { at, .. } | Part::Thinking { at } => {
+        Part::Text { at, .. } | Part::Thinking { at, .. } => {
             let about = if matches!(part, Part::Thinking { .. }) { About::Thinking } else { About::Answer };
             let text = doc.text(at).unwrap_or_default();
             let Some(note) = memory.get(about, &[text.trim()]) else { return };
@@ -188,8 +189,8 @@ impl<'b> Stage<'_, 'b> {
             for message in conversation.messages.iter().filter(|one| one.author == Author::Model) {
                 for part in &message.parts {
                     restore(&lock(self.memory), self.doc, part, &mut self.edits, &mut self.seen);
-                    // The words of reasoning are signed, and its provider wrote them.
-                    if let Part::Thinking { at } = part {
+                    // Its provider refuses other words.
+                    if let Part::Thinking { at, is_signed: true } = part {
                         self.seen.insert(at.at.start);
                     }
                 }
@@ -198,11 +199,11 @@ impl<'b> Stage<'_, 'b> {
             self.results(conversation).await?;
         }
         let calls = conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts);
-        let written = calls.filter_map(|part| match part {
-            Part::Call(Call { given: Given::Written(at), .. }) => Some(at.at.start),
+        let arguments = calls.filter_map(|part| match part {
+            Part::Call(Call { given: Given::Written(at) | Given::Value(at), .. }) => Some(at.at.start),
             _ => None,
         });
-        self.beyond(root, &written.collect()).await
+        self.beyond(root, &arguments.collect()).await
     }
 
     /// Does what a note says about a string.

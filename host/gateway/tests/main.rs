@@ -12,5 +12,6 @@ mod refused;
 mod reminders;
 mod rules_fire;
 mod script;
+mod shapes;
 mod trail;
 mod waiting;

@@ -145,7 +145,7 @@ fn second(wire: Wire) -> String {
         }
         Wire::OpenAiChat => {
             r#"[ {"role":"user","content":"My key, 1.0"} ,{"role":"assistant","content":"Your key\nis a key.","tool_calls":[{"id":"call_1_0","type":"function","function":{"name":"write","arguments":"{\"k\": \"key\"}"}}]},
-            {"role":"tool","tool_call_id":"call_1_0","content":"has key"},{"role":"user","content":[{"type":"text","text":"key too"},{"type":"image_url","image_url":{"url":"data:key"}}]}]"#
+            {"role":"tool","tool_call_id":"call_1_0","content":"has key"},{"role":"user","content":[{"type":"text","text":"key too"},{"type":"image_url","image_url":{"url":"data:image/png;base64,key="}}]}]"#
         }
         Wire::OpenAiResponses => {
             r#"[ {"role":"user","content":"My key, 1.0"} ,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Your key\nis a key."}]},{"type":"function_call","call_id":"call_1_1","name":"write","arguments":"{\"k\":\"key\"}"},
@@ -179,7 +179,7 @@ fn what_is_masked_goes_up_masked_and_comes_down_whole() {
                 // What is no text, and the data of pictures, is as it was; so is the call as the model has written it.
                 let expected = second(wire)
                     .replace("key", "MASK")
-                    .replace("data:MASK", "data:key")
+                    .replace("base64,MASK", "base64,key")
                     .replace("\"MASK=\"", "\"key=\"");
                 let expected = expected.replace("\\\"k\\\": \\\"", "\\\"k\\\":\\\"");
                 assert_eq!(up, expected);
@@ -216,7 +216,8 @@ fn what_the_memory_does_not_know_is_masked_too() {
         let tools = "\"tools\":[{\"name\":\"key\",\"description\":\"with key\",\"input_schema\":{\"properties\":{\"a\":{\"enum\":[\"the key\"]}}}}],";
         let body = second(wire).replacen('{', &format!("{{{system}{tools}\"metadata\":{{\"user_id\":\"key\"}},"), 1);
         let up = sent(&caller, &Mutex::default(), wire, &body);
-        let expected = body.replace("key", "MASK").replace("data:MASK", "data:key").replace("\"MASK=\"", "\"key=\"");
+        let expected =
+            body.replace("key", "MASK").replace("base64,MASK", "base64,key").replace("\"MASK=\"", "\"key=\"");
         let expected = expected
             .replace("\"name\":\"MASK\"", "\"name\":\"key\"")
             .replace("\"user_id\":\"MASK\"", "\"user_id\":\"key\"");

@@ -75,7 +75,9 @@ fn an_input_that_the_memory_does_not_know_is_asked_about_wherever_it_is() {
                         body(wire, &asked).replace("a secret", "[Tidegate: this message was refused, and not sent.]");
                     assert_eq!(up, expected, "{name}");
                 }
-                Prepared::Refused { words, .. } => assert!(name == "required" && words.contains("failed"), "{name}: {words}"),
+                Prepared::Refused { words, .. } => {
+                    assert!(name == "required" && words.contains("failed"), "{name}: {words}")
+                }
                 other => panic!("{name}: {other:?}"),
             }
         }

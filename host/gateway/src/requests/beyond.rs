@@ -8,7 +8,7 @@ use flow::{Message, Origin, Part as Content, Role};
 use guard::input::{self, Input};
 
 use super::{Stage, Stop, note};
-use crate::json::{Doc, Edits, Kind, Node};
+use crate::json::{Doc, Edits, Kind, Member, Node};
 use crate::memory::{About, Note};
 
 /// Members whose strings are names, ids and data, and no texts.
@@ -56,6 +56,9 @@ const BATCH: usize = 64 << 10;
 
 /// Shorter strings hide nothing.
 const SHORTEST: usize = 3;
+
+/// So many characters of a number can be those of a card, a phone or an account.
+const LONG_NUMBER: usize = 8;
 
 /// A string of the request.
 struct Leaf {
@@ -144,19 +147,18 @@ impl<'b> Stage<'_, 'b> {
         Ok(())
     }
 
-    /// Collects the strings of a value. `keys`: the names of members count, too.
+    /// Collects the strings of a value. `keys`: it is in arguments, of which the names of members and long numbers count, too.
     fn collect(&self, node: &Node, role: Role, keys: bool, arguments: &BTreeSet<usize>, found: &mut Found) {
         if self.seen.contains(&node.at.start) {
             return;
         }
+        let keys = keys || (arguments.contains(&node.at.start) && !node.is_string());
         match &node.kind {
             Kind::Object(members) => {
                 let role = self.role(node).unwrap_or(role);
-                let is_text = self.doc.text_of(node, "type").as_deref() == Some("text");
                 for one in members {
-                    let is_name = NAMES.contains(&one.name.as_str()) || (one.name == "data" && !is_text);
                     // Arguments can have members of any name.
-                    if is_name && one.value.is_string() && !keys {
+                    if !keys && one.value.is_string() && self.is_no_text(node, one) {
                         continue;
                     }
                     if keys && one.name.len() >= SHORTEST {
@@ -173,11 +175,24 @@ impl<'b> Stage<'_, 'b> {
                 if arguments.contains(&node.at.start) && inner(&node.at, &text, found) {
                     return;
                 }
-                if text.len() >= SHORTEST && !text.starts_with("data:") && !text.trim().is_empty() {
+                if text.len() >= SHORTEST && !text.trim().is_empty() {
                     found.leaves.push(Leaf { at: node.at.clone(), inside: None, text, role });
                 }
             }
-            Kind::Other => {}
+            Kind::Other => {
+                let number = long_number(self.doc, node).filter(|_| keys);
+                found.leaves.extend(number.map(|text| Leaf { at: node.at.clone(), inside: None, text, role }));
+            }
+        }
+    }
+
+    /// Whether a member that is a string is a name, an id, or the data of a picture or a file.
+    fn is_no_text(&self, object: &Node, one: &Member) -> bool {
+        let text = || self.doc.text(&one.value).unwrap_or_default();
+        match one.name.as_str() {
+            "data" => self.doc.text_of(object, "type").as_deref() != Some("text") && is_base64(&text()),
+            "url" | "image_url" | "file_data" => is_data_url(&text()),
+            name => NAMES.contains(&name),
         }
     }
 
@@ -209,7 +224,7 @@ fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
             }
             Kind::Array(items) => items.iter().for_each(|item| strings(doc, item, inside, leaves)),
             Kind::String => leaf(&node.at, doc.text(node).unwrap_or_default()),
-            Kind::Other => {}
+            Kind::Other => leaf(&node.at, long_number(doc, node).unwrap_or_default()),
         }
     }
     let bytes = text.as_bytes().to_vec();
@@ -217,6 +232,25 @@ fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
     strings(doc, &root, found.written.len(), &mut found.leaves);
     found.written.push(Written { at: at.clone(), bytes, edits: Edits::default() });
     true
+}
+
+/// A number as it is written, where it is a long one.
+fn long_number(doc: Doc<'_>, node: &Node) -> Option<String> {
+    let literal = std::str::from_utf8(&doc.bytes[node.at.clone()]).ok()?;
+    let is_number = matches!(node.kind, Kind::Other) && literal.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    (is_number && literal.len() >= LONG_NUMBER).then(|| literal.to_owned())
+}
+
+/// Whether a text is `data:TYPE;base64,…` and nothing else.
+fn is_data_url(text: &str) -> bool {
+    let parts = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let is_type =
+        |kind: &str| kind.len() < 100 && kind.chars().all(|c| c.is_ascii_alphanumeric() || "/+-.".contains(c));
+    parts.is_some_and(|(kind, data)| is_type(kind) && is_base64(data))
+}
+
+fn is_base64(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte))
 }
 
 /// Texts in batches of about the same number of bytes.

@@ -104,7 +104,7 @@ fn texts<'d>(doc: Doc<'d>, messages: &[Message<'d>]) -> Vec<Text<'d>> {
         for (number, part) in message.parts.iter().enumerate() {
             let (stream, at, block) = match part {
                 Part::Text { at, block } => (TextStream::Answer, *at, *block),
-                Part::Thinking { at } => (TextStream::Thinking, *at, number),
+                Part::Thinking { at, .. } => (TextStream::Thinking, *at, number),
                 Part::Call(_) | Part::Result(_) => continue,
             };
             let text = doc.text(at).unwrap_or_default();
