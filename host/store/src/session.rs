@@ -63,7 +63,11 @@ impl<B: Backend> OpenSession<B> {
     async fn stored_plugins(&self) -> Result<Vec<PluginId>, StateError> {
         let _turn = self.turn.lock().await;
         self.check_open()?;
-        self.backend.plugins().await.inspect_err(|error| self.note(error))
+        let mut plugins = self.backend.plugins().await.inspect_err(|error| self.note(error))?;
+        plugins.extend(self.queue().adding());
+        plugins.sort_unstable();
+        plugins.dedup();
+        Ok(plugins)
     }
 
     async fn write(&self, patience: Duration) -> Result<(), StateError> {

@@ -1,5 +1,8 @@
 //! A conversation that branches off another one: what it begins with.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use flow::PluginId;
 use flow::ports::{SessionState, StateBatch, StateChange, StateError, StoredState};
 
@@ -16,9 +19,9 @@ impl Conversation {
     pub(crate) async fn inherit(&self, parent: &Self, point: &str, completed: u64) -> Result<(), HostError> {
         let (from, kept) = {
             let state = parent.state();
-            (std::sync::Arc::clone(&state.store), state.kept())
+            (Arc::clone(&state.store), state.kept())
         };
-        let store = std::sync::Arc::clone(&self.state().store);
+        let store = Arc::clone(&self.state().store);
         copy(&*from, &*store).await?;
         let until = kept.points.iter().position(|(known, _)| known == point).map_or(0, |at| at + 1);
         let points = kept.points[..until].to_vec();
@@ -32,9 +35,60 @@ impl Conversation {
 
 /// Copies what plugins keep from one session to another. It is durable with what is written there next.
 pub(super) async fn copy(from: &dyn SessionState, to: &dyn SessionState) -> Result<(), StateError> {
-    for plugin in from.plugins().await?.into_iter().filter(|plugin| *plugin != PluginId::host()) {
-        let StoredState { entries, version } = from.load(&plugin).await?;
-        to.apply(&plugin, StateBatch { changes: entries.into_iter().map(StateChange::Set).collect(), version });
+    Copied::default().copy(from, to).await
+}
+
+/// What was copied from one session to another.
+#[derive(Debug, Default)]
+pub(super) struct Copied(BTreeMap<PluginId, BTreeMap<String, Arc<[u8]>>>);
+
+impl Copied {
+    /// Copies what plugins keep and was not copied before: what the other session has by now stays there.
+    pub(super) async fn copy(&mut self, from: &dyn SessionState, to: &dyn SessionState) -> Result<(), StateError> {
+        for plugin in from.plugins().await?.into_iter().filter(|plugin| *plugin != PluginId::host()) {
+            let StoredState { mut entries, version } = from.load(&plugin).await?;
+            let copied = self.0.entry(plugin.clone()).or_default();
+            entries.retain(|entry| copied.get(&entry.key) != Some(&entry.value));
+            if entries.is_empty() && !copied.is_empty() {
+                continue;
+            }
+            copied.extend(entries.iter().map(|entry| (entry.key.clone(), Arc::clone(&entry.value))));
+            to.apply(&plugin, StateBatch { changes: entries.into_iter().map(StateChange::Set).collect(), version });
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::time::Duration;
+
+    use flow::SessionId;
+    use flow::ports::{StateEntry, StateLifetime, StateStore as _};
+    use store::{MemoryStore, StoreOptions};
+
+    use super::*;
+
+    fn set(key: &str, value: u8) -> StateBatch {
+        vec![StateChange::Set(StateEntry::written(key, [value], StateLifetime::Session, 1))].into()
+    }
+
+    #[tokio::test]
+    async fn what_was_copied_before_does_not_replace_what_is_there_by_now() {
+        let store = MemoryStore::new(StoreOptions::default(), Arc::new(system::SystemClock));
+        let from = store.open(&SessionId::new("from")).await.unwrap();
+        let to = store.open(&SessionId::new("to")).await.unwrap();
+        let plugin: PluginId = "masks".parse().unwrap();
+        let mut copied = Copied::default();
+        // Nothing of it is durable yet.
+        from.apply(&plugin, set("one", 1));
+        copied.copy(&*from, &*to).await.unwrap();
+        to.settle(Duration::ZERO).await.unwrap();
+        to.apply(&plugin, set("one", 2));
+        from.apply(&plugin, set("other", 3));
+        copied.copy(&*from, &*to).await.unwrap();
+        let values: Vec<u8> = to.load(&plugin).await.unwrap().entries.iter().map(|entry| entry.value[0]).collect();
+        assert_eq!(values, [2, 3]);
+    }
 }

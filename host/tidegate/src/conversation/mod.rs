@@ -21,8 +21,9 @@ use serde_json::Value;
 use turn::{History, Hub, View};
 
 pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit};
-use self::kept::{Kept, Stored};
+use self::kept::Kept;
 pub use self::options::ConversationOptions;
+use self::sharing::Storing;
 use self::thread::Thread;
 use crate::HostError;
 use crate::host::loaded::Loaded;
@@ -53,7 +54,7 @@ struct Shared {
     view: Arc<View>,
     state: Mutex<State>,
     /// Held while something of it is written to the store, or read anew.
-    storing: tokio::sync::Mutex<Stored>,
+    storing: tokio::sync::Mutex<Storing>,
     journal: Option<Arc<dyn Journal>>,
     thread: Mutex<Thread>,
     /// The bytes of the note that was stored last.

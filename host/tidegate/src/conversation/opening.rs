@@ -106,7 +106,7 @@ impl Conversation {
         // A turn that another process began goes on.
         let has_begun = stored.note.is_some();
         let state = State { store, is_local, caller, rules, has_begun, in_turn: false, memory, points };
-        let (state, storing) = (Mutex::new(state), tokio::sync::Mutex::new(stored));
+        let (state, storing) = (Mutex::new(state), tokio::sync::Mutex::new(sharing::Storing::new(stored)));
         Ok(Self(Arc::new(Shared {
             id,
             options,

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 
 use flow::EventKind;
 use flow::PluginId;
-use flow::ports::{Replaced, SessionState, StateError};
+use flow::ports::{Replaced as Noted, SessionState, StateError};
+use guard::Caller;
 
+use super::inherited::Copied;
 use super::kept::{KEY, Kept, Stored};
-use super::{Conversation, MOST_BYTES, PATIENCE, inherited, opening};
+use super::{Conversation, MOST_BYTES, PATIENCE, opening};
 use crate::HostError;
 
 /// How often a note that another host replaces at the same time is merged with its own, before that is an error.
@@ -67,23 +69,30 @@ impl Conversation {
 
     /// Opens it in the store again: another host has written, or the store was away.
     async fn reopen(&self) -> Result<(), HostError> {
-        let mut stored = self.0.storing.lock().await;
-        let (store, caller) = self.0.open_extensions(&self.0.shared_store()).await?;
-        let (own, is_local) = {
+        let mut storing = self.0.storing.lock().await;
+        let (own, before, is_local) = {
             let state = self.state();
-            (Arc::clone(&state.store), state.is_local)
+            (Arc::clone(&state.store), Arc::clone(&state.caller), state.is_local)
         };
-        if is_local {
-            inherited::copy(&*own, &*store).await?;
+        // Another exchange can have opened it again meanwhile.
+        if !is_local && !own.is_outdated().await? {
+            return Ok(());
+        }
+        before.extensions().settle(PATIENCE).await?;
+        let (store, caller) = self.0.open_extensions(&self.0.shared_store()).await?;
+        let mut copied = is_local.then(Copied::default);
+        if let Some(copied) = &mut copied {
+            copied.copy(&*own, &*store).await?;
         }
         let read = read(&*store).await?;
         {
             let mut state = self.state();
-            let merged = state.kept().merged(&stored.kept, &read.kept);
+            let merged = state.kept().merged(&storing.stored.kept, &read.kept);
             state.take(merged);
             (state.store, state.caller, state.in_turn, state.is_local) = (store, caller, false, false);
         }
-        *stored = read;
+        storing.stored = read;
+        storing.replaced.push(Replaced { store: own, caller: before, copied });
         Ok(())
     }
 
@@ -93,12 +102,14 @@ impl Conversation {
     /// # Errors
     /// It is not stored yet, and stored with the next call.
     pub async fn settle(&self) -> Result<(), HostError> {
-        let mut stored = self.0.storing.lock().await;
+        let mut storing = self.0.storing.lock().await;
         let (store, caller) = {
             let state = self.state();
             (Arc::clone(&state.store), Arc::clone(&state.caller))
         };
+        storing.settle_replaced(&*store).await?;
         caller.extensions().settle(PATIENCE).await?;
+        let stored = &mut storing.stored;
         for _ in 0..TRIES {
             let own = self.state().kept();
             if own == stored.kept {
@@ -110,12 +121,12 @@ impl Conversation {
                 return Err(too_large(value.len()).into());
             }
             match store.replace_note(stored.note.as_deref(), note, PATIENCE).await? {
-                Replaced::Done => {
+                Noted::Done => {
                     self.0.bytes.store(value.len(), Ordering::Relaxed);
                     *stored = Stored { note: Some(value), kept: own };
                     return Ok(());
                 }
-                Replaced::Other(note) => self.merge(&mut stored, note)?,
+                Noted::Other(note) => self.merge(stored, note)?,
             }
         }
         let cause = "other hosts have written it all the time, so that nothing could be merged".to_owned();
@@ -130,6 +141,52 @@ impl Conversation {
         state.take(merged);
         *stored = theirs;
         Ok(())
+    }
+}
+
+/// What of a conversation was stored last, and what still has to be.
+pub(super) struct Storing {
+    pub(super) stored: Stored,
+    /// What was open before it was opened again, as long as exchanges use it.
+    replaced: Vec<Replaced>,
+}
+
+/// Plugins that exchanges go on with which began before the conversation was opened again.
+struct Replaced {
+    store: Arc<dyn SessionState>,
+    caller: Arc<Caller>,
+    /// What was copied from a store of this process alone.
+    copied: Option<Copied>,
+}
+
+impl Storing {
+    pub(super) fn new(stored: Stored) -> Self {
+        Self { stored, replaced: Vec::new() }
+    }
+
+    /// Makes durable what plugins keep that were replaced, or has it stored with what follows in `to`.
+    async fn settle_replaced(&mut self, to: &dyn SessionState) -> Result<(), StateError> {
+        let mut at = 0;
+        while let Some(one) = self.replaced.get_mut(at) {
+            let is_over = Arc::strong_count(&one.caller) == 1;
+            one.settle(to).await?;
+            if is_over {
+                self.replaced.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Replaced {
+    async fn settle(&mut self, to: &dyn SessionState) -> Result<(), StateError> {
+        self.caller.extensions().settle(PATIENCE).await?;
+        match &mut self.copied {
+            Some(copied) => copied.copy(&*self.store, to).await,
+            None => Ok(()),
+        }
     }
 }
 

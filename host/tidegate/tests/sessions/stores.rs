@@ -153,3 +153,17 @@ async fn a_request_that_is_given_up_while_its_conversation_opens_leaves_nothing_
     };
     tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
 }
+
+#[tokio::test]
+async fn requests_at_one_time_open_what_another_host_has_written_once() {
+    let (folder, store) = (TempDir::new().unwrap(), Shared::new(10));
+    let host = builder("").without_model().state_store(Arc::clone(&store)).open().await.unwrap();
+    store.outdated.store(true, Ordering::SeqCst);
+    let options = ConversationOptions::new(folder.path()).id(SessionId::new("chat-1"));
+    let conversation = host.conversation(options).await.unwrap();
+    assert_eq!(store.opened.load(Ordering::SeqCst), 1);
+    let (one, other) = tokio::join!(conversation.refresh(), conversation.refresh());
+    one.and(other).unwrap();
+    assert_eq!(store.opened.load(Ordering::SeqCst), 2);
+    conversation.settle().await.unwrap();
+}
