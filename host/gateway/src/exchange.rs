@@ -63,8 +63,6 @@ pub struct Exchange {
     is_closed: bool,
     held: HeldLimits,
     fired: Vec<Fired>,
-    /// The rules of which the model was reminded.
-    reminded: Vec<String>,
     /// What the model is reminded of in the next request of the conversation.
     due: Option<String>,
     /// The id of an answer that came as one body.
@@ -141,7 +139,6 @@ impl Exchange {
             is_closed: false,
             held: HeldLimits::default(),
             fired: Vec::new(),
-            reminded: Vec::new(),
             due: None,
             id: None,
             calls: Calls::Free,
@@ -386,11 +383,6 @@ impl Exchange {
         &self.rules
     }
 
-    /// The rules of which the model was reminded.
-    pub(crate) fn reminded(&self) -> &[String] {
-        &self.reminded
-    }
-
     fn frame(&mut self, frame: Frame, now: Duration) -> Next {
         let Input::Stream { decoder, .. } = &mut self.now.input else { return Next::default() };
         if let Some(cause) = frame.data.as_ref().and_then(|data| self.message.unreadable(data)) {
@@ -498,7 +490,6 @@ impl Exchange {
         self.due = Some(self.rules.tool_reminder(matches));
         let names: Vec<String> = matches.iter().map(|found| found.rule.clone()).collect();
         self.rules.injected(&names);
-        self.reminded.extend(names);
     }
 
     fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
@@ -528,7 +519,6 @@ impl Exchange {
         let records = self.rules.injected(&names);
         let kept = self.now.queue.sent().to_owned();
         self.events.stopped(&self.now.core.answer, &kept, (injected, records), self.number);
-        self.reminded.extend(names);
         if !kept.trim().is_empty() {
             reminder.push_str(KEPT);
         }

@@ -102,7 +102,7 @@ impl Received {
                 answer.take(std::iter::from_fn(|| decoder.next_delta()));
             }
             Reading::Whole(body) => {
-                if let Ok(value) = serde_json::from_slice::<Value>(&body) {
+                if let Ok(value) = wire::json(std::str::from_utf8(&body).unwrap_or_default()) {
                     let text = |value: &Value| value.as_str().map(str::to_owned);
                     (self.answer.id, self.answer.model) = (text(&value["id"]), text(&value["model"]));
                     self.answer.blocks = self.message.blocks(&value);

@@ -1,7 +1,6 @@
 //! The integration tests of this crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod conversations;
 mod custom_calls;
 mod evasions;
 mod fidelity;

@@ -1,9 +1,12 @@
 //! Reminders that stop nothing: they are in the next request, and in the same place of every later one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use rules::{RuleSession, RuleSet};
 use serde_json::{Value, json};
-use tidegate_gateway::{Conversations, Memory, Then};
+use tidegate_gateway::{Exchange, Memory, Then};
 use tidegate_kit::rule_set;
 use wire::Wire;
 
@@ -88,15 +91,36 @@ fn upstream(wire: Wire, messages: &str) -> Value {
     serde_json::from_str(&messages.replacen('§', &separated, 1)).unwrap()
 }
 
+/// What a server keeps of a conversation.
+struct Kept {
+    rules: RuleSession,
+    memory: Memory,
+}
+
+impl Kept {
+    fn new(set: Arc<RuleSet>) -> Self {
+        Self { rules: RuleSession::new(set), memory: Memory::default() }
+    }
+
+    fn begin(&self, wire: Wire, body: &str) -> Exchange {
+        let body = self.memory.remind(wire, Bytes::copy_from_slice(body.as_bytes()));
+        Exchange::new(wire, body, "m", self.rules.clone())
+    }
+
+    fn end(&mut self, exchange: &Exchange) {
+        self.rules = exchange.rules().clone();
+        exchange.remember(&mut self.memory);
+    }
+}
+
 /// Plays an exchange. Returns what went upstream.
-fn exchange(conversations: &Conversations, wire: Wire, body: &str, answer: &[u8], is_stream: bool) -> String {
-    let header = |name: &str| (name == "session-id").then_some("s");
-    let (place, mut exchange) = conversations.begin(wire, body.to_owned().into(), header);
+fn exchange(conversation: &mut Kept, wire: Wire, body: &str, answer: &[u8], is_stream: bool) -> String {
+    let mut exchange = conversation.begin(wire, body);
     let sent = exchange.request().unwrap();
     exchange.begin(is_stream);
     let next = exchange.receive(answer, Duration::ZERO);
     assert!(next.then == Then::End || (!is_stream && exchange.end(Duration::ZERO).then == Then::End));
-    conversations.end(&place, &exchange);
+    conversation.end(&exchange);
     String::from_utf8(sent.to_vec()).unwrap()
 }
 
@@ -120,41 +144,41 @@ fn mark(value: &mut Value) {
 fn the_model_is_reminded_in_the_next_request_and_in_every_later_one() {
     for Case { wire, said, messages } in CASES {
         let wire = *wire;
-        let conversations = Conversations::new(rule_set(&[("no", RULE)], |_| ()));
+        let mut conversation = Kept::new(rule_set(&[("no", RULE)], |_| ()));
         let first = format!("{{\"{}\":[{{\"role\":\"user\",\"content\":\"Hi\"}}]}}", list(wire));
-        let sent = exchange(&conversations, wire, &first, &stream(wire, 1, said, 3), true);
+        let sent = exchange(&mut conversation, wire, &first, &stream(wire, 1, said, 3), true);
         assert_eq!(sent, first);
         let fine = stream(wire, 2, &[Said::Text("Fine.")], 3);
         let next = request(wire, messages);
-        let sent = exchange(&conversations, wire, &next, &fine, true);
+        let sent = exchange(&mut conversation, wire, &next, &fine, true);
         assert_eq!(marked(wire, &sent), upstream(wire, messages), "{sent}");
         assert!(sent.starts_with("{\"model\" : \"m\", ") && sent.ends_with(", \"temperature\":1.0}"), "{sent}");
         // The same again: a client that asks once more, and one that has gone on, with its marks of caches elsewhere.
-        assert_eq!(exchange(&conversations, wire, &next, &fine, true), sent);
+        assert_eq!(exchange(&mut conversation, wire, &next, &fine, true), sent);
         let more = r#",{"role":"assistant","content":"Fine."},{"role":"user","content":"More"}]"#;
         let later =
             messages.trim_end_matches(']').to_owned() + &messages[messages.trim_end_matches(']').len() + 1..] + more;
         let later = later.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
-        let sent = exchange(&conversations, wire, &request(wire, &later), &fine, true);
+        let sent = exchange(&mut conversation, wire, &request(wire, &later), &fine, true);
         assert_eq!(marked(wire, &sent), upstream(wire, &later), "{sent}");
         // Another request of the client, about something else.
         let side = format!("{{\"{}\":[{{\"role\":\"user\",\"content\":\"A title for: A bad word.\"}}]}}", list(wire));
-        assert_eq!(exchange(&conversations, wire, &side, &fine, true), side);
+        assert_eq!(exchange(&mut conversation, wire, &side, &fine, true), side);
     }
 }
 
 #[test]
 fn an_answer_that_came_as_one_body_is_followed_by_its_reminder() {
     for wire in WIRES {
-        let conversations = Conversations::new(rule_set(&[("no", RULE)], |_| ()));
+        let mut conversation = Kept::new(rule_set(&[("no", RULE)], |_| ()));
         let first = format!("{{\"{}\":[{{\"role\":\"user\",\"content\":\"Hi\"}}]}}", list(wire));
         let answer = whole(wire, &[Said::Text("A bad word.")]);
-        exchange(&conversations, wire, &first, &answer, false);
+        exchange(&mut conversation, wire, &first, &answer, false);
         let next = format!(
             "{{\"{}\":[{{\"role\":\"user\",\"content\":\"Hi\"}},{{\"role\":\"assistant\",\"content\":\"A bad word.\"}},{{\"role\":\"user\",\"content\":\"x\"}}]}}",
             list(wire)
         );
-        let sent = exchange(&conversations, wire, &next, &answer, false);
+        let sent = exchange(&mut conversation, wire, &next, &answer, false);
         assert_eq!(sent.matches("Never say it.").count(), 1, "{sent}");
     }
 }
@@ -164,14 +188,20 @@ fn an_answer_that_came_as_one_body_is_followed_by_its_reminder() {
 fn what_follows_an_answer_by_its_id_begins_with_the_reminder() {
     let wire = Wire::OpenAiResponses;
     for (input, place) in [("\"Go on.\"", 0), (r#"[{"type":"function_call_output","call_id":"c","output":"x"}]"#, 1)] {
-        let conversations = Conversations::new(rule_set(&[("no", RULE)], |_| ()));
-        exchange(&conversations, wire, "{\"input\":\"Hi\"}", &stream(wire, 1, &[Said::Text("A bad word.")], 3), true);
+        let mut conversation = Kept::new(rule_set(&[("no", RULE)], |_| ()));
+        exchange(
+            &mut conversation,
+            wire,
+            "{\"input\":\"Hi\"}",
+            &stream(wire, 1, &[Said::Text("A bad word.")], 3),
+            true,
+        );
         let next = format!("{{\"previous_response_id\":\"resp_1\",\"input\":{input}}}");
         let fine = stream(wire, 2, &[Said::Text("Fine.")], 3);
-        let sent = exchange(&conversations, wire, &next, &fine, true);
+        let sent = exchange(&mut conversation, wire, &next, &fine, true);
         assert_eq!(marked(wire, &sent)[place]["content"][0]["text"], "§", "{sent}");
         let later = "{\"previous_response_id\":\"resp_2\",\"input\":\"More\"}";
-        assert_eq!(exchange(&conversations, wire, later, &fine, true), later);
+        assert_eq!(exchange(&mut conversation, wire, later, &fine, true), later);
     }
 }
 
@@ -180,24 +210,24 @@ fn what_follows_an_answer_by_its_id_begins_with_the_reminder() {
 fn what_follows_a_stopped_answer_names_the_one_that_was_accepted() {
     let wire = Wire::OpenAiResponses;
     let rule = "+++\ncondition = \"forbidden\"\n+++\nNever say it.";
-    let conversations = Conversations::new(rule_set(&[("no", rule)], |_| ()));
-    let (place, mut own) = conversations.begin(wire, "{\"input\":\"Hi\"}".into(), |_| Some("s"));
+    let mut conversation = Kept::new(rule_set(&[("no", rule)], |_| ()));
+    let mut own = conversation.begin(wire, "{\"input\":\"Hi\"}");
     own.begin(true);
     let stopped = own.receive(&stream(wire, 1, &[Said::Text("forbidden")], 3), Duration::ZERO);
     assert_eq!(stopped.then, Then::Ask);
     own.begin(true);
     assert_eq!(own.receive(&stream(wire, 2, &[Said::Text("Fine.")], 3), Duration::ZERO).then, Then::End);
-    conversations.end(&place, &own);
+    conversation.end(&own);
     let next = |id: u32| format!("{{\"previous_response_id\" :\"resp_{id}\",\"input\":\"More\"}}");
     let fine = stream(wire, 3, &[Said::Text("Fine.")], 3);
-    assert_eq!(exchange(&conversations, wire, &next(1), &fine, true), next(2));
-    assert_eq!(exchange(&conversations, wire, &next(3), &fine, true), next(3));
+    assert_eq!(exchange(&mut conversation, wire, &next(1), &fine, true), next(2));
+    assert_eq!(exchange(&mut conversation, wire, &next(3), &fine, true), next(3));
 }
 
 #[test]
 fn a_memory_is_kept_as_json_and_merged_by_its_notes() {
-    let conversations = Conversations::new(rule_set(&[("no", RULE)], |_| ()));
-    let (_, mut one) = conversations.begin(Wire::Anthropic, r#"{"messages":[]}"#.into(), |_| None);
+    let conversation = Kept::new(rule_set(&[("no", RULE)], |_| ()));
+    let mut one = conversation.begin(Wire::Anthropic, r#"{"messages":[]}"#);
     one.begin(true);
     let end = one.receive(&stream(Wire::Anthropic, 1, &[Said::Text("A bad word.")], 3), Duration::ZERO);
     assert_eq!(end.then, Then::End);

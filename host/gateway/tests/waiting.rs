@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rules::RuleSession;
-use tidegate_gateway::{Exchange, Next, Then};
+use tidegate_gateway::{Exchange, Next, Then, watches};
 use tidegate_kit::rule_set;
 use wire::Wire;
 
@@ -29,6 +29,12 @@ fn bytes_are_held_back_for_as_long_as_the_settings_say() {
         got.extend(send);
         assert_eq!((read(wire, &got).0.as_str(), then), ("x A rest of it", Then::End));
     }
+}
+
+#[test]
+fn without_a_rule_nothing_is_watched() {
+    let watched = |specs: &[(&str, &str)]| watches(&rule_set(specs, |_| ()), "main");
+    assert!(!watched(&[]) && watched(&[("no", "+++\ncondition = \"x\"\n+++\nNever.")]));
 }
 
 #[test]
