@@ -6,12 +6,14 @@ mod stamps;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_policy};
 use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
+use tidegate::plugin::{CallbackKind, PluginInfo};
 use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -77,6 +79,17 @@ pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>) -> Result<Hos
         builder = builder.metrics(metrics);
     }
     Ok(tokio::task::block_in_place(|| Handle::current().block_on(builder.open()))?)
+}
+
+/// The plugins of a host, as its conversations have them.
+pub(crate) fn plugins(host: &Host, workspace: &Path) -> Result<Vec<PluginInfo>, Failure> {
+    let loaded = tokio::task::block_in_place(|| Handle::current().block_on(host.loaded(workspace)))?;
+    Ok(loaded.plugins())
+}
+
+/// Whether a plugin is given anything of requests and answers, and not matches of rules alone.
+pub(crate) fn gets_traffic(plugin: &PluginInfo) -> bool {
+    plugin.enabled && plugin.callbacks.iter().any(|one| one.kind() != CallbackKind::TtsrTriggered)
 }
 
 /// Checks the routes, where there are any.

@@ -34,7 +34,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
         workspace: &common.workspace,
         rules,
         plugins: None,
-        has_plugins: plugins > 0,
+        has_plugins: crate::gateway::plugins(&host, &common.workspace)?.iter().any(crate::gateway::gets_traffic),
         watching: Watching::default(),
         without_store: WithoutStore::default(),
     });

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serve::gateway::{Acting, Conversations, KeptConversations, Site, Source};
 use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE};
 use tidegate::metrics::Metrics;
-use tidegate::plugin::MANIFEST_FILE;
+use tidegate::plugin::{MANIFEST_FILE, PluginInfo};
 use tidegate::rule::RuleSet;
 use tidegate::{Host, Operator};
 
@@ -82,10 +82,12 @@ impl Files {
         };
         let set = before.unwrap_or(set);
         let settings = operator.gateway.clone();
+        let plugins = super::plugins(&host, &self.common.workspace)?;
         let make = |rules, watching, route: &GatewayRoute| {
+            let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));
             let without_store = settings.without_store;
             let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
-            let (host, workspace, has_plugins) = (&host, &*self.common.workspace, !operator.plugins.is_empty());
+            let (host, workspace) = (&host, &*self.common.workspace);
             Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store })
         };
         let site = Site::of_settings(&settings, &set, &mut known.kept, &make)?;
@@ -124,6 +126,12 @@ impl Source for Files {
         }
         Some(self.read().map(|(site, _)| site).map_err(Failure::into_line))
     }
+}
+
+/// Whether a plugin is given anything of the requests and answers of a route.
+fn acts(plugin: &PluginInfo, route: &GatewayRoute) -> bool {
+    let named = route.plugins.as_ref().is_none_or(|ids| ids.iter().any(|id| *id == plugin.id.to_string()));
+    (plugin.required || named) && super::gets_traffic(plugin)
 }
 
 /// The files that decide what is served.

@@ -67,6 +67,27 @@ fn changed_files_count_and_wrong_ones_do_not() {
     }
 }
 
+/// What was open under other rules is closed when its last answer has ended.
+#[test]
+fn a_reload_closes_the_conversations_before_it() {
+    let model = Model::start();
+    let place = place(&plain(&model, "[transcript]\nenabled = true\nfolder = \"sessions\"\n"));
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "fine.");
+    place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("\"forbidden\"", "\"These\""));
+    until(&running, "/v1/messages", "come.");
+    let is_closed = || {
+        let mut found = std::process::Command::new("grep");
+        found.args(["-rq", "thread_completed"]).arg(place.path("sessions"));
+        found.status().unwrap().success()
+    };
+    let begun = Instant::now();
+    while !is_closed() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", running.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The file that the program adds to can be moved away.
 #[test]
 fn the_audit_file_is_opened_again() {

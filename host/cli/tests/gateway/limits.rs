@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::model::Model;
 use super::running::{Answer, Running, TOKEN_B, request, rest};
 use super::{place, plain, team};
+use crate::support::Place;
 
 #[test]
 fn sizes_have_limits_with_names() {
@@ -101,6 +102,38 @@ fn who_goes_away_is_not_answered() {
         let left = model.left(number + 1);
         assert!(left.duration_since(gone) < Duration::from_secs(1), "{target}: {:?}", left.duration_since(gone));
     }
+    // Each is counted, also where there was no answer yet.
+    let begun = Instant::now();
+    while !running.ask("GET", "/metrics", &[], "").body.contains("outcome=\"abandoned\"} 4") {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{}", running.ask("GET", "/metrics", &[], "").body);
+    }
+}
+
+/// What is only read is no answer of a model, and what nothing acts on passes.
+#[test]
+fn what_nothing_acts_on_passes() {
+    let model = Model::start();
+    let guarded = place(&plain(&model, ""));
+    let running = Running::start(&guarded);
+    running.ask("GET", "/v1/chat/completions", &[], "");
+    running.ask("GET", "/v1/responses", &[], "{\"input\": \"a body\"}");
+    let metrics = running.ask("GET", "/metrics", &[], "").body;
+    for line in ["outcome=\"relayed\"} 1", "outcome=\"checked\"} 1"] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    // A plugin that is given nothing of requests and answers.
+    let only_prompts = "id = \"style\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"The style.\"\n[capabilities]\nprompt = \"states it\"\n\
+         [[prompt]]\nposition = \"system_suffix\"\ncontent = \"Be brief.\"\n";
+    let place = Place::new();
+    place.write("style/plugin.toml", only_prompts);
+    place.write(
+        "tidegate.toml",
+        &plain(&model, "[rules]\nbuiltin_rules = false\n[[plugin]]\npath = \"style\"\ngrants = [\"prompt\"]\n"),
+    );
+    let running = Running::start(&place);
+    running.ask("POST", "/v1/messages", &[], r#"{"messages": [{"role": "user", "content": "x"}]}"#);
+    let metrics = running.ask("GET", "/metrics", &[], "").body;
+    assert!(metrics.contains("outcome=\"relayed\"} 1"), "{metrics}");
 }
 
 /// What takes too long ends in the client's protocol, with the name of the limit; a pause has signs of life.

@@ -1,6 +1,7 @@
 //! `tidegate gateway`: routes, tokens, limits and the life of the server, with clients that write bytes.
 
 mod attacks;
+mod conversations;
 mod life;
 mod limits;
 mod model;

@@ -114,6 +114,9 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
                   Retry-After: 7\r\nConnection: x-hop\r\nX-Hop: b\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n\
                   14\r\n{\"error\":\"too much\"}\r\n0\r\nX-End: c\r\n\r\n",
             ),
+            "refuse_again" if body.contains("Never say that word") => {
+                stream.write_all(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
+            }
             _ if target.contains("/messages") => {
                 let text = if body.contains("Never say that word") || body.contains("\"good\"") { GOOD } else { BAD };
                 let parts: Vec<&str> = text.split_inclusive(' ').collect();

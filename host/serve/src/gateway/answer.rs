@@ -172,20 +172,20 @@ enum Came {
 impl Guarded {
     /// Relays an answer and what continues it, to the end.
     pub(super) async fn run(mut self, response: Response, is_stream: bool) {
-        let mut response = Some(response);
+        let mut response = Ok(response);
         let mut outcome = "ended";
         let mut is_over = false;
         self.begun.begin(is_stream);
-        while let Some(upstream) = &mut response {
-            let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
-            let silence = self.progress.quiet(is_stream);
-            let came = came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await;
-            let next = match came {
-                Came::Gone => {
-                    outcome = "abandoned";
-                    break;
-                }
-                came => self.next(came, &mut outcome).await,
+        loop {
+            let next = match &mut response {
+                Err(closing) => Next { then: Then::End, ..std::mem::take(closing) },
+                Ok(upstream) => match self.came(upstream, is_stream).await {
+                    Came::Gone => {
+                        outcome = "abandoned";
+                        break;
+                    }
+                    came => self.next(came, &mut outcome).await,
+                },
             };
             self.begun.sends(&next.send);
             self.notify();
@@ -213,7 +213,7 @@ impl Guarded {
                 }
                 Then::Ask => {
                     // The stopped answer is dropped before anything that could wait.
-                    drop(response.take());
+                    drop(std::mem::replace(&mut response, Err(Next::default())));
                     response = self.again(is_stream).await;
                     self.progress.received();
                 }
@@ -267,21 +267,27 @@ impl Guarded {
         }
     }
 
-    /// Asks once more. `None`: the message has ended instead.
-    async fn again(&mut self, is_stream: bool) -> Option<Response> {
+    /// What the connections bring next.
+    async fn came(&self, upstream: &mut Response, is_stream: bool) -> Came {
+        let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
+        let silence = self.progress.quiet(is_stream);
+        came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await
+    }
+
+    /// Asks once more.
+    ///
+    /// # Errors
+    /// What ends the message instead.
+    async fn again(&mut self, is_stream: bool) -> Result<Response, Next> {
         self.progress.asked_again();
         let refused = match self.ask(is_stream).await {
             Ok(response) => {
                 self.begun.own.begin(is_stream);
-                return Some(response);
+                return Ok(response);
             }
             Err(cause) => cause,
         };
-        let next = self.begun.own.give_up(&refused).await;
-        if self.client.send(next.send.into()).await {
-            self.client.end().await;
-        }
-        None
+        Err(self.begun.own.give_up(&refused).await)
     }
 
     async fn ask(&mut self, is_stream: bool) -> Result<Response, String> {

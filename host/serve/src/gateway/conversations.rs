@@ -1,16 +1,21 @@
 //! The conversations of a route: which one a request belongs to, what goes upstream of it, and what is remembered when it is answered.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use gateway::{Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, prepare};
 use serde_json::Value;
-use tidegate::gateway::{ConversationLimits, ConversationOptions, Visit, WithoutStore};
+use tidegate::gateway::{Conversation, ConversationLimits, ConversationOptions, Visit, WithoutStore};
 use tidegate::rule::RuleSet;
-use tidegate::{Host, HostError, PluginId};
+use tidegate::{Host, HostError, PluginId, SessionId};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
+use super::progress::Progress;
 use super::refusal::Refusal;
+use super::request::within;
 
 /// The conversations of a route.
 #[derive(Debug)]
@@ -20,6 +25,7 @@ pub struct Conversations {
     watching: Watching,
     has_rules: bool,
     has_plugins: bool,
+    memories: Memories,
 }
 
 /// What acts in conversations.
@@ -33,7 +39,7 @@ pub struct Acting<'a> {
     pub rules: Arc<RuleSet>,
     /// Those of the host's plugins that act, in addition to those that are required; `None`: all.
     pub plugins: Option<Vec<PluginId>>,
-    /// Whether the host has plugins.
+    /// Whether any of these plugins is given anything of requests or answers.
     pub has_plugins: bool,
     /// How conversations are told apart and watched.
     pub watching: Watching,
@@ -44,7 +50,8 @@ pub struct Acting<'a> {
 impl Conversations {
     /// Conversations in which nothing acts: requests and answers pass.
     pub fn idle() -> Arc<Self> {
-        Arc::new(Self { keeper: None, watching: Watching::default(), has_rules: false, has_plugins: false })
+        let (watching, memories) = (Watching::default(), Memories::default());
+        Arc::new(Self { keeper: None, watching, has_rules: false, has_plugins: false, memories })
     }
 
     /// Conversations of a host.
@@ -59,7 +66,7 @@ impl Conversations {
         let mut limits = ConversationLimits::default();
         limits.without_store = without_store;
         let keeper = Some(tidegate::gateway::Conversations::new(host.clone(), options, limits));
-        Arc::new(Self { keeper, watching, has_rules, has_plugins })
+        Arc::new(Self { keeper, watching, has_rules, has_plugins, memories: Memories::default() })
     }
 
     /// Whether anything acts on answers: else a server passes on what it receives.
@@ -81,13 +88,16 @@ impl Conversations {
 
     /// Begins the exchange of a request.
     pub(super) async fn begin<'h>(
-        &self,
+        self: &Arc<Self>,
         asked: Asked<'_>,
         header: impl Fn(&str) -> Option<&'h str>,
+        (progress, gone): (&Progress, &CancellationToken),
     ) -> Result<Start, Refusal> {
         let Asked { wire, body, credential, counts } = asked;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
-        let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        // As the stages read it: with halves of characters, too.
+        let text = std::str::from_utf8(body).unwrap_or_default();
+        let request = gateway::read_json(text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
         let visit = keeper.enter(if counts { trail.beside() } else { trail }).await.map_err(|error| match error {
             HostError::State(error) => Refusal::Store(error.to_string()),
@@ -98,16 +108,23 @@ impl Conversations {
             (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
         conversation.set_model(vendor, model);
         let (caller, is_stream) = (conversation.caller(), request["stream"] == true);
-        let memory: Memory = serde_json::from_value(conversation.memory()).unwrap_or_default();
-        let memory = Arc::new(Mutex::new(memory));
-        let prepared = prepare(&caller, &memory, wire, body).await;
-        let sent = if let Prepared::Ask(body) = &prepared { body.clone() } else { body.clone() };
-        if matches!(prepared, Prepared::Ask(_)) && !counts {
+        let memory = self.memories.of(conversation);
+        let prepared = within(progress, gone, prepare(&caller, &memory, wire, body)).await;
+        let sent = if let Ok(Prepared::Ask(body)) = &prepared { body.clone() } else { body.clone() };
+        if matches!(prepared, Ok(Prepared::Ask(_))) && !counts {
             visit.asked(&gateway::Asked::of(wire, &sent), vendor, model);
         }
         let exchange = Exchange::new(wire, sent.clone(), model, visit.rules()).holding(self.watching.held);
         let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory));
-        let mut begun = Begun { visit, own, memory, received: Received::new(wire, is_stream), wire };
+        let received = Received::new(wire, is_stream);
+        let mut begun = Begun { visit, own, memory, received, wire, _of: Arc::clone(self) };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(refusal) => {
+                begun.end(false).await;
+                return Err(refusal);
+            }
+        };
         let next = match prepared {
             Prepared::Reply(why) if counts => {
                 begun.end(false).await;
@@ -124,6 +141,35 @@ impl Conversations {
         begun.received.push(&next.send);
         begun.end(true).await;
         Ok(Start::Answered { begun: Box::new(begun), body: next.send.into(), is_stream })
+    }
+}
+
+impl Drop for Conversations {
+    /// Others took their place, and the last exchange is over: what is open is closed, so that its next request can be in another's.
+    fn drop(&mut self) {
+        if let (Some(keeper), Ok(runtime)) = (self.keeper.take(), Handle::try_current()) {
+            runtime.spawn(async move { keeper.close().await });
+        }
+    }
+}
+
+/// What conversations with exchanges under way remember: exchanges at one time have one memory, so that nothing is replaced in two ways.
+#[derive(Debug, Default)]
+struct Memories(Mutex<HashMap<SessionId, Weak<Mutex<Memory>>>>);
+
+impl Memories {
+    fn of(&self, conversation: &Conversation) -> Arc<Mutex<Memory>> {
+        // Another host can have added to it.
+        let stored: Memory = serde_json::from_value(conversation.memory()).unwrap_or_default();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, memory| memory.strong_count() > 0);
+        if let Some(memory) = all.get(conversation.id()).and_then(Weak::upgrade) {
+            memory.lock().unwrap_or_else(PoisonError::into_inner).merge(stored);
+            return memory;
+        }
+        let memory = Arc::new(Mutex::new(stored));
+        all.insert(conversation.id().clone(), Arc::downgrade(&memory));
+        memory
     }
 }
 
@@ -152,6 +198,8 @@ pub(super) struct Begun {
     memory: Arc<Mutex<Memory>>,
     received: Received,
     wire: Wire,
+    /// They are closed when nobody has them any more, so that this is dropped last.
+    _of: Arc<Conversations>,
 }
 
 impl Begun {

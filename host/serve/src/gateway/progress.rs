@@ -13,6 +13,7 @@ use super::Shared;
 use super::access::Admitted;
 use super::conversations::Begun;
 use super::forward::Upstream;
+use super::refusal::Refusal;
 use super::site::Open;
 
 /// Limits of an answer.
@@ -95,6 +96,11 @@ impl Progress {
     /// When the request has taken as long as it may.
     pub(super) fn late(&self) -> Instant {
         self.since + self.limits().request
+    }
+
+    /// It has taken longer than that.
+    pub(super) fn too_late(&self) -> Refusal {
+        Refusal::Late { limit: self.limits().request }
     }
 
     /// When the server has been silent for as long as it may.

@@ -47,6 +47,8 @@ pub(super) enum Refusal {
     SilentServer { limit: Duration },
     /// The whole took too long.
     Late { limit: Duration },
+    /// The client has gone: nobody reads it.
+    Gone,
     /// The gateway is about to end.
     Closing,
     /// What the server answers cannot be checked.
@@ -160,6 +162,7 @@ impl Refusal {
                     "the request took longer than {limit:?}, the limit `request_timeout_ms` under `[gateway.limits]`"
                 ),
             ),
+            Self::Gone => plain(StatusCode::BAD_REQUEST, "gateway_gone", "the client has closed its connection"),
             Self::Closing => {
                 plain(StatusCode::SERVICE_UNAVAILABLE, "gateway_closing", "the gateway ends; send the request again")
             }
@@ -185,6 +188,7 @@ impl Refusal {
     /// The word for it in metrics: who or what caused it.
     pub(super) fn outcome(&self) -> &'static str {
         match self.form().status {
+            _ if *self == Self::Gone => "abandoned",
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "not_admitted",
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::PAYLOAD_TOO_LARGE

@@ -43,16 +43,19 @@ pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, con
     let site = shared.current().await;
     match answered((head, body), &shared, &site, &connection, since).await {
         Ok(response) => response,
-        Err((route, refusal)) => {
-            let route = route.map_or_else(|| "none".to_owned(), |route| route.route.path.clone());
-            tracing::info!(route, outcome = refusal.outcome(), "a request is refused: {}", refusal.notice());
-            if matches!(refusal, Refusal::Token { .. }) {
-                shared.metrics.gateway_rejected();
-            }
-            shared.metrics.gateway_request(&route, refusal.outcome());
-            refusal.response()
-        }
+        Err((route, refusal)) => refused(&shared, route.as_deref(), &refusal),
     }
+}
+
+/// Counts and logs a refusal.
+fn refused(shared: &Shared, route: Option<&Upstream>, refusal: &Refusal) -> Response<Body> {
+    let route = route.map_or("none", |route| &route.route.path);
+    tracing::info!(route, outcome = refusal.outcome(), "a request is refused: {}", refusal.notice());
+    if matches!(refusal, Refusal::Token { .. }) {
+        shared.metrics.gateway_rejected();
+    }
+    shared.metrics.gateway_request(route, refusal.outcome());
+    refusal.response()
 }
 
 type Refused = (Option<Arc<Upstream>>, Refusal);
@@ -80,6 +83,7 @@ async fn answered(
         let is_anthropic = wire.map_or_else(|| has_anthropic(&head.headers), |wire| wire == Wire::Anthropic);
         access::with_key(&mut headers, &key.0, is_anthropic);
     }
+    let is_read = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE);
     let sent = route.request(head.method, &head.uri, headers);
     if is_same(&sent.url, shared.address) {
         return Err(of_route(Refusal::Loop));
@@ -87,8 +91,34 @@ async fn answered(
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
     let read = timeout_at(late, read(body, limits.body_bytes, limits.client_timeout)).await;
     let body = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
+    // What is only read or deleted, such as a list of stored answers, is no answer of a model.
+    let wire = wire.filter(|_| !(is_read && body.is_empty()));
     let progress = Progress::new(Arc::clone(shared), Arc::clone(site), Arc::clone(&route), admitted, since);
-    exchange(progress, sent, (wire, body), &connection.stuck).await.map_err(of_route)
+    let gone = CancellationToken::new();
+    // Dropped with this future, when the client goes away before it has an answer: what has begun is ended all the same.
+    let _here = gone.clone().drop_guard();
+    let (own, stuck) = (Arc::clone(shared), connection.stuck.clone());
+    let answering = shared.tasks.spawn(async move {
+        let answered = exchange(progress, sent, (wire, body), (&gone, &stuck)).await;
+        answered.unwrap_or_else(|refusal| refused(&own, Some(&route), &refusal))
+    });
+    answering.await.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => (None, Refusal::Closing),
+    })
+}
+
+/// Waits for something as long as the client is there and the request may take.
+pub(super) async fn within<T>(
+    progress: &Progress,
+    gone: &CancellationToken,
+    waited: impl Future<Output = T>,
+) -> Result<T, Refusal> {
+    tokio::select! {
+        biased;
+        () = gone.cancelled() => Err(Refusal::Gone),
+        done = timeout_at(progress.late(), waited) => done.map_err(|_| progress.too_late()),
+    }
 }
 
 /// Sends a request on, and begins to answer it.
@@ -96,7 +126,7 @@ async fn exchange(
     progress: Progress,
     sent: Sent,
     (wire, body): (Option<Wire>, Bytes),
-    stuck: &CancellationToken,
+    (gone, stuck): (&CancellationToken, &CancellationToken),
 ) -> Result<Response<Body>, Refusal> {
     let conversations = Arc::clone(&progress.route.route.conversations);
     let begins = match (wire, path::counts(sent.url.path())) {
@@ -109,7 +139,7 @@ async fn exchange(
         let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
         let credential = credential(&progress, &sent.headers);
         let asked = Asked { wire, body: &body, credential: &credential, counts };
-        match conversations.begin(asked, header).await? {
+        match conversations.begin(asked, header, (&progress, gone)).await? {
             Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
             Start::Ask(mut begun, prepared) => {
                 body = prepared;
@@ -121,9 +151,10 @@ async fn exchange(
             }
         }
     }
-    let answered = match first(&progress, &sent, body, guarded.is_some()).await {
-        Ok(answered) => answered,
-        Err(refusal) => {
+    let first = within(&progress, gone, first(&progress, &sent, body, guarded.is_some())).await;
+    let answered = match first {
+        Ok(Ok(answered)) => answered,
+        Ok(Err(refusal)) | Err(refusal) => {
             if let Some(begun) = &mut guarded {
                 begun.end(false).await;
             }
@@ -175,13 +206,11 @@ fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool
 
 /// The head of the server's answer.
 async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
-    let limits = progress.site.limits;
-    let silent = Instant::now() + limits.idle_timeout;
-    match timeout_at(progress.late().min(silent), sent.send(body, is_guarded)).await {
+    let limit = progress.site.limits.idle_timeout;
+    match timeout(limit, sent.send(body, is_guarded)).await {
         Ok(Ok(answered)) => Ok(answered),
         Ok(Err(cause)) => Err(Refusal::Unreachable { place: net::place(&sent.url), cause: net::cause(&cause) }),
-        Err(_) if silent < progress.late() => Err(Refusal::SilentServer { limit: limits.idle_timeout }),
-        Err(_) => Err(Refusal::Late { limit: limits.request_timeout }),
+        Err(_) => Err(Refusal::SilentServer { limit }),
     }
 }
 

@@ -1,0 +1,135 @@
+//! Conversations of a gateway, over several requests.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use serve::gateway::{Acting, Conversations, Gateway, Site, UpstreamUrls, Watching};
+use tidegate::config::GatewayLimits;
+use tidegate::gateway::WithoutStore;
+use tidegate::metrics::Metrics;
+use tidegate::native::{CallError, InputAnswer, Native, NativeCall, NativeExtension};
+use tidegate::plugin::Callback;
+use tidegate::rule::{RuleSet, RuleSettings};
+use tidegate::{Host, Message, Operator};
+use tokio::runtime::Runtime;
+
+use super::model::Model;
+use super::plain;
+use super::running::{Answer, Running, request, rest};
+use crate::support::Place;
+
+/// It acts once in a conversation.
+const ONCE: &str = "+++\ncondition = \"forbidden\"\nscope = \"text\"\n+++\nNever say that word.\n";
+
+/// The text of a streamed answer.
+fn text(answer: &Answer) -> String {
+    let data = answer.body.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    data.filter_map(|data| data["delta"]["text"].as_str().map(str::to_owned)).collect()
+}
+
+/// The request that follows an answer is found to be of its conversation, in which the rule has acted.
+#[test]
+fn what_follows_an_answer_is_of_its_conversation() {
+    let model = Model::start();
+    // Half of a character, as clients cut text; an answer that could not be asked for again.
+    for (said, does) in [("x", ""), ("cut \\ud83d", ""), ("x", "?do=refuse_again")] {
+        let place = Place::with(&[("once", ONCE)]);
+        place.write("tidegate.toml", &plain(&model, ""));
+        let running = Running::start(&place);
+        let target = format!("/v1/messages{does}");
+        let first = format!("{{\"role\": \"user\", \"content\": \"{said}\"}}");
+        let ask = |more: &str| {
+            let body = format!("{{\"stream\": true, \"messages\": [{first}{more}]}}");
+            text(&running.ask("POST", &target, &[], &body))
+        };
+        let before = model.seen().len();
+        let answer = ask("");
+        assert_eq!(model.seen().len() - before, 2, "{said} {does}: {answer}");
+        assert!(!answer.contains("forbidden") && !answer.is_empty(), "{said} {does}: {answer}");
+        let answer = json!({"role": "assistant", "content": answer});
+        let answer = ask(&format!(", {answer}, {{\"role\": \"user\", \"content\": \"more\"}}"));
+        assert!(answer.contains("forbidden"), "{said} {does}: it is another conversation: {answer}");
+    }
+}
+
+/// Numbers what it is given.
+struct Numbers(AtomicU32);
+
+impl NativeExtension for Numbers {
+    fn on_input_messages(&self, _: &NativeCall, messages: &[Message]) -> Result<InputAnswer, CallError> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let said = messages.iter().map(|message| Message::user(format!("{} ({number})", message.plain_text())));
+        Ok(InputAnswer::Replace(said.collect()))
+    }
+}
+
+/// Takes its time.
+struct Slow;
+
+impl NativeExtension for Slow {
+    fn on_input_messages(&self, _: &NativeCall, _: &[Message]) -> Result<InputAnswer, CallError> {
+        std::thread::sleep(Duration::from_millis(1500));
+        Ok(InputAnswer::Pass)
+    }
+}
+
+/// A gateway in which a native extension acts.
+fn serving(place: &Place, model: &Model, native: Native, request_timeout: Duration) -> (Runtime, Gateway) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let gateway = runtime.block_on(async {
+        let host = Host::builder(Operator::default()).user_rules(None).cache_dir(None);
+        let host = host.extension(native.on(Callback::InputMessages)).without_model().open().await.unwrap();
+        let conversations = Conversations::new(Acting {
+            host: &host,
+            workspace: &place.path(""),
+            rules: RuleSet::build(Vec::new(), RuleSettings::default(), "").0,
+            plugins: None,
+            has_plugins: true,
+            watching: Watching { header: Some("x-own".to_owned()), ..Watching::default() },
+            without_store: WithoutStore::default(),
+        });
+        let urls = UpstreamUrls { anthropic: model.url.clone(), openai: format!("{}/v1", model.url) };
+        let limits = GatewayLimits { request_timeout, ..GatewayLimits::default() };
+        let site = Site { routes: urls.routes(&conversations), limits, ..Site::default() };
+        Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), site, &Metrics::new()).await.unwrap()
+    });
+    (runtime, gateway)
+}
+
+/// Sends a request.
+fn begin(gateway: &Gateway, target: &str) -> TcpStream {
+    let body = r#"{"stream": true, "messages": [{"role": "user", "content": "yes"}]}"#;
+    let bytes = request("POST", target, &["x-own: a"], body).replace("HOST", &gateway.address().to_string());
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    stream
+}
+
+/// A request that comes while another one of its conversation is answered gets the same replacement.
+#[test]
+fn what_is_replaced_is_replaced_once() {
+    let (model, place) = (Model::start(), Place::new());
+    let numbers = Native::new("numbers".parse().unwrap(), Numbers(AtomicU32::new(0)));
+    let (_runtime, gateway) = serving(&place, &model, numbers, Duration::from_secs(60));
+    let mut first = begin(&gateway, "/v1/messages?do=slow");
+    first.read_exact(&mut [0; 200]).unwrap();
+    rest(&mut begin(&gateway, "/v1/messages"));
+    rest(&mut first);
+    let sent: Vec<String> = model.seen().into_iter().map(|(_, body)| body).collect();
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert!(sent.iter().all(|body| body.contains("yes (1)")), "{sent:?}");
+}
+
+/// The time of a request is also that of plugins.
+#[test]
+fn what_plugins_take_counts() {
+    let (model, place) = (Model::start(), Place::new());
+    let slow = Native::new("slow".parse().unwrap(), Slow);
+    let (_runtime, gateway) = serving(&place, &model, slow, Duration::from_millis(300));
+    let answer = Answer::of(&rest(&mut begin(&gateway, "/v1/messages")));
+    assert_eq!((answer.status, answer.code().as_str()), (504, "gateway_late"), "{answer:?}");
+    assert_eq!(model.seen().len(), 0);
+}
