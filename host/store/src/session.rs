@@ -101,13 +101,17 @@ impl<B: Backend> OpenSession<B> {
         self.write(patience).await?;
         let turn = self.turn.lock().await;
         let mut pauses = Pauses::new(&*self.clock, patience);
+        let mut is_retry = false;
         loop {
             self.check_open()?;
             let Some(replacing) = self.backend.replace_note(seen, &note) else { break };
             match replacing.await {
+                // The try before it has arrived, and its answer was lost.
+                Ok(Replaced::Other(Some(other))) if is_retry && other == note.value => return Ok(Replaced::Done),
                 Ok(replaced) => return Ok(replaced),
                 Err(error) => self.failed(error.into(), &mut pauses).await?,
             }
+            is_retry = true;
         }
         drop(turn);
         self.queue().push(&PluginId::host(), vec![StateChange::Set(note)].into());

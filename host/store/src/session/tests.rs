@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flow::ports::{
-    BoxFuture, Clock, SessionState as _, StateBatch, StateChange, StateEntry, StateError, StateLifetime, StoredState,
+    BoxFuture, Clock, Replaced, SessionState as _, StateBatch, StateChange, StateEntry, StateError, StateLifetime,
+    StoredState,
 };
 use flow::{PluginId, SessionId};
 use proptest::prelude::*;
@@ -65,10 +66,7 @@ impl Backend for Arc<Scripted> {
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>> {
         Box::pin(async move {
             self.writes.fetch_add(1, Ordering::SeqCst);
-            let away = |is_definite| {
-                let cause = Arc::from(Box::<dyn std::error::Error + Send + Sync>::from("it is away"));
-                WriteError { error: StateError::Unavailable { place: "a script".into(), cause }, is_definite }
-            };
+            let away = |is_definite| WriteError { error: away(), is_definite };
             let fate = self.fates.lock().unwrap().pop_front().unwrap_or(Fate::Works);
             match fate {
                 Fate::Works | Fate::AnswerLost => {
@@ -86,9 +84,33 @@ impl Backend for Arc<Scripted> {
         })
     }
 
+    fn replace_note<'a>(
+        &'a self,
+        seen: Option<&'a [u8]>,
+        note: &'a StateEntry,
+    ) -> Option<BoxFuture<'a, Result<Replaced, StateError>>> {
+        let fate = self.fates.lock().unwrap().pop_front().unwrap_or(Fate::Works);
+        let mut stored = self.stored.lock().unwrap();
+        let known = stored.get(&note.key).map(|entry| Arc::clone(&entry.value));
+        let replaced = match known {
+            _ if matches!(fate, Fate::Refused | Fate::Missed | Fate::Late) => Err(away()),
+            known if known.as_deref() != seen => Ok(Replaced::Other(known)),
+            _ => {
+                stored.insert(note.key.clone(), note.clone());
+                if fate == Fate::AnswerLost { Err(away()) } else { Ok(Replaced::Done) }
+            }
+        };
+        Some(Box::pin(std::future::ready(replaced)))
+    }
+
     fn release(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+fn away() -> StateError {
+    let cause = Arc::from(Box::<dyn std::error::Error + Send + Sync>::from("it is away"));
+    StateError::Unavailable { place: "a script".into(), cause }
 }
 
 /// A clock whose pauses move it and take no time.
@@ -149,6 +171,25 @@ fn a_backend_that_is_away_is_asked_until_the_patience_ends_and_the_queue_is_kept
     backend.fates.lock().unwrap().clear();
     run(state.settle(Duration::ZERO)).unwrap();
     assert_eq!(backend.stored.lock().unwrap().len(), 1);
+}
+
+/// A note that was replaced, of which nobody was told, is not taken for that of another host: what both had counted would be counted twice.
+#[test]
+fn a_note_whose_answer_was_lost_is_replaced_once() {
+    let note = |value: u8| StateEntry::written("note", [value], StateLifetime::Session, 0);
+    let replace = |state: &OpenSession<Arc<Scripted>>, seen: Option<u8>, value| {
+        let seen = seen.map(|seen| [seen]);
+        let seen = seen.as_ref().map(|seen| &seen[..]);
+        run(state.replace_note(seen, note(value), Duration::from_secs(1))).unwrap()
+    };
+    for fates in [vec![Fate::AnswerLost], vec![Fate::AnswerLost, Fate::Missed], vec![Fate::Missed, Fate::AnswerLost]] {
+        let (backend, state, _) = session(fates);
+        assert_eq!(replace(&state, None, 1), Replaced::Done);
+        assert_eq!(*backend.stored.lock().unwrap()["note"].value, [1]);
+        // Another host has written, also where it wrote the same.
+        assert_eq!(replace(&state, None, 1), Replaced::Other(Some([1].into())));
+        assert_eq!(replace(&state, Some(3), 2), Replaced::Other(Some([1].into())));
+    }
 }
 
 #[derive(Clone, Debug)]
