@@ -26,13 +26,15 @@ pub(crate) struct OpenSession<B> {
     turn: tokio::sync::Mutex<()>,
     /// Set when nothing can be written any more.
     ended: OnceLock<StateError>,
+    /// That the backend has lost everything, until the owner hears of it where it writes.
+    lost: Mutex<Option<StateError>>,
 }
 
 impl<B: Backend> OpenSession<B> {
     pub(crate) fn new(session: SessionId, opened: Opened<B>, clock: Arc<dyn Clock>, session_ttl_ms: u64) -> Self {
         let queue = Mutex::new(Queue::new(Activity::new(opened.recorded, session_ttl_ms)));
         let turn = tokio::sync::Mutex::new(());
-        Self { session, backend: opened.backend, clock, queue, turn, ended: OnceLock::new() }
+        Self { session, backend: opened.backend, clock, queue, turn, ended: OnceLock::new(), lost: Mutex::default() }
     }
 
     /// The queue is changed in whole steps: a panic elsewhere leaves it valid.
@@ -70,8 +72,24 @@ impl<B: Backend> OpenSession<B> {
         Ok(plugins)
     }
 
+    /// Notes an error that the owner gets elsewhere than where it writes.
+    fn note_for_write(&self, error: &StateError) {
+        self.note(error);
+        if matches!(error, StateError::Lost { .. }) {
+            *self.lost() = Some(error.clone());
+        }
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Option<StateError>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn write(&self, patience: Duration) -> Result<(), StateError> {
         let _turn = self.turn.lock().await;
+        let lost = self.lost().take();
+        if let Some(lost) = lost {
+            return Err(lost);
+        }
         let mut pauses = Pauses::new(&*self.clock, patience);
         // What is queued behind a flight that is under way takes another one.
         let mut flights = 1 + u32::from(self.queue().has_flight());
@@ -109,7 +127,10 @@ impl<B: Backend> OpenSession<B> {
                 // The try before it has arrived, and its answer was lost.
                 Ok(Replaced::Other(Some(other))) if is_retry && other == note.value => return Ok(Replaced::Done),
                 Ok(replaced) => return Ok(replaced),
-                Err(error) => self.failed(error.into(), &mut pauses).await?,
+                Err(error) => {
+                    let failed = self.failed(error.into(), &mut pauses).await;
+                    failed.inspect_err(|error| self.note_for_write(error))?;
+                }
             }
             is_retry = true;
         }
@@ -190,7 +211,7 @@ impl<B: Backend> SessionState for OpenSession<B> {
         Box::pin(async {
             let _turn = self.turn.lock().await;
             self.check_open()?;
-            self.backend.is_outdated().await.inspect_err(|error| self.note(error))
+            self.backend.is_outdated().await.inspect_err(|error| self.note_for_write(error))
         })
     }
 

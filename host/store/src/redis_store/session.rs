@@ -248,12 +248,19 @@ impl Backend for RedisSession {
 
     fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
         Box::pin(async {
-            if !self.is_shared() || self.writes.outdated.load(Ordering::Relaxed) {
-                return Ok(self.is_shared());
+            if !self.is_shared() {
+                return Ok(false);
             }
-            let key = &self.holder.keys.state;
-            let number: Option<u64> = self.holder.server.command("HGET", &[key, "!number"]).await?;
-            Ok(number != Some(self.writes.seen.load(Ordering::Relaxed)))
+            let (server, key) = (&self.holder.server, &self.holder.keys.state);
+            let number: Option<u64> = server.command("HGET", &[key, "!number"]).await?;
+            let seen = self.writes.seen.load(Ordering::Relaxed);
+            // No host deletes a session that is open, or counts its writes back.
+            match number.filter(|number| *number >= seen) {
+                Some(number) => Ok(number != seen || self.writes.outdated.load(Ordering::Relaxed)),
+                None => {
+                    Err(StateError::Lost { session: self.holder.session.clone(), place: server.place().to_owned() })
+                }
+            }
         })
     }
 }

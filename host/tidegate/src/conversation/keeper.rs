@@ -61,6 +61,10 @@ pub struct ConversationCounts {
     pub branched: u64,
     /// Those that were opened without the store.
     pub local: u64,
+    /// Those in memory of which something is there alone, because the store is away. They are stored when it is back.
+    pub unstored: usize,
+    /// Those of which something was lost: they left memory, for others, before the store was back.
+    pub lost: u64,
 }
 
 /// The conversations of a gateway.
@@ -68,7 +72,7 @@ pub struct Conversations {
     host: Host,
     options: ConversationOptions,
     limits: ConversationLimits,
-    links: Mutex<Links>,
+    links: Arc<Mutex<Links>>,
     open: Arc<OpenConversations>,
     branched: AtomicU64,
     local: AtomicU64,
@@ -83,8 +87,27 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
+        Self::with(host, options, limits, Arc::default())
+    }
+
+    /// Conversations in the place of others, as where settings have changed: those are found that the others have stored. The others are to be
+    /// closed before requests get here.
+    pub fn in_place_of(
+        before: &Self,
+        host: Host,
+        options: ConversationOptions,
+        limits: ConversationLimits,
+    ) -> Arc<Self> {
+        Self::with(host, options, limits, Arc::clone(&before.links))
+    }
+
+    fn with(
+        host: Host,
+        options: ConversationOptions,
+        limits: ConversationLimits,
+        links: Arc<Mutex<Links>>,
+    ) -> Arc<Self> {
         let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory()));
-        let links = Mutex::default();
         let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { host, options, limits, links, open, branched, local })
     }
@@ -109,9 +132,8 @@ impl Conversations {
 
     /// What they have done, and have.
     pub fn counts(&self) -> ConversationCounts {
-        let (open, evicted, forgotten) = self.open.counts();
         let (branched, local) = (self.branched.load(Ordering::Relaxed), self.local.load(Ordering::Relaxed));
-        ConversationCounts { open, evicted, forgotten, branched, local }
+        ConversationCounts { branched, local, ..self.open.counts() }
     }
 
     /// Closes all of them: what is not stored yet is.
@@ -205,7 +227,11 @@ impl Conversations {
             }
         };
         let visited = self.open.visit(id, &self.host, opening).await?;
-        match visited.conversation.refresh().await {
+        let refreshed = match visited.conversation.refresh().await {
+            Ok(()) => visited.conversation.name().await,
+            away => away,
+        };
+        match refreshed {
             Ok(()) => Ok(visited),
             Err(HostError::State(error)) if self.is_local(&error) => Ok(visited),
             Err(error) => Err(error),

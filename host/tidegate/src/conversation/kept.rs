@@ -107,6 +107,15 @@ pub(super) struct Stored {
     pub(super) kept: Kept,
 }
 
+impl Stored {
+    /// Without a note the store has lost it, since no host deletes it: what is missing in it was not removed by anybody.
+    pub(super) fn forget_unless_in(&mut self, now: &Self) {
+        if now.note.is_none() {
+            *self = Self::default();
+        }
+    }
+}
+
 /// Merges what two owners have made of one value. Entries of objects that either has added or changed are in it; so is what both have
 /// appended to a list. Where both have changed one entry to something else, `own` counts.
 pub(super) fn merged(base: &Value, own: &Value, other: &Value) -> Value {

@@ -68,6 +68,10 @@ struct State {
     store: Arc<dyn SessionState>,
     /// Its store is away, and what it remembers is in this process alone.
     is_local: bool,
+    /// Its store was away when it was settled last.
+    is_unsettled: bool,
+    /// Names by which it is to be found, each with its line, that its store has not got yet.
+    unnamed: Vec<(String, String)>,
     caller: Arc<Caller>,
     rules: RuleSession,
     /// A turn has begun.

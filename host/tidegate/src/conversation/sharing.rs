@@ -10,7 +10,7 @@ use guard::Caller;
 
 use super::inherited::Copied;
 use super::kept::{KEY, Kept, Stored};
-use super::{Conversation, MOST_BYTES, PATIENCE, opening};
+use super::{Conversation, MOST_BYTES, MOST_POINTS, PATIENCE, opening};
 use crate::HostError;
 
 /// How often a note that another host replaces at the same time is merged with its own, before that is an error.
@@ -34,7 +34,7 @@ impl Conversation {
         }
         match store.is_outdated().await {
             Ok(false) => Ok(()),
-            Ok(true) => self.reopen().await,
+            Ok(true) | Err(StateError::Lost { .. }) => self.reopen().await,
             Err(error) => Err(error.into()),
         }
     }
@@ -74,9 +74,15 @@ impl Conversation {
             let state = self.state();
             (Arc::clone(&state.store), Arc::clone(&state.caller), state.is_local)
         };
-        // Another exchange can have opened it again meanwhile.
-        if !is_local && !own.is_outdated().await? {
-            return Ok(());
+        match own.is_outdated().await {
+            // Another exchange can have opened it again meanwhile.
+            Ok(false) if !is_local => return Ok(()),
+            // The plugins write what they have again where they settle.
+            Err(StateError::Lost { .. }) => storing.stored = Stored::default(),
+            // What it has was stored nowhere.
+            Ok(_) if is_local => storing.stored = Stored::default(),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
         }
         before.extensions().settle(PATIENCE).await?;
         let (store, caller) = self.0.open_extensions(&self.0.shared_store()).await?;
@@ -85,13 +91,11 @@ impl Conversation {
             copied.copy(&*own, &*store).await?;
         }
         let read = read(&*store).await?;
+        self.take_over(&mut storing.stored, read);
         {
             let mut state = self.state();
-            let merged = state.kept().merged(&storing.stored.kept, &read.kept);
-            state.take(merged);
             (state.store, state.caller, state.in_turn, state.is_local) = (store, caller, false, false);
         }
-        storing.stored = read;
         storing.replaced.push(Replaced { store: own, caller: before, copied });
         Ok(())
     }
@@ -102,6 +106,12 @@ impl Conversation {
     /// # Errors
     /// It is not stored yet, and stored with the next call.
     pub async fn settle(&self) -> Result<(), HostError> {
+        let settled = self.store().await;
+        self.state().is_unsettled = matches!(settled, Err(HostError::State(StateError::Unavailable { .. })));
+        settled
+    }
+
+    async fn store(&self) -> Result<(), HostError> {
         let mut storing = self.0.storing.lock().await;
         let (store, caller) = {
             let state = self.state();
@@ -120,7 +130,14 @@ impl Conversation {
             if value.len() > MOST_BYTES {
                 return Err(too_large(value.len()).into());
             }
-            match store.replace_note(stored.note.as_deref(), note, PATIENCE).await? {
+            let noted = match store.replace_note(stored.note.as_deref(), note, PATIENCE).await {
+                Err(StateError::Lost { .. }) => {
+                    caller.extensions().settle(PATIENCE).await?;
+                    Noted::Other(None)
+                }
+                noted => noted?,
+            };
+            match noted {
                 Noted::Done => {
                     self.0.bytes.store(value.len(), Ordering::Relaxed);
                     *stored = Stored { note: Some(value), kept: own };
@@ -133,14 +150,62 @@ impl Conversation {
         Err(StateError::Unreadable { place: self.0.id.to_string(), cause }.into())
     }
 
+    /// Whether something of it is in this process alone, because its store is away.
+    pub(crate) fn is_unstored(&self) -> bool {
+        let state = self.state();
+        self.0.options.is_kept && (state.is_local || state.is_unsettled || !state.unnamed.is_empty())
+    }
+
+    /// Stores what is in this process alone, where the store is back.
+    ///
+    /// # Errors
+    /// It is still away, or cannot be read.
+    pub(crate) async fn store_late(&self) -> Result<(), HostError> {
+        if self.is_local() {
+            self.store_again().await?;
+        }
+        self.settle().await?;
+        self.name().await
+    }
+
+    /// A name by which it is found is recorded as soon as its store is back.
+    pub(crate) fn name_later(&self, name: String, line: String) {
+        let mut state = self.state();
+        state.unnamed.push((name, line));
+        // An answer has a point and an id.
+        let over = state.unnamed.len().saturating_sub(2 * MOST_POINTS);
+        state.unnamed.drain(..over);
+    }
+
+    /// Records the names that are not recorded yet, where its store is not away.
+    ///
+    /// # Errors
+    /// The store is away again.
+    pub(crate) async fn name(&self) -> Result<(), HostError> {
+        let next = || {
+            let state = self.state();
+            state.unnamed.first().filter(|_| !state.is_local).cloned()
+        };
+        while let Some(named) = next() {
+            self.0.shared_store().name(&named.0, &named.1).await?;
+            self.state().unnamed.retain(|one| *one != named);
+        }
+        Ok(())
+    }
+
     /// Takes up a note that another host has written.
     fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
-        let theirs = parse(note)?;
-        let mut state = self.state();
-        let merged = state.kept().merged(&stored.kept, &theirs.kept);
-        state.take(merged);
-        *stored = theirs;
+        self.take_over(stored, parse(note)?);
         Ok(())
+    }
+
+    /// Merges what is stored now.
+    fn take_over(&self, stored: &mut Stored, now: Stored) {
+        stored.forget_unless_in(&now);
+        let mut state = self.state();
+        let merged = state.kept().merged(&stored.kept, &now.kept);
+        state.take(merged);
+        *stored = now;
     }
 }
 

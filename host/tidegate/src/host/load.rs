@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 
 use config::agents::Agents;
 use config::rule_sources::{self, Sources};
-use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, StatePlace, thread_limits};
+use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
 use flow::ports::Tools;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
 use rules::RuleSpec;
@@ -74,8 +74,6 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     let plugins = manifests(&builder, faults)?;
     let engine = engine(&builder, faults)?;
     let host_plugins = host_plugins(engine.as_ref(), &builder.operator, &stamps, &plugins, faults)?;
-    let keeps_state_in_memory =
-        builder.stored.is_none() && matches!(builder.operator.state.place, StatePlace::Unset | StatePlace::Memory);
     let stored = match builder.stored {
         Some(stored) => stored,
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
@@ -89,7 +87,6 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         user_rules: builder.user_rules,
         clock: builder.clock,
         stored,
-        keeps_state_in_memory,
         metrics: builder.metrics,
         shown_prompts: ShownPrompts::new(builder.shown_prompts),
         engine,

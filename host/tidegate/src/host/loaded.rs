@@ -46,8 +46,6 @@ pub(crate) struct Basis {
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Stored,
-    /// The store is one of this process alone.
-    pub(crate) keeps_state_in_memory: bool,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shown_prompts: ShownPrompts,
     /// `None` only if a check continues without one.

@@ -14,16 +14,22 @@ use crate::{Host, HostBuilder, HostError};
 pub(crate) struct Stored {
     pub(crate) sessions: Arc<dyn StateStore>,
     pub(crate) admin: Arc<dyn StateAdmin>,
+    /// It is one of this process alone.
+    pub(crate) is_in_memory: bool,
 }
 
 impl Stored {
     pub(crate) fn of<S: StateStore + StateAdmin + 'static>(store: Arc<S>) -> Self {
-        Self { sessions: Arc::<S>::clone(&store), admin: store }
+        Self { sessions: Arc::<S>::clone(&store), admin: store, is_in_memory: false }
     }
 
     /// In memory, as long as this value and its clones exist.
     pub(crate) fn memory(clock: Arc<dyn Clock>) -> Self {
-        Self::of(Arc::new(MemoryStore::new(StoreOptions::default(), clock)))
+        Self::memory_with(StoreOptions::default(), clock)
+    }
+
+    fn memory_with(options: StoreOptions, clock: Arc<dyn Clock>) -> Self {
+        Self { is_in_memory: true, ..Self::of(Arc::new(MemoryStore::new(options, clock))) }
     }
 
     /// The store that the operator's file names.
@@ -49,7 +55,7 @@ impl Stored {
             }
             #[cfg(not(feature = "redis"))]
             StatePlace::Redis { .. } => return Err(HostError::NoRedis),
-            StatePlace::Unset | StatePlace::Memory => Self::of(Arc::new(MemoryStore::new(options, clock))),
+            StatePlace::Unset | StatePlace::Memory => Self::memory_with(options, clock),
         })
     }
 }
@@ -69,7 +75,7 @@ impl Host {
     /// Whether what sessions keep is gone with the process. A store that an embedder has brought counts as one that keeps it.
     pub(crate) fn keeps_state_in_memory(&self) -> bool {
         let shared = self.live.shared();
-        shared.basis.keeps_state_in_memory
+        shared.basis.stored.is_in_memory
     }
 
     /// The stored state of all sessions, for inspection. Reading needs no lease: an open session is read as far as it is durable.
@@ -85,6 +91,18 @@ impl HostBuilder {
     /// The store that the operator has chosen cannot be used.
     pub fn state_admin(&self) -> Result<Arc<dyn StateAdmin>, HostError> {
         Ok(self.stored()?.admin)
+    }
+
+    /// Keeps the state of plugins in memory with another host, which this one takes the place of: what that has there is not lost. Where the
+    /// settings of the state differ, or it is not kept in memory, this changes nothing.
+    #[must_use]
+    pub fn in_place_of(mut self, host: &Host) -> Self {
+        let shared = host.live.shared();
+        let stored = &shared.basis.stored;
+        if self.stored.is_none() && stored.is_in_memory && shared.operator.state == self.operator.state {
+            self.stored = Some(stored.clone());
+        }
+        self
     }
 
     /// The store of the embedder, or else of the operator.

@@ -21,13 +21,17 @@ async fn host(state: Option<&Path>) -> Host {
     builder(&state.unwrap_or_default()).without_model().open().await.unwrap()
 }
 
-fn keeper(host: Host, folder: &TempDir, limits: ConversationLimits) -> Arc<Conversations> {
+fn options(folder: &TempDir) -> ConversationOptions {
     let rule = RuleSpec::new(NO_TODO, "Finish the work.").condition(r"\bTODO\b").scope("text");
-    Conversations::new(host, ConversationOptions::new(folder.path()).rule(rule), limits)
+    ConversationOptions::new(folder.path()).rule(rule)
+}
+
+pub(super) fn keeper(host: Host, folder: &TempDir, limits: ConversationLimits) -> Arc<Conversations> {
+    Conversations::new(host, options(folder), limits)
 }
 
 /// The trail of a request with these texts, of the user and the model in turns.
-fn trail(session: Option<&str>, texts: &[String], tools: bool) -> Trail {
+pub(super) fn trail(session: Option<&str>, texts: &[String], tools: bool) -> Trail {
     let message =
         |(at, text): (usize, &String)| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text});
     let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
@@ -36,7 +40,7 @@ fn trail(session: Option<&str>, texts: &[String], tools: bool) -> Trail {
     Trail::of(Wire::Anthropic, &request, |name| session.filter(|_| name == "session-id"), None, b"key")
 }
 
-fn answer(text: &str) -> Answer {
+pub(super) fn answer(text: &str) -> Answer {
     let mut answer = Answer::default();
     answer.blocks.push((StreamKind::Text, text.to_owned()));
     answer
@@ -44,7 +48,7 @@ fn answer(text: &str) -> Answer {
 
 /// One exchange: enters, ends with an answer, and returns the conversation's id with how many reminders it knew at its start. `reminds`: the rule
 /// fires in it.
-async fn exchange(
+pub(super) async fn exchange(
     keeper: &Arc<Conversations>,
     session: Option<&str>,
     texts: &[&str],
@@ -167,4 +171,19 @@ async fn as_many_are_kept_as_the_limits_say() {
     assert_eq!(knew, 1, "it is in the store");
     let (_, knew) = exchange(&keeper, None, &["one", "Hi", "Go on"], "Well", false).await;
     assert_eq!(knew, 0, "it was forgotten");
+}
+
+#[tokio::test]
+async fn conversations_in_memory_go_on_in_a_host_that_takes_the_place_of_theirs() {
+    let (folder, limits) = (TempDir::new().unwrap(), ConversationLimits::default());
+    for (settings, is_same) in [("", true), ("[state]\nsession_ttl_h = 24\n", false)] {
+        let first = builder("").without_model().open().await.unwrap();
+        let before = keeper(first.clone(), &folder, limits);
+        let (id, _) = exchange(&before, None, &["Hello"], "Hi", true).await;
+        before.close().await;
+        let second = builder(settings).without_model().in_place_of(&first).open().await.unwrap();
+        let now = Conversations::in_place_of(&before, second, options(&folder), limits);
+        let (same, knew) = exchange(&now, None, &["Hello", "Hi", "Go on"], "Well", false).await;
+        assert_eq!((same, knew), (id, usize::from(is_same)), "{settings}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Sessions as an embedder uses them: handles that no turn blocks, and parts that the embedder brings.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[cfg(feature = "redis")]
+mod away;
 mod conversations;
 mod custom_events;
 mod expiry;

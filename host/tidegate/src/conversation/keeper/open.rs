@@ -9,7 +9,7 @@ use flow::SessionId;
 use tokio::sync::OnceCell;
 
 use super::super::Conversation;
-use super::ConversationLimits;
+use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 
 /// How long the end of a process waits until conversations are closed.
@@ -26,6 +26,7 @@ pub(super) struct OpenConversations {
     sweeps: AtomicBool,
     evicted: AtomicU64,
     forgotten: AtomicU64,
+    lost: AtomicU64,
 }
 
 #[derive(Default)]
@@ -102,6 +103,11 @@ impl Entry {
         use_of.last = Instant::now();
     }
 
+    /// Whether something of it is in memory alone.
+    fn is_unstored(&self) -> bool {
+        self.cell.get().is_some_and(Conversation::is_unstored)
+    }
+
     /// Ends its use where nobody has it, and `is_due` says so of the time of its last use.
     fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
         let mut use_of = lock(&self.use_of);
@@ -113,15 +119,20 @@ impl Entry {
 
 impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool) -> Self {
-        let (evicted, forgotten) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let (state, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
-        Self { limits, is_in_memory, state, bytes, sweeps, evicted, forgotten }
+        Self { limits, is_in_memory, state, bytes, sweeps, evicted, forgotten, lost }
     }
 
-    /// How many are open, were evicted and forgotten.
-    pub(super) fn counts(&self) -> (usize, u64, u64) {
-        let open = lock(&self.state).open.len();
-        (open, self.evicted.load(Ordering::Relaxed), self.forgotten.load(Ordering::Relaxed))
+    /// What they have done, and have.
+    pub(super) fn counts(&self) -> ConversationCounts {
+        let (open, unstored) = {
+            let state = lock(&self.state);
+            (state.open.len(), state.open.values().filter(|entry| entry.is_unstored()).count())
+        };
+        let [evicted, forgotten, lost] =
+            [&self.evicted, &self.forgotten, &self.lost].map(|count| count.load(Ordering::Relaxed));
+        ConversationCounts { open, evicted, forgotten, unstored, lost, ..ConversationCounts::default() }
     }
 
     /// Whether the caller has to see to it that idle ones are closed.
@@ -161,14 +172,27 @@ impl OpenConversations {
         }
     }
 
-    /// Closes those that nobody has used for a while.
+    /// Closes those that nobody has used for a while. What the store has not got stays, until it is back.
     pub(super) async fn close_idle(&self, host: &Host) {
         let now = Instant::now();
         let is_idle = |last: Instant| now.saturating_duration_since(last) >= self.limits.idle;
-        let all = self.entries();
-        for (id, entry) in all {
-            if entry.end(is_idle) {
+        self.store_late().await;
+        for (id, entry) in self.entries() {
+            if !entry.is_unstored() && entry.end(is_idle) {
                 self.close(&id, &entry, host).await;
+            }
+        }
+    }
+
+    /// Stores what is in memory alone, as far as the store is back.
+    async fn store_late(&self) {
+        for (id, entry) in self.entries() {
+            let Some(conversation) = entry.cell.get().filter(|conversation| conversation.is_unstored()) else {
+                continue;
+            };
+            if let Err(error) = conversation.store_late().await {
+                tracing::debug!(conversation = %id, "what it remembers is not stored yet: {}", error.in_one_line());
+                return;
             }
         }
     }
@@ -176,6 +200,7 @@ impl OpenConversations {
     /// Closes all that nobody uses, within a time: what their exchanges have changed was stored when those ended.
     pub(super) async fn close_all(self: &Arc<Self>, host: &Host) {
         let closing = async {
+            self.store_late().await;
             for (id, entry) in self.entries() {
                 if entry.end(|_| true) {
                     self.close_whole(id, entry, host).await;
@@ -204,12 +229,12 @@ impl OpenConversations {
         lock(&self.state).open.len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
     }
 
-    /// The one that was used least recently, of those that nobody uses.
+    /// The one that was used least recently, of those that nobody uses; where there is another, none that the store has not got.
     fn oldest(&self) -> Option<(SessionId, Arc<Entry>)> {
         let state = lock(&self.state);
         let last = |entry: &Arc<Entry>| {
             let use_of = lock(&entry.use_of);
-            (use_of.exchanges == 0 && !use_of.is_over).then_some(use_of.last)
+            (use_of.exchanges == 0 && !use_of.is_over).then(|| (entry.is_unstored(), use_of.last))
         };
         let free = state.open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
         let (_, id, entry) = free.min_by_key(|(last, ..)| *last)?;
@@ -229,6 +254,10 @@ impl OpenConversations {
         if let Some(conversation) = entry.cell.get() {
             if let Err(error) = conversation.close().await {
                 tracing::warn!(conversation = %id, "what it remembers is not stored: {}", error.in_one_line());
+            }
+            if conversation.is_unstored() {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(conversation = %id, "what it remembers is lost: it leaves memory while the store is away");
             }
             self.forget(id, host).await;
         }

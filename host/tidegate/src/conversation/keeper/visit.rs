@@ -100,8 +100,12 @@ impl Conversations {
             self.links().insert(&name, link.clone());
             match store.name(&name, &link.line()).await {
                 Ok(_) => {}
-                Err(error) if self.is_local(&error) || conversation.is_local() => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    conversation.name_later(name, link.line());
+                    if !self.is_local(&error) && !conversation.is_local() {
+                        return Err(error);
+                    }
+                }
             }
         }
         Ok(())
