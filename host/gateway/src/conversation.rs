@@ -3,6 +3,7 @@
 use serde_json::Value;
 use wire::Wire;
 
+use crate::calls::MEMBERS;
 use crate::json::{Doc, Edits, Kind, Node};
 
 /// The messages of a request, in order; in the Responses API its items.
@@ -64,7 +65,7 @@ pub(crate) struct Call<'d> {
 }
 
 /// What a call is given, as it is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Given<'d> {
     /// A value of any kind.
     Value(&'d Node),
@@ -72,6 +73,8 @@ pub(crate) enum Given<'d> {
     Written(&'d Node),
     /// A string that is no JSON: the argument `input`.
     Input(&'d Node),
+    /// Members of the item, or a list, each as the argument of its name.
+    Members(Vec<(&'static str, &'d Node)>),
 }
 
 /// The result of a call.
@@ -85,8 +88,13 @@ pub(crate) struct ToolOutput<'d> {
 impl Call<'_> {
     /// Its arguments as JSON.
     pub(crate) fn arguments(&self, doc: Doc<'_>) -> String {
-        match self.given {
-            Given::Value(node) => String::from_utf8_lossy(&doc.bytes[node.at.clone()]).into_owned(),
+        let raw = |node: &Node| String::from_utf8_lossy(&doc.bytes[node.at.clone()]).into_owned();
+        match &self.given {
+            Given::Members(members) => {
+                let members = members.iter().map(|(name, node)| format!("\"{name}\":{}", raw(node)));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+            Given::Value(node) => raw(node),
             Given::Written(node) => doc.text(node).unwrap_or_default(),
             Given::Input(node) => serde_json::json!({"input": doc.text(node)}).to_string(),
         }
@@ -294,6 +302,28 @@ fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut M
         let (id, name) = (of(call, "id"), of(function, "name"));
         own.parts.extend(given.map(|given| Part::Call(Call { id, name, given })));
     }
+    // What the format had before: one call, without an id.
+    if let Some((old, given)) = node.get("function_call").and_then(|old| Some((old, old.get("arguments")?))) {
+        let (id, name, given) = (String::new(), of(old, "name"), Given::Written(given));
+        own.parts.push(Part::Call(Call { id, name, given }));
+    }
+}
+
+/// The arguments of an item that is a call.
+fn arguments<'d>(doc: Doc<'_>, node: &'d Node) -> Option<Given<'d>> {
+    let is_any = |value: &&Node| match &value.kind {
+        Kind::Array(items) => !items.is_empty(),
+        Kind::Other => &doc.bytes[value.at.clone()] != b"null",
+        _ => true,
+    };
+    let members = MEMBERS.iter().filter_map(|name| Some((*name, node.get(name).filter(is_any)?)));
+    let members: Vec<(&'static str, &Node)> = members.collect();
+    Some(match members.as_slice() {
+        [] => return None,
+        [(_, one)] if one.is_string() => Given::Written(one),
+        [(_, one)] if !one.is_array() => Given::Value(one),
+        _ => Given::Members(members),
+    })
 }
 
 fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>) {
@@ -317,10 +347,7 @@ fn responses<'d>(doc: Doc<'d>, node: &'d Node, kind: &str, own: &mut Message<'d>
         own.parts.extend(said.map(|(_, at)| Part::Thinking { at, is_signed }));
         return;
     }
-    let written =
-        node.get("arguments").map(|node| if node.is_string() { Given::Written(node) } else { Given::Value(node) });
-    let given =
-        written.or_else(|| node.get("input").map(Given::Input)).or_else(|| node.get("action").map(Given::Value));
+    let given = arguments(doc, node).or_else(|| node.get("input").map(Given::Input));
     let name = if node.get("name").is_some() { of("name") } else { kind.to_owned() };
     own.parts.extend(given.map(|given| Part::Call(Call { id: of("call_id"), name, given })));
 }

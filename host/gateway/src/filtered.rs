@@ -11,7 +11,7 @@ use guard::attempt::Answer;
 
 use crate::memory::{About, Memory, Note};
 use crate::requests::canonical;
-use crate::stage::{Both, Stage, check};
+use crate::stage::{Both, Decided, Stage, Whole, check};
 use crate::{Exchange, Fired, Next, Then};
 
 /// An exchange with the callbacks of its conversation, and with what that remembers. Without extensions it does what the exchange does, and waits
@@ -174,7 +174,8 @@ impl Filtered {
                 take(stage, &send, out).await?;
             }
             let (decided, refusals) = check(stage.caller(), calls).await?;
-            stage.decide(decided);
+            // Of calls that are made again nothing is sent.
+            stage.decide(if refusals.is_empty() { decided } else { Decided::default() });
             return Ok(Step::Again(self.exchange.checked(&refusals)));
         }
         let closing = self.exchange.closing();
@@ -185,8 +186,10 @@ impl Filtered {
                 return Ok(Step::Done(then));
             }
             let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
-            let Some(body) = stage.whole(&send, answer).await? else {
-                return Ok(Step::Failed(UNGIVEN.to_owned()));
+            let body = match stage.whole(&send, answer).await? {
+                Whole::Body(body) => body,
+                Whole::Ungiven => return Ok(Step::Failed(UNGIVEN.to_owned())),
+                Whole::Unwritten => return Ok(Step::Failed(UNWRITTEN.to_owned())),
             };
             if stage.caller().keeping().answer {
                 self.exchange.accepted_as(&stage.both().shown);
@@ -199,11 +202,12 @@ impl Filtered {
         if !stage.has_all(self.exchange.passed_bytes()) {
             return Ok(Step::Failed(UNGIVEN.to_owned()));
         }
-        stage.send(false, out);
         match then {
             Then::End if closing.is_none() => {
                 let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
-                stage.finish(Some(answer), out).await?;
+                if !stage.finish(Some(answer), out).await? {
+                    return Ok(Step::Failed(UNWRITTEN.to_owned()));
+                }
                 if stage.caller().keeping().answer {
                     self.exchange.accepted_as(&stage.both().shown);
                 }
@@ -213,10 +217,11 @@ impl Filtered {
                 stage.pass(words, out);
             }
             Then::Ask if stage.caller().keeping().answer => {
+                stage.send(false, out);
                 let shown = stage.keep_shown(out);
                 self.exchange.keeps(&shown);
             }
-            Then::Ask | Then::More | Then::Break => {}
+            Then::Ask | Then::More | Then::Break => stage.send(false, out),
         }
         Ok(Step::Done(then))
     }
@@ -242,6 +247,8 @@ async fn take(stage: &mut Stage, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), 
 }
 
 const UNGIVEN: &str = "a part of its text is written in a way that extensions cannot be given";
+
+const UNWRITTEN: &str = "a call in it is written in a way in which extensions cannot change it";
 
 /// What follows a step.
 enum Step {

@@ -14,6 +14,7 @@
 mod asked;
 mod attempt;
 mod body;
+mod calls;
 mod conversation;
 mod dialect;
 mod events;

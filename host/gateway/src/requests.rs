@@ -136,8 +136,10 @@ fn restore(memory: &Memory, doc: Doc<'_>, part: &Part<'_>, edits: &mut Edits, se
         }
         Part::Call(call) => {
             let Some(note) = memory.get(About::Call, &[&call.id, &canonical(&call.arguments(doc))]) else { return };
-            let (Given::Value(at) | Given::Written(at) | Given::Input(at)) = call.given;
-            seen.insert(at.at.start);
+            match &call.given {
+                Given::Value(at) | Given::Written(at) | Given::Input(at) => drop(seen.insert(at.at.start)),
+                Given::Members(members) => seen.extend(members.iter().map(|(_, at)| at.at.start)),
+            }
             if let Note::Text(original) = note {
                 give(call, original, edits);
             }
@@ -148,7 +150,13 @@ fn restore(memory: &Memory, doc: Doc<'_>, part: &Part<'_>, edits: &mut Edits, se
 
 /// Puts other arguments in the place of those of a call.
 pub(crate) fn give(call: &Call<'_>, arguments: &str, edits: &mut Edits) {
-    match call.given {
+    match &call.given {
+        Given::Members(members) => {
+            let given: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+            for (name, at) in members {
+                edits.raw(at.at.clone(), given[*name].to_string());
+            }
+        }
         Given::Value(at) => edits.raw(at.at.clone(), arguments.to_owned()),
         Given::Written(at) => edits.text(&at.at, arguments),
         Given::Input(at) => {

@@ -21,6 +21,7 @@ pub(crate) use self::calls::{Decided, check};
 use self::lane::Lane;
 use self::pieces::Piece;
 use self::repeats::Repeats;
+pub(crate) use self::whole::Whole;
 use crate::dialect::{self, Message};
 use crate::frame::Frame;
 
@@ -205,13 +206,19 @@ impl Stage {
 
     /// The answer ends: everything that waits goes out. `answer` is the model's; `None`: it did not come to its end.
     ///
+    /// Returns whether it could: calls that were not written as was decided stay here.
+    ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn finish(&mut self, answer: Option<&mut Answer>, out: &mut Vec<u8>) -> Result<(), CallFailure> {
+    pub(crate) async fn finish(&mut self, answer: Option<&mut Answer>, out: &mut Vec<u8>) -> Result<bool, CallFailure> {
+        if answer.is_some() && !self.calls.are_sent() {
+            return Ok(false);
+        }
+        self.send(false, out);
         self.thinking.finish().await?;
         self.complete(answer).await?;
         self.send(true, out);
-        Ok(())
+        Ok(true)
     }
 
     /// Resolves all text, and gives extensions the complete answer.

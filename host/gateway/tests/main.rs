@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod call_shapes;
 mod custom_calls;
 mod evasions;
 mod fidelity;

@@ -179,7 +179,7 @@ impl Message for OpenAiChat {
             Some(custom) => (call(&one["id"], &custom["name"]), as_arguments(&custom["input"])),
             None => (call(&one["id"], &one["function"]["name"]), arguments(&one["function"]["arguments"])),
         });
-        thinking.chain(said).chain(calls).chain(old).filter(|(_, text)| !text.is_empty()).collect()
+        thinking.chain(said).chain(calls).chain(old).filter(|(kind, text)| kind.is_tool() || !text.is_empty()).collect()
     }
 
     fn whole(&self, words: &str) -> Value {

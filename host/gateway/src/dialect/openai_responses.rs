@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use self::streamed::Streamed;
 use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text, texts};
+use crate::calls::{self, CALLS};
 use crate::frame::Frame;
 
 /// A message of the Responses API.
@@ -49,17 +50,6 @@ struct Part {
     is_refusal: bool,
     has_ended: bool,
 }
-
-/// Items that a client runs.
-const CALLS: [&str; 7] = [
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "shell_call",
-    "apply_patch_call",
-    "computer_call",
-    "tool_search_call",
-];
 
 impl OpenAiResponses {
     pub(super) fn new(model: String) -> Self {
@@ -219,6 +209,8 @@ impl Message for OpenAiResponses {
         let is_call = |item: &Value| CALLS.iter().any(|kind| item["type"] == *kind);
         match frame.kind() {
             "response.output_item.added" | "response.output_item.done" => is_call(&data["item"]),
+            // They may come before anything says whose they are.
+            kind if kind.starts_with("response.function_call") || kind.starts_with("response.custom_tool_call") => true,
             _ => data["response"]["output"].as_array().is_some_and(|output| output.iter().any(is_call)),
         }
     }
@@ -350,7 +342,7 @@ impl Message for OpenAiResponses {
 
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
         let items = body["output"].as_array().into_iter().flatten();
-        items.flat_map(blocks_of).filter(|(_, text)| !text.is_empty()).collect()
+        items.flat_map(blocks_of).filter(|(kind, text)| kind.is_tool() || !text.is_empty()).collect()
     }
 
     fn whole(&self, words: &str) -> Value {
@@ -381,8 +373,7 @@ fn given(item: &Value) -> Option<String> {
     Some(match kind {
         "custom_tool_call" => as_arguments(&item["input"]),
         _ => {
-            let said = |key: &&str| !item[*key].is_null() && item[*key].as_array().is_none_or(|list| !list.is_empty());
-            let keys: Vec<&str> = ["action", "actions", "operation", "arguments"].into_iter().filter(said).collect();
+            let keys = calls::members(item);
             match keys.as_slice() {
                 [] => String::new(),
                 [key] if !item[*key].is_array() => arguments(&item[*key]),

@@ -21,13 +21,24 @@ struct Text<'d> {
     number: lane::Place,
 }
 
+/// What becomes of an answer.
+#[derive(Debug)]
+pub(crate) enum Whole {
+    /// The body with what callbacks make of it.
+    Body(Vec<u8>),
+    /// A part of its text cannot be given to them.
+    Ungiven,
+    /// A call in it cannot be changed.
+    Unwritten,
+}
+
 impl Stage {
-    /// The body with what callbacks make of it. `None`: a part of its text cannot be given to them.
+    /// Takes an answer through the callbacks.
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn whole(&mut self, body: &[u8], answer: &mut Answer) -> Result<Option<Vec<u8>>, CallFailure> {
-        let Some((doc, root)) = Doc::read(body) else { return Ok(None) };
+    pub(crate) async fn whole(&mut self, body: &[u8], answer: &mut Answer) -> Result<Whole, CallFailure> {
+        let Some((doc, root)) = Doc::read(body) else { return Ok(Whole::Ungiven) };
         let messages = messages(self.wire, doc, &root);
         let texts = texts(doc, &messages);
         for one in &texts {
@@ -39,7 +50,7 @@ impl Stage {
             }
         }
         if !self.text.is_idle() && self.text.both().original != answer.text() {
-            return Ok(None);
+            return Ok(Whole::Ungiven);
         }
         self.complete(Some(answer)).await?;
         let mut edits = Edits::default();
@@ -63,14 +74,24 @@ impl Stage {
                 edits.remove(list, &blocks);
             }
         }
+        self.write_calls(doc, &messages, &mut edits);
+        let body = if edits.is_empty() { body.to_owned() } else { edits.apply(body) };
+        Ok(if self.calls.are_in(self.wire, &body) { Whole::Body(body) } else { Whole::Unwritten })
+    }
+
+    /// Calls are matched in their order: ids can be missing, or the same for several calls.
+    fn write_calls(&self, doc: Doc<'_>, messages: &[Message<'_>], edits: &mut Edits) {
+        let mut next = 0;
         for part in messages.iter().flat_map(|one| &one.parts) {
             if let Part::Call(call) = part
-                && let Some(new) = self.calls.new_arguments(&call.id)
+                && let Some(at) = self.calls.find(next, &call.arguments(doc))
             {
-                give(call, new, &mut edits);
+                next = at + 1;
+                if let Some(new) = self.calls.new_arguments(at) {
+                    give(call, new, edits);
+                }
             }
         }
-        Ok(Some(if edits.is_empty() { body.to_owned() } else { edits.apply(body) }))
     }
 
     /// Removes what repeats a text token by token.
