@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flow::ports::TtsrEvent;
-use flow::{CallFailure, EventKind, RunPosition, TextStream};
+use flow::{CallFailure, EventKind, Message, RunPosition, TextStream};
 use guard::Caller;
 use guard::attempt::Answer;
+use guard::input::{self, Input};
 
 use crate::memory::{About, Memory, Note};
 use crate::requests::canonical;
@@ -174,6 +175,7 @@ impl Filtered {
                 take(stage, &send, out).await?;
             }
             let (decided, refusals) = check(stage.caller(), calls).await?;
+            let refusals = leaving(stage.caller(), refusals).await?;
             // Of calls that are made again nothing is sent.
             stage.decide(if refusals.is_empty() { decided } else { Decided::default() });
             return Ok(Step::Again(self.exchange.checked(&refusals)));
@@ -235,6 +237,19 @@ impl Filtered {
         }
         Next { send: out, then }
     }
+}
+
+/// Why calls are refused goes to the model, and can repeat what a callback before it has put into them: it passes those that get all that
+/// leaves.
+async fn leaving(caller: &Caller, refusals: Vec<String>) -> Result<Vec<String>, CallFailure> {
+    if refusals.is_empty() {
+        return Ok(refusals);
+    }
+    let number = refusals.len();
+    Ok(match input::beyond(caller, refusals.into_iter().map(Message::user).collect()).await? {
+        Input::Ask(made) if made.len() == number => made.iter().map(Message::plain_text).collect(),
+        _ => vec!["A call of yours was not run: an extension refused it.".to_owned()],
+    })
 }
 
 /// Has the stage take frames. Where that fails, those before the failure go out.

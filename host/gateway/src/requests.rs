@@ -207,9 +207,12 @@ impl<'b> Stage<'_, 'b> {
             self.results(conversation).await?;
         }
         let calls = conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts);
-        let arguments = calls.filter_map(|part| match part {
-            Part::Call(Call { given: Given::Written(at) | Given::Value(at), .. }) => Some(at.at.start),
-            _ => None,
+        let arguments = calls.flat_map(|part| match part {
+            Part::Call(Call { given: Given::Written(at) | Given::Value(at), .. }) => vec![at.at.start],
+            Part::Call(Call { given: Given::Members(members), .. }) => {
+                members.iter().map(|(_, at)| at.at.start).collect()
+            }
+            _ => Vec::new(),
         });
         self.beyond(root, &arguments.collect()).await
     }

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use flow::{Callback, InputAnswer, Message};
+use flow::{CallAnswer, Callback, InputAnswer, Message};
 use serde_json::{Value, json};
 use wire::Wire;
 
 use crate::plugins::{caller, first, mask, none, play, plugin, sent};
-use crate::script::{CUTS, Said, read, stream};
+use crate::script::{CUTS, Said, WIRES, read, stream, whole};
 
 /// Two requests at once get the same replacement, whichever is ready first.
 #[test]
@@ -138,4 +138,33 @@ fn what_extensions_did_is_counted_once() {
     };
     assert_eq!(counts(), [("mask".to_owned(), 1, 0), ("p".to_owned(), 0, 1)]);
     assert_eq!(counts(), [("mask".to_owned(), 0, 0), ("p".to_owned(), 0, 0)]);
+}
+
+/// A callback that denies a call quotes what another one has put into it for the client.
+#[test]
+fn words_about_a_refused_call_leave_masked() {
+    for wire in WIRES {
+        for (is_stream, rejects) in [(true, false), (false, false), (true, true)] {
+            let mut denies = plugin(Callback::ToolCall);
+            denies.callbacks = vec![(Callback::ToolCall, 10)];
+            denies.call = Some(Box::new(|asked| {
+                let deny = || CallAnswer::Deny { reason: format!("not {}", asked.call.arguments), shown: None };
+                Ok(if asked.call.arguments.contains("\"a ") { deny() } else { CallAnswer::Pass })
+            }));
+            let mut masks = mask(&Arc::default());
+            if rejects {
+                masks.input = Some(Box::new(|_| Ok(InputAnswer::Reject("no".to_owned()))));
+            }
+            let caller = caller(vec![masks, denies], true);
+            let make = |given: &str, number| match is_stream {
+                true => stream(wire, number, &[Said::Call(given)], 4),
+                false => whole(wire, &[Said::Call(given)]),
+            };
+            let answers = [make("{\"p\":\"a MASK\"}", 1), make("{\"p\":\"b\"}", 2)];
+            let body = first(wire).replace("key", "own");
+            let (_, requests) = play(&caller, &Arc::default(), (wire, &none()), &body, &answers, (is_stream, 50));
+            let expected = if rejects { "an extension refused it" } else { "a MASK" };
+            assert!(requests[1].contains(expected) && !requests[1].contains("key"), "{}", requests[1]);
+        }
+    }
 }
