@@ -115,7 +115,7 @@ fn what_nothing_acts_on_passes() {
     let model = Model::start();
     let guarded = place(&plain(&model, ""));
     let running = Running::start(&guarded);
-    running.ask("GET", "/v1/chat/completions", &[], "");
+    running.ask("GET", "/v1/responses", &[], "");
     running.ask("GET", "/v1/responses", &[], "{\"input\": \"a body\"}");
     let metrics = running.ask("GET", "/metrics", &[], "").body;
     for line in ["outcome=\"relayed\"} 1", "outcome=\"checked\"} 1"] {
