@@ -2,6 +2,7 @@
 
 mod attacks;
 mod conversations;
+mod endpoints;
 mod life;
 mod limits;
 mod model;

@@ -86,6 +86,22 @@ impl Conversations {
         }
     }
 
+    /// A request has texts that no callback can be given.
+    ///
+    /// # Errors
+    /// A plugin guards what is sent.
+    pub(super) async fn pass_unread(&self) -> Result<(), Refusal> {
+        let Some(keeper) = &self.keeper else { return Ok(()) };
+        let trail = Trail::of(Wire::OpenAiChat, &Value::Null, |_| None, None, &[]).beside();
+        let visit = keeper.enter(trail).await.map_err(|error| Refusal::blocked(error.to_string()))?;
+        match visit.conversation().caller().guards_requests() {
+            Some(by) => Err(Refusal::blocked(format!(
+                "the extension `{by}` cannot check requests of this endpoint; send the texts as messages to one that answers, or use a route without it"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Begins the exchange of a request.
     pub(super) async fn begin<'h>(
         self: &Arc<Self>,
@@ -93,16 +109,20 @@ impl Conversations {
         header: impl Fn(&str) -> Option<&'h str>,
         (progress, gone): (&Progress, &CancellationToken),
     ) -> Result<Start, Refusal> {
-        let Asked { wire, body, credential, counts } = asked;
+        let Asked { wire, body, credential, asks } = asked;
+        let is_answered = asks == Asks::Answer;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
         // As the stages read it: with halves of characters, too.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let request = gateway::read_json(text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
-        let visit = keeper.enter(if counts { trail.beside() } else { trail }).await.map_err(|error| match error {
-            HostError::State(error) => Refusal::Store(error.to_string()),
-            error => Refusal::blocked(error.to_string()),
-        })?;
+        let visit =
+            keeper.enter(if asks == Asks::Count { trail.beside() } else { trail }).await.map_err(
+                |error| match error {
+                    HostError::State(error) => Refusal::Store(error.to_string()),
+                    error => Refusal::blocked(error.to_string()),
+                },
+            )?;
         let model = request["model"].as_str().unwrap_or_default();
         let (conversation, vendor) =
             (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
@@ -111,7 +131,7 @@ impl Conversations {
         let memory = self.memories.of(conversation);
         let prepared = within(progress, gone, prepare(&caller, &memory, wire, body)).await;
         let sent = if let Ok(Prepared::Ask(body)) = &prepared { body.clone() } else { body.clone() };
-        if matches!(prepared, Ok(Prepared::Ask(_))) && !counts {
+        if matches!(prepared, Ok(Prepared::Ask(_))) && is_answered {
             visit.asked(&gateway::Asked::of(wire, &sent), vendor, model);
         }
         let exchange = Exchange::new(wire, sent.clone(), model, visit.rules()).holding(self.watching.held);
@@ -126,11 +146,11 @@ impl Conversations {
             }
         };
         let next = match prepared {
-            Prepared::Reply(why) if counts => {
+            Prepared::Reply(why) if !is_answered => {
                 begun.end(false).await;
                 return Err(Refusal::Blocked { why, notice: "an extension has answered it".to_owned() });
             }
-            Prepared::Refused { words, notice } if counts => {
+            Prepared::Refused { words, notice } if !is_answered => {
                 begun.end(false).await;
                 return Err(Refusal::Blocked { why: words.trim_matches(['[', ']']).to_owned(), notice });
             }
@@ -179,8 +199,17 @@ pub(super) struct Asked<'a> {
     pub(super) body: &'a Bytes,
     /// What its client has shown to be admitted: nothing is shared between two of them.
     pub(super) credential: &'a [u8],
-    /// It asks how many tokens it has, and for no answer.
-    pub(super) counts: bool,
+    pub(super) asks: Asks,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asks {
+    Answer,
+    /// How many tokens it has.
+    Count,
+    /// A shorter form of its conversation, which goes on with that: it has what the conversation remembers.
+    Compaction,
 }
 
 /// What becomes of a request.

@@ -21,12 +21,30 @@ pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
     if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
 }
 
-/// The wire format of an endpoint that counts the tokens of a request without an answer to it.
-pub(super) fn counts(path: &str) -> Option<Wire> {
+/// What a request has that is for a model, and asks for no answer that is guarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// The number of its tokens.
+    Count(Wire),
+    /// A shorter form of its conversation.
+    Compact(Wire),
+    /// Texts in a form that no callback can be given.
+    Unread,
+}
+
+/// What an endpoint other than that of an answer gets for a model; `None`: nothing that is known.
+pub(super) fn beside(path: &str) -> Option<Beside> {
     let read = plain(path).ok()?;
-    [("/messages/count_tokens", Wire::Anthropic), ("/responses/input_tokens", Wire::OpenAiResponses)]
-        .into_iter()
-        .find_map(|(end, wire)| read.ends_with(end).then_some(wire))
+    let ends = [
+        ("/messages/count_tokens", Beside::Count(Wire::Anthropic)),
+        ("/responses/input_tokens", Beside::Count(Wire::OpenAiResponses)),
+        ("/responses/compact", Beside::Compact(Wire::OpenAiResponses)),
+        ("/completions", Beside::Unread),
+        ("/complete", Beside::Unread),
+        ("/batches", Beside::Unread),
+        ("/embeddings", Beside::Unread),
+    ];
+    ends.into_iter().find_map(|(end, beside)| read.ends_with(end).then_some(beside))
 }
 
 /// Whether an endpoint can follow these parts. Messages are also what a thread of another interface of OpenAI has.
@@ -118,6 +136,25 @@ mod tests {
             ("/v1\\messages", None),
         ] {
             assert_eq!(wire(path).ok(), found, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_model_gets_is_known_at_other_endpoints() {
+        for (path, found) in [
+            ("/v1/messages/count_tokens", Some(Beside::Count(Wire::Anthropic))),
+            ("/v1/responses/input_tokens", Some(Beside::Count(Wire::OpenAiResponses))),
+            ("/v1/responses/compact", Some(Beside::Compact(Wire::OpenAiResponses))),
+            ("/v1/Responses/%63ompact/", Some(Beside::Compact(Wire::OpenAiResponses))),
+            ("/v1/messages/batches", Some(Beside::Unread)),
+            ("/v1/batches", Some(Beside::Unread)),
+            ("/v1/completions", Some(Beside::Unread)),
+            ("//v1//completions", Some(Beside::Unread)),
+            ("/v1/complete", Some(Beside::Unread)),
+            ("/v1/embeddings", Some(Beside::Unread)),
+            ("/v1/models", None),
+        ] {
+            assert_eq!(beside(path), found, "{path}");
         }
     }
 

@@ -16,9 +16,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Body, Guarded};
-use super::conversations::{Asked, Begun, Start};
+use super::conversations::{Asked, Asks, Begun, Start};
 use super::forward::{Sent, Upstream, has_anthropic};
 use super::head::{self, Kind};
+use super::path::Beside;
 use super::progress::Progress;
 use super::refusal::Refusal;
 use super::site::Open;
@@ -129,21 +130,27 @@ async fn exchange(
     (gone, stuck): (&CancellationToken, &CancellationToken),
 ) -> Result<Response<Body>, Refusal> {
     let conversations = Arc::clone(&progress.route.route.conversations);
-    let begins = match (wire, path::counts(sent.url.path())) {
-        (Some(wire), _) if conversations.act() => Some((wire, false)),
-        (None, Some(wire)) if conversations.have_plugins() => Some((wire, true)),
+    let beside = path::beside(sent.url.path()).filter(|_| wire.is_none() && conversations.have_plugins());
+    let begins = match (wire, beside) {
+        (Some(wire), _) if conversations.act() => Some((wire, Asks::Answer)),
+        (_, Some(Beside::Count(wire))) => Some((wire, Asks::Count)),
+        (_, Some(Beside::Compact(wire))) => Some((wire, Asks::Compaction)),
+        (_, Some(Beside::Unread)) if !body.is_empty() => {
+            conversations.pass_unread().await?;
+            None
+        }
         _ => None,
     };
     let (mut guarded, mut body) = (None, body);
-    if let Some((wire, counts)) = begins {
+    if let Some((wire, asks)) = begins {
         let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
         let credential = credential(&progress, &sent.headers);
-        let asked = Asked { wire, body: &body, credential: &credential, counts };
+        let asked = Asked { wire, body: &body, credential: &credential, asks };
         match conversations.begin(asked, header, (&progress, gone)).await? {
             Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
             Start::Ask(mut begun, prepared) => {
                 body = prepared;
-                if counts {
+                if asks != Asks::Answer {
                     begun.end(false).await;
                 } else {
                     guarded = Some(begun);
