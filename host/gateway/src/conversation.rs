@@ -130,6 +130,22 @@ impl<'d> Conversation<'d> {
         self.messages[..end].iter().rposition(|one| one.author == Author::Model).map_or(0, |last| last + 1)
     }
 
+    /// The messages of the model, each with the number of its answer, and the number of the answer to come. Those in a row are one answer.
+    pub(crate) fn answers(&self) -> (Vec<(usize, &Message<'d>)>, usize) {
+        let (mut found, mut number, mut is_open) = (Vec::new(), 0, false);
+        for one in &self.messages {
+            match one.author {
+                Author::Model => {
+                    is_open = true;
+                    found.push((number, one));
+                }
+                Author::Nobody => {}
+                Author::User | Author::Tool | Author::System => number += usize::from(std::mem::take(&mut is_open)),
+            }
+        }
+        (found, number)
+    }
+
     /// Puts words of the host behind the model's message with this number: behind the results of its calls, and before what the user says next.
     /// Nothing that is before them changes. Returns whether there is such a place.
     pub(crate) fn remind(&self, after: Option<usize>, words: &str, edits: &mut Edits) -> bool {

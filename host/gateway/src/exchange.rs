@@ -378,6 +378,12 @@ impl Exchange {
         memory.note_reminder(wire, body, &Said { calls, text, id: id.as_deref() }, words);
     }
 
+    /// The number of the answer among those of its conversation.
+    pub(crate) fn answer_number(&self) -> usize {
+        let (wire, body) = self.request.first();
+        crate::memory::next_answer(wire, body)
+    }
+
     /// The rules with what they remember.
     pub fn rules(&self) -> &RuleSession {
         &self.rules

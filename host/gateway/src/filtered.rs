@@ -1,5 +1,6 @@
 //! An exchange behind which the callbacks of extensions act: what the client gets has passed the gate and them.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use guard::Caller;
 use guard::attempt::Answer;
 use guard::input::{self, Input};
 
-use crate::memory::{About, Memory, Note};
+use crate::memory::{About, Memory, Note, place_of};
 use crate::requests::canonical;
 use crate::stage::{Both, Decided, Stage, Whole, check};
 use crate::{Exchange, Fired, Next, Then};
@@ -142,7 +143,7 @@ impl Filtered {
             Some(stage) => {
                 self.exchange.remember_shown(&mut memory, &stage.both().shown);
                 if self.is_accepted {
-                    note_answer(stage, &mut memory);
+                    note_answer(stage, self.exchange.answer_number(), &mut memory);
                 }
             }
         }
@@ -273,8 +274,9 @@ enum Step {
 }
 
 /// Notes what of an answer goes upstream when the client sends it back.
-fn note_answer(stage: &Stage, memory: &mut Memory) {
+fn note_answer(stage: &Stage, number: usize, memory: &mut Memory) {
     let keeping = stage.caller().keeping();
+    let mut times = HashMap::<(&str, &str), u32>::new();
     for (stream, about) in [(TextStream::Answer, About::Answer), (TextStream::Thinking, About::Thinking)] {
         for Both { original, shown } in stage.repeats().blocks(stream) {
             let (original, shown) = (original.trim(), shown.trim());
@@ -283,7 +285,9 @@ fn note_answer(stage: &Stage, memory: &mut Memory) {
                 continue;
             }
             let note = if original == shown { Note::Passes(true) } else { Note::Text(original.to_owned()) };
-            memory.note(about, &[shown], note);
+            let times = times.entry((about.as_str(), shown)).or_default();
+            memory.note(about, &[&place_of(number, *times), shown], note);
+            *times += 1;
         }
     }
     if keeping.calls {

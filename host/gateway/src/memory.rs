@@ -1,7 +1,7 @@
 //! What a conversation remembers from one request to the next, so that what was changed once is changed in the same way ever after: clients send
 //! what they have, and the caches of providers keep hitting only where the same bytes come again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,20 @@ use wire::Wire;
 use crate::conversation::{Author, Conversation, Part};
 use crate::json::{Doc, Edits, Node};
 
+/// So many bytes of notes are kept of texts that the latest request does not have, such as those before a compaction.
+const MOST_BYTES: usize = 4 << 20;
+
 /// The memory of a conversation: notes by the digest of what they are about. A note never gets another value, so that two memories of one
-/// conversation are merged by having the notes of both.
+/// conversation are merged by having the notes of both; but of an answer that was written twice, the words of the model that the client was
+/// not shown count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Memory(BTreeMap<String, Note>);
+pub struct Memory {
+    notes: BTreeMap<String, Note>,
+    /// What the latest request has a use for.
+    #[serde(skip)]
+    used: BTreeSet<String>,
+}
 
 /// What is known about a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +60,7 @@ pub(crate) enum About {
 }
 
 impl About {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Reminder => "reminder",
             Self::Response => "response",
@@ -74,20 +83,52 @@ struct Answer {
 }
 
 impl Memory {
-    /// Takes the notes of another memory of the same conversation.
+    /// Takes the notes of another memory of the same conversation, the later one.
     pub fn merge(&mut self, other: Self) {
-        for (key, note) in other.0 {
-            self.0.entry(key).or_insert(note);
+        let later: BTreeSet<String> = other.notes.keys().cloned().collect();
+        other.notes.into_iter().for_each(|(key, note)| self.insert(key, note));
+        self.shorten(&later);
+    }
+
+    fn insert(&mut self, key: String, note: Note) {
+        let is_answer = [About::Answer, About::Thinking].iter().any(|about| is_about(&key, *about));
+        match self.notes.get_mut(&key) {
+            Some(known) if is_answer && matches!(known, Note::Passes(_)) => *known = note,
+            Some(_) => {}
+            None => drop(self.notes.insert(key, note)),
         }
     }
 
-    pub(crate) fn get(&self, about: About, parts: &[&str]) -> Option<&Note> {
-        self.0.get(&key(about, parts))
+    /// A request begins to be read: what it uses from here on is kept by [`Memory::drop_unused`].
+    pub(crate) fn begin(&mut self) {
+        self.used.clear();
+    }
+
+    /// Drops notes that the request had no use for, where they are many.
+    pub(crate) fn drop_unused(&mut self) {
+        let used = std::mem::take(&mut self.used);
+        self.shorten(&used);
+    }
+
+    fn shorten(&mut self, kept: &BTreeSet<String>) {
+        let bytes =
+            |(key, note): (&String, &Note)| key.len() + if let Note::Text(text) = note { text.len() } else { 4 };
+        if self.notes.iter().map(bytes).sum::<usize>() > MOST_BYTES {
+            let reminds = |key: &str| [About::Reminder, About::Response].iter().any(|about| is_about(key, *about));
+            self.notes.retain(|key, _| reminds(key) || kept.contains(key));
+        }
+    }
+
+    pub(crate) fn get(&mut self, about: About, parts: &[&str]) -> Option<&Note> {
+        let key = key(about, parts);
+        let note = self.notes.get(&key)?;
+        self.used.insert(key);
+        Some(note)
     }
 
     /// Adds a note. One that is there remains.
     pub(crate) fn note(&mut self, about: About, parts: &[&str], note: Note) {
-        self.0.entry(key(about, parts)).or_insert(note);
+        self.insert(key(about, parts), note);
     }
 
     /// The body of a request with the reminders of earlier answers, each behind the answer that it follows. Where there is none, it is the
@@ -108,13 +149,12 @@ impl Memory {
     }
 
     fn has_reminders(&self) -> bool {
-        let kinds = [About::Reminder, About::Response].map(About::as_str);
-        self.0.keys().any(|key| kinds.iter().any(|kind| key.starts_with(kind)))
+        self.notes.keys().any(|key| is_about(key, About::Reminder) || is_about(key, About::Response))
     }
 
     /// Whether nothing was noted yet.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.notes.is_empty()
     }
 
     /// Puts the reminders of earlier answers into a request, and the id of the response that it follows as its server knows it.
@@ -130,15 +170,15 @@ impl Memory {
         }
         let before = root.get("previous_response_id").filter(|node| node.is_string());
         let id = before.and_then(|node| doc.text(node)).unwrap_or_default();
-        if let (Some(node), Some(Note::Text(known))) = (before, self.get(About::Response, &[&id])) {
+        if let (Some(node), Some(Note::Text(known))) = (before, self.notes.get(&key(About::Response, &[&id]))) {
             edits.text(&node.at, known);
         }
         let Some(conversation) = conversation else { return };
-        if let Some(Note::Text(words)) = self.get(About::Reminder, &["response", &id]) {
+        if let Some(Note::Text(words)) = self.notes.get(&key(About::Reminder, &["response", &id])) {
             conversation.remind(None, words, edits);
         }
         for answer in answers(doc, conversation) {
-            if let Some(Note::Text(words)) = self.0.get(&answer.key) {
+            if let Some(Note::Text(words)) = self.notes.get(&answer.key) {
                 conversation.remind(Some(answer.last), words, edits);
             }
         }
@@ -203,6 +243,21 @@ fn answers(doc: Doc<'_>, conversation: &Conversation<'_>) -> Vec<Answer> {
         (from, number) = (last, number + 1);
     }
     all
+}
+
+/// How an answer to a request is found again: by its number, and that of a block among those with the same text.
+pub(crate) fn place_of(answer: usize, times: u32) -> String {
+    format!("{answer}.{times}")
+}
+
+/// The number of the answer to a request.
+pub(crate) fn next_answer(wire: Wire, body: &[u8]) -> usize {
+    let Some((doc, root)) = Doc::read(body) else { return 0 };
+    Conversation::of(wire, doc, &root).map_or(0, |conversation| conversation.answers().1)
+}
+
+fn is_about(key: &str, about: About) -> bool {
+    key.strip_prefix(about.as_str()).is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn key(about: About, parts: &[&str]) -> String {

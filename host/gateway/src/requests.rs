@@ -8,7 +8,7 @@ mod beyond;
 mod input;
 mod results;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -16,9 +16,9 @@ use flow::{CallFailure, CallbackKind, PluginId};
 use guard::Caller;
 use wire::Wire;
 
-use crate::conversation::{Author, Call, Conversation, Given, Part};
+use crate::conversation::{Call, Conversation, Given, Part};
 use crate::json::{Doc, Edits, Node};
-use crate::memory::{About, Memory, Note};
+use crate::memory::{About, Memory, Note, place_of};
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,8 +72,10 @@ impl Stop {
 
 /// Takes a request through the callbacks, and puts the reminders of the conversation into it.
 pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Prepared {
+    lock(memory).begin();
     if !caller.gets_requests() {
         let recalled = recall(memory, wire, body);
+        lock(memory).drop_unused();
         return Prepared::Ask(recalled.unwrap_or_else(|| body.clone()));
     }
     let Some((doc, root)) = Doc::read(body) else {
@@ -87,13 +89,25 @@ pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: 
     };
     let mut stage = Stage { caller, memory, doc, edits: Edits::default(), seen: BTreeSet::new() };
     let conversation = Conversation::of(wire, doc, &root);
-    match stage.run(&root, conversation.as_ref()).await {
+    let ran = stage.run(&root, conversation.as_ref()).await;
+    lock(memory).drop_unused();
+    let number = conversation.map_or(0, |conversation| conversation.answers().1);
+    match ran {
         Ok(()) if stage.edits.is_empty() => Prepared::Ask(body.clone()),
         Ok(()) => Prepared::Ask(Bytes::from(stage.edits.apply(body))),
         Err(Stop::Reply(text)) => Prepared::Reply(text),
-        Err(Stop::Refused(cause)) => refused(&cause, &cause),
-        Err(Stop::Rejected { cause, notice }) => refused(&cause, &notice),
+        Err(Stop::Refused(cause)) => noted(memory, number, refused(&cause, &cause)),
+        Err(Stop::Rejected { cause, notice }) => noted(memory, number, refused(&cause, &notice)),
     }
+}
+
+/// What an extension says about a request can repeat it: when the client sends the refusal back as an answer, the model gets none of that.
+fn noted(memory: &Mutex<Memory>, number: usize, refused: Prepared) -> Prepared {
+    if let Prepared::Refused { words, .. } = &refused {
+        let note = Note::Text("[Tidegate: this request was not sent.]".to_owned());
+        lock(memory).note(About::Answer, &[&place_of(number, 0), words.trim()], note);
+    }
+    refused
 }
 
 fn refused(cause: &str, notice: &str) -> Prepared {
@@ -110,10 +124,8 @@ fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
     let conversation = Conversation::of(wire, doc, &root);
     let mut edits = Edits::default();
     lock(memory).reminders(doc, &root, conversation.as_ref(), &mut edits);
-    let mut seen = BTreeSet::new();
-    let messages = conversation.iter().flat_map(|one| &one.messages);
-    for part in messages.filter(|one| one.author == Author::Model).flat_map(|one| &one.parts) {
-        restore(&lock(memory), doc, part, &mut edits, &mut seen);
+    if let Some(conversation) = &conversation {
+        restore(&mut lock(memory), doc, conversation, &mut edits, &mut BTreeSet::new());
     }
     (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
 }
@@ -122,29 +134,45 @@ fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the original in the place of what the client was shown of an answer. `seen` gets the places of what a note is about.
-fn restore(memory: &Memory, doc: Doc<'_>, part: &Part<'_>, edits: &mut Edits, seen: &mut BTreeSet<usize>) {
-    match part {
-        Part::Text { at, .. } | Part::Thinking { at, .. } => {
-            let about = if matches!(part, Part::Thinking { .. }) { About::Thinking } else { About::Answer };
-            let text = doc.text(at).unwrap_or_default();
-            let Some(note) = memory.get(about, &[text.trim()]) else { return };
-            seen.insert(at.at.start);
-            if let Note::Text(original) = note {
-                edits.text(&at.at, &text.replace(text.trim(), original));
+/// Puts the originals in the place of what the client was shown of answers. `seen` gets the places of what a note is about.
+fn restore(
+    memory: &mut Memory,
+    doc: Doc<'_>,
+    conversation: &Conversation<'_>,
+    edits: &mut Edits,
+    seen: &mut BTreeSet<usize>,
+) {
+    let mut times = HashMap::<(usize, &str, String), u32>::new();
+    for (number, message) in conversation.answers().0 {
+        for part in &message.parts {
+            match part {
+                Part::Text { at, .. } | Part::Thinking { at, .. } => {
+                    let about = if matches!(part, Part::Thinking { .. }) { About::Thinking } else { About::Answer };
+                    let text = doc.text(at).unwrap_or_default();
+                    let times = times.entry((number, about.as_str(), text.trim().to_owned())).or_default();
+                    let place = place_of(number, *times);
+                    *times += 1;
+                    let Some(note) = memory.get(about, &[&place, text.trim()]) else { continue };
+                    seen.insert(at.at.start);
+                    if let Note::Text(original) = note {
+                        edits.text(&at.at, &text.replace(text.trim(), original));
+                    }
+                }
+                Part::Call(call) => restore_call(memory, doc, call, edits, seen),
+                Part::Result(_) => {}
             }
         }
-        Part::Call(call) => {
-            let Some(note) = memory.get(About::Call, &[&call.id, &canonical(&call.arguments(doc))]) else { return };
-            match &call.given {
-                Given::Value(at) | Given::Written(at) | Given::Input(at) => drop(seen.insert(at.at.start)),
-                Given::Members(members) => seen.extend(members.iter().map(|(_, at)| at.at.start)),
-            }
-            if let Note::Text(original) = note {
-                give(call, original, edits);
-            }
-        }
-        Part::Result(_) => {}
+    }
+}
+
+fn restore_call(memory: &mut Memory, doc: Doc<'_>, call: &Call<'_>, edits: &mut Edits, seen: &mut BTreeSet<usize>) {
+    let Some(note) = memory.get(About::Call, &[&call.id, &canonical(&call.arguments(doc))]) else { return };
+    match &call.given {
+        Given::Value(at) | Given::Written(at) | Given::Input(at) => drop(seen.insert(at.at.start)),
+        Given::Members(members) => seen.extend(members.iter().map(|(_, at)| at.at.start)),
+    }
+    if let Note::Text(original) = note {
+        give(call, original, edits);
     }
 }
 
@@ -194,13 +222,11 @@ impl<'b> Stage<'_, 'b> {
     async fn run(&mut self, root: &'b Node, conversation: Option<&Conversation<'b>>) -> Result<(), Stop> {
         if let Some(conversation) = conversation {
             lock(self.memory).reminders(self.doc, root, Some(conversation), &mut self.edits);
-            for message in conversation.messages.iter().filter(|one| one.author == Author::Model) {
-                for part in &message.parts {
-                    restore(&lock(self.memory), self.doc, part, &mut self.edits, &mut self.seen);
-                    // Its provider refuses other words.
-                    if let Part::Thinking { at, is_signed: true } = part {
-                        self.seen.insert(at.at.start);
-                    }
+            restore(&mut lock(self.memory), self.doc, conversation, &mut self.edits, &mut self.seen);
+            for part in conversation.messages.iter().flat_map(|one| &one.parts) {
+                // Its provider refuses other words.
+                if let Part::Thinking { at, is_signed: true } = part {
+                    self.seen.insert(at.at.start);
                 }
             }
             self.input(conversation).await?;

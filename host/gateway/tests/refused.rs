@@ -138,3 +138,21 @@ fn a_history_is_given_input_by_input() {
         assert_eq!(*asked.lock().unwrap(), ["a|b", "c", "d"]);
     }
 }
+
+/// What an extension says about an input can repeat it.
+#[test]
+fn the_words_of_a_refusal_do_not_leave_either() {
+    for wire in WIRES {
+        let (caller, memory) =
+            (caller(vec![refuses(|| Ok(InputAnswer::Reject("not a secret".into())))], false), Mutex::default());
+        let Prepared::Refused { words, .. } =
+            ready(prepare(&caller, &memory, wire, &body(wire, &[("user", "a secret")]).into()))
+        else {
+            panic!("{wire:?}");
+        };
+        assert!(words.contains("not a secret"), "{words}");
+        let up =
+            sent(&caller, &memory, wire, &body(wire, &[("user", "a secret"), ("assistant", &words), ("user", "b")]));
+        assert!(!up.contains("secret") && up.contains("[Tidegate: this request was not sent.]"), "{up}");
+    }
+}

@@ -142,3 +142,83 @@ fn each_string_of_a_result_is_given_to_the_callbacks() {
     let up = sent(&caller(vec![own], false), &Mutex::default(), Wire::OpenAiResponses, &body.to_string());
     assert_eq!(up, body.to_string());
 }
+
+/// The model wrote other words in each answer, and in each block, that the client has as the same.
+#[test]
+fn equal_words_of_two_answers_have_an_original_each() {
+    let wire = Wire::Anthropic;
+    let mut own = plugin(Callback::PlainText(TextUnit::Line.into()));
+    own.text =
+        Some(Box::new(|(text, _)| Ok(TextAnswer::Replace(if text.starts_with('P') { "Alice".into() } else { text }))));
+    let (caller, memory) = (caller(vec![own], false), Arc::<Mutex<Memory>>::default());
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let body = |said: &[Value]| json!({"messages": said}).to_string();
+    let (mut shown, mut expected) = (Vec::new(), Vec::new());
+    for (number, original) in ["Alice", "P1", "P2"].into_iter().enumerate() {
+        let user = said("user", &format!("Turn {number}."));
+        shown.push(user.clone());
+        expected.push(user);
+        let up = sent(&caller, &memory, wire, &body(&shown));
+        assert_eq!(up, body(&expected));
+        let answer = stream(wire, 1, &[Said::Text(original)], 3);
+        play(&caller, &memory, (wire, &none()), &up, &[answer], (true, 9));
+        shown.push(said("assistant", "Alice"));
+        expected.push(said("assistant", original));
+    }
+    // An answer that is written again, whose first form passed: the real words do not leave.
+    let again = body(&shown[..1]);
+    let answer = stream(wire, 1, &[Said::Text("P3")], 3);
+    play(&caller, &memory, (wire, &none()), &again, &[answer], (true, 9));
+    let up = sent(&caller, &memory, wire, &body(&shown[..2]));
+    assert!(up.contains("P3") && !up.contains("Alice"), "{up}");
+}
+
+/// A plugin drops the first input of a conversation: its answer is the first all the same.
+#[test]
+fn a_dropped_message_moves_no_answer() {
+    let mut own = plugin(Callback::InputMessages);
+    own.callbacks.push((Callback::PlainText(TextUnit::Line.into()), 50));
+    own.text = Some(Box::new(|(text, _)| Ok(TextAnswer::Replace(text.replace("P1", "Alice")))));
+    own.input = Some(Box::new(|messages: Vec<flow::Message>| {
+        let kept = messages.into_iter().filter(|one| !one.plain_text().contains("drop")).collect();
+        Ok(flow::InputAnswer::Replace(kept))
+    }));
+    let (caller, memory, wire) = (caller(vec![own], false), Arc::<Mutex<Memory>>::default(), Wire::Anthropic);
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let mut shown = vec![
+        said("user", "a"),
+        said("assistant", "1"),
+        said("user", "drop"),
+        said("assistant", "2"),
+        said("user", "b"),
+    ];
+    let body = |said: &[Value]| json!({"messages": said}).to_string();
+    let up = sent(&caller, &memory, wire, &body(&shown));
+    assert!(!up.contains("drop"), "{up}");
+    play(&caller, &memory, (wire, &none()), &up, &[stream(wire, 1, &[Said::Text("P1")], 3)], (true, 9));
+    shown.extend([said("assistant", "Alice"), said("user", "c")]);
+    let up = sent(&caller, &memory, wire, &body(&shown));
+    assert!(up.contains("P1") && !up.contains("Alice"), "{up}");
+}
+
+/// Of a conversation that was compacted, what it had before is forgotten when it is much.
+#[test]
+fn the_memory_has_a_size() {
+    let caller = caller(vec![mask(&Arc::default())], true);
+    let (memory, mut stored) = (Mutex::<Memory>::default(), Memory::default());
+    let body = |turn: u32| {
+        let text = format!("{turn} key {}", "x".repeat(100_000));
+        let messages: Vec<Value> =
+            (0..10).map(|at| json!({"role": "user", "content": format!("{at} {text}")})).collect();
+        json!({"messages": messages}).to_string()
+    };
+    for turn in 0..6 {
+        let up = sent(&caller, &memory, Wire::Anthropic, &body(turn));
+        assert_eq!(up, body(turn).replace("key", "MASK"));
+        stored.merge(memory.lock().unwrap().clone());
+        for kept in [&stored, &memory.lock().unwrap().clone()] {
+            let bytes = serde_json::to_vec(kept).unwrap().len();
+            assert!(bytes > 900_000 && bytes < 4_500_000, "{turn}: {bytes}");
+        }
+    }
+}

@@ -130,6 +130,36 @@ impl<'b> Stage<'_, 'b> {
         texts
     }
 
+    /// Where a message that goes is all there is between two answers, or before the first, words of the host are in its place: answers have
+    /// the same numbers in the request that leaves.
+    fn keep_apart(&mut self, conversation: &Conversation<'b>, gone: &mut BTreeSet<usize>) {
+        let mut is_apart = false;
+        for (number, message) in conversation.messages.iter().enumerate() {
+            match message.author {
+                Author::Nobody => {}
+                Author::Model => is_apart = false,
+                _ if !gone.contains(&number) => is_apart = true,
+                _ => {
+                    let rest = conversation.messages[number + 1..].iter().enumerate();
+                    let mut kept =
+                        rest.filter(|(at, one)| one.author != Author::Nobody && !gone.contains(&(number + 1 + at)));
+                    if is_apart || kept.next().is_none_or(|(_, next)| next.author != Author::Model) {
+                        continue;
+                    }
+                    let text = message
+                        .parts
+                        .iter()
+                        .find_map(|part| if let Part::Text { at, .. } = part { Some(*at) } else { None });
+                    if let Some(at) = message.content.or(text) {
+                        gone.remove(&number);
+                        self.edits.text(&at.at, NOT_SENT);
+                        is_apart = true;
+                    }
+                }
+            }
+        }
+    }
+
     /// Removes texts that extensions have dropped, and messages of which nothing is left.
     fn remove(&mut self, conversation: &Conversation<'b>, removed: &BTreeSet<(usize, usize)>) -> Result<(), Stop> {
         let mut gone = BTreeSet::new();
@@ -145,6 +175,7 @@ impl<'b> Stage<'_, 'b> {
                 _ => drop(gone.insert(number)),
             }
         }
+        self.keep_apart(conversation, &mut gone);
         if gone.is_empty() {
             return Ok(());
         }
