@@ -72,9 +72,12 @@ fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Fai
     Ok(operator)
 }
 
-/// A host with the plugins, for conversations: it has no model of its own.
-pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>) -> Result<Host, Failure> {
+/// A host with the plugins, for conversations: it has no model of its own. `before`: the one whose place it takes.
+pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Option<&Host>) -> Result<Host, Failure> {
     let mut builder = Host::builder(operator.clone()).without_model();
+    if let Some(before) = before {
+        builder = builder.in_place_of(before);
+    }
     if let Some(metrics) = metrics {
         builder = builder.metrics(metrics);
     }
@@ -102,7 +105,7 @@ pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
             check_policy(&operator.gateway, &policy)?;
         }
         let set = rules::read(operator, &common.workspace)?.set;
-        let make = |_, _, _: &GatewayRoute| Conversations::idle();
+        let make = |_, _, _: &GatewayRoute, _: Option<&Conversations>| Conversations::idle();
         Ok(Site::of_settings(&operator.gateway, &set, &mut KeptConversations::default(), &make)?)
     };
     match tokio::task::block_in_place(opened) {

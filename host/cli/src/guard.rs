@@ -28,7 +28,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
         say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");
     }
     let upstreams = upstreams(&args)?;
-    let host = crate::gateway::host(&operator, None)?;
+    let host = crate::gateway::host(&operator, None, None)?;
     let conversations = Conversations::new(Acting {
         host: &host,
         workspace: &common.workspace,
@@ -37,6 +37,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
         has_plugins: crate::gateway::plugins(&host, &common.workspace)?.iter().any(crate::gateway::gets_traffic),
         watching: Watching::default(),
         without_store: WithoutStore::default(),
+        before: None,
     });
     let routes = upstreams.routes(&conversations);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));

@@ -10,6 +10,7 @@ use tidegate::metrics::Metrics;
 use tidegate::plugin::{MANIFEST_FILE, PluginInfo};
 use tidegate::rule::RuleSet;
 use tidegate::{Host, Operator};
+use tokio::runtime::Handle;
 
 use super::rules::{self, Loaded};
 use super::stamps::Stamps;
@@ -78,19 +79,25 @@ impl Files {
         let before = known.same(&of_rules, &set);
         let host = match known.host.clone().filter(|_| before.is_some()) {
             Some(host) => host,
-            None => super::host(&operator, self.metrics.as_ref())?,
+            None => super::host(&operator, self.metrics.as_ref(), known.host.as_ref())?,
         };
         let set = before.unwrap_or(set);
         let settings = operator.gateway.clone();
         let plugins = super::plugins(&host, &self.common.workspace)?;
-        let make = |rules, watching, route: &GatewayRoute| {
+        let make = |rules, watching, route: &GatewayRoute, before: Option<&Conversations>| {
             let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));
             let without_store = settings.without_store;
             let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
             let (host, workspace) = (&host, &*self.common.workspace);
-            Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store })
+            Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before })
         };
+        let before = known.kept.all();
         let site = Site::of_settings(&settings, &set, &mut known.kept, &make)?;
+        // What they have not stored is stored before the next request gets to those in their place.
+        let now = known.kept.all();
+        for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
+            Handle::current().block_on(replaced.close());
+        }
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
         let address = *known.address.get_or_insert(settings.listen);
         if address != settings.listen {

@@ -90,6 +90,7 @@ fn serving(place: &Place, model: &Model, native: Native, request_timeout: Durati
             has_plugins: true,
             watching: Watching { header: Some("x-own".to_owned()), ..Watching::default() },
             without_store: WithoutStore::default(),
+            before: None,
         });
         let urls = UpstreamUrls { anthropic: model.url.clone(), openai: format!("{}/v1", model.url) };
         let limits = GatewayLimits { request_timeout, ..GatewayLimits::default() };

@@ -45,6 +45,8 @@ pub struct Acting<'a> {
     pub watching: Watching,
     /// What becomes of requests whose conversation cannot be read.
     pub without_store: WithoutStore,
+    /// Those whose place they take, and which are closed before requests get to them.
+    pub before: Option<&'a Conversations>,
 }
 
 impl Conversations {
@@ -56,7 +58,7 @@ impl Conversations {
 
     /// Conversations of a host.
     pub fn new(acting: Acting<'_>) -> Arc<Self> {
-        let Acting { host, workspace, rules, plugins, has_plugins, watching, without_store } = acting;
+        let Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before } = acting;
         let agent = watching.agent.as_deref().unwrap_or("main");
         let has_rules = gateway::watches(&rules, agent);
         let mut options = ConversationOptions::new(workspace).agent(agent).rule_set(rules);
@@ -65,7 +67,10 @@ impl Conversations {
         }
         let mut limits = ConversationLimits::default();
         limits.without_store = without_store;
-        let keeper = Some(tidegate::gateway::Conversations::new(host.clone(), options, limits));
+        let keeper = Some(match before.and_then(|before| before.keeper.as_ref()) {
+            Some(before) => tidegate::gateway::Conversations::in_place_of(before, host.clone(), options, limits),
+            None => tidegate::gateway::Conversations::new(host.clone(), options, limits),
+        });
         Arc::new(Self { keeper, watching, has_rules, has_plugins, memories: Memories::default() })
     }
 
@@ -128,7 +133,9 @@ impl Conversations {
             (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
         conversation.set_model(vendor, model);
         let (caller, is_stream) = (conversation.caller(), request["stream"] == true);
-        let memory = self.memories.of(conversation);
+        let Some(memory) = self.memories.of(conversation) else {
+            return Err(Refusal::Store("another version of the gateway has written it".to_owned()));
+        };
         let prepared = within(progress, gone, prepare(&caller, &memory, wire, body)).await;
         let sent = if let Ok(Prepared::Ask(body)) = &prepared { body.clone() } else { body.clone() };
         if matches!(prepared, Ok(Prepared::Ask(_))) && is_answered {
@@ -178,18 +185,19 @@ impl Drop for Conversations {
 struct Memories(Mutex<HashMap<SessionId, Weak<Mutex<Memory>>>>);
 
 impl Memories {
-    fn of(&self, conversation: &Conversation) -> Arc<Mutex<Memory>> {
+    /// `None`: what is stored cannot be read.
+    fn of(&self, conversation: &Conversation) -> Option<Arc<Mutex<Memory>>> {
         // Another host can have added to it.
-        let stored: Memory = serde_json::from_value(conversation.memory()).unwrap_or_default();
+        let stored = remembered(conversation.memory())?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, memory| memory.strong_count() > 0);
         if let Some(memory) = all.get(conversation.id()).and_then(Weak::upgrade) {
             memory.lock().unwrap_or_else(PoisonError::into_inner).merge(stored);
-            return memory;
+            return Some(memory);
         }
         let memory = Arc::new(Mutex::new(stored));
         all.insert(conversation.id().clone(), Arc::downgrade(&memory));
-        memory
+        Some(memory)
     }
 }
 
@@ -256,11 +264,7 @@ impl Begun {
         self.own.finish();
         let own = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !own.is_empty() {
-            self.visit.conversation().change_memory(|before| {
-                let mut all: Memory = serde_json::from_value(before).unwrap_or_default();
-                all.merge(own);
-                serde_json::to_value(all).unwrap_or_default()
-            });
+            self.visit.conversation().change_memory(|before| with_notes(before, own));
         }
         let received = std::mem::replace(&mut self.received, Received::new(self.wire, true));
         let answer = is_complete.then(|| received.finish());
@@ -269,6 +273,40 @@ impl Begun {
                 conversation = self.conversation(),
                 "what an exchange has changed is not stored yet: {error}"
             );
+        }
+    }
+}
+
+/// What a conversation remembers; `None`: it cannot be read.
+fn remembered(memory: Value) -> Option<Memory> {
+    if memory.is_null() { Some(Memory::default()) } else { serde_json::from_value(memory).ok() }
+}
+
+/// What a conversation remembers, with the notes of an exchange. What cannot be read stays as it is: it is what masks are told by.
+fn with_notes(before: Value, own: Memory) -> Value {
+    let Some(mut all) = remembered(before.clone()) else {
+        tracing::error!("what a conversation remembers cannot be read, and the notes of an exchange are not added");
+        return before;
+    };
+    all.merge(own);
+    serde_json::to_value(all).unwrap_or(before)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_not_replaced() {
+        let notes = || remembered(json!({"text:1": "Be brief."})).unwrap();
+        assert_eq!(with_notes(Value::Null, notes()), json!({"text:1": "Be brief."}));
+        assert_eq!(with_notes(json!({"text:2": true}), notes()), json!({"text:1": "Be brief.", "text:2": true}));
+        for other in [json!({"text:1": {"version": 2}}), json!([1]), json!("text")] {
+            assert!(remembered(other.clone()).is_none(), "{other}");
+            assert_eq!(with_notes(other.clone(), notes()), other);
         }
     }
 }

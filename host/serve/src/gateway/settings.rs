@@ -6,6 +6,7 @@ use gateway::{HeldLimits, Watching};
 use tidegate::config::{GatewayRoute, GatewaySettings, GatewayToken, Policy, RouteKey};
 use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics};
 use tidegate::environment;
+use tidegate::gateway::WithoutStore;
 use tidegate::rule::{Rule, RuleSet};
 use tidegate::text::nearest;
 
@@ -20,11 +21,12 @@ struct Kept {
     rules: Option<Vec<String>>,
     plugins: Option<Vec<String>>,
     watching: Watching,
+    without_store: WithoutStore,
     conversations: Arc<Conversations>,
 }
 
-/// Opens the conversations of a route, in which these rules watch.
-type Make<'a> = dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute) -> Arc<Conversations> + 'a;
+/// Opens the conversations of a route, in which these rules watch, in the place of those that the route had before.
+type Make<'a> = dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute, Option<&Conversations>) -> Arc<Conversations> + 'a;
 
 /// The conversations of all routes.
 #[derive(Debug, Default)]
@@ -59,14 +61,19 @@ impl Site {
         let before = if is_same { kept.routes.as_slice() } else { &[] };
         let routes = settings.routes.iter().filter_map(|route| {
             let watching = watching(settings, route);
-            let known = before.iter().find(|kept| kept.fits(route, &watching));
+            let known = before.iter().find(|kept| kept.fits(settings, route, &watching));
             let conversations = match known {
                 Some(kept) => Arc::clone(&kept.conversations),
-                None => make(subset(rules, route, &mut found)?, watching.clone(), route),
+                None => {
+                    let same = kept.routes.iter().find(|kept| kept.path == route.path);
+                    let before = same.map(|kept| &*kept.conversations);
+                    make(subset(rules, route, &mut found)?, watching.clone(), route, before)
+                }
             };
             let (path, own) = (route.path.clone(), Arc::clone(&conversations));
             let (rules, plugins) = (route.rules.clone(), route.plugins.clone());
-            now.routes.push(Kept { path, rules, plugins, watching, conversations: own });
+            let without_store = settings.without_store;
+            now.routes.push(Kept { path, rules, plugins, watching, without_store, conversations: own });
             Some(Route {
                 path: route.path.clone(),
                 upstream: route.upstream.clone(),
@@ -91,9 +98,9 @@ impl Site {
 }
 
 impl Kept {
-    fn fits(&self, route: &GatewayRoute, watching: &Watching) -> bool {
+    fn fits(&self, settings: &GatewaySettings, route: &GatewayRoute, watching: &Watching) -> bool {
         let is_same = self.path == route.path && self.rules == route.rules && self.plugins == route.plugins;
-        is_same && self.watching == *watching
+        is_same && self.watching == *watching && self.without_store == settings.without_store
     }
 }
 
@@ -196,5 +203,40 @@ fn at(error: Diagnostic, place: Option<&tidegate::diagnostic::Location>) -> Diag
     match place {
         Some(place) => error.at(place.clone(), ""),
         None => error,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::cell::RefCell;
+
+    use tidegate::Operator;
+    use tidegate::diagnostic::SourceFile;
+    use tidegate::rule::RuleSettings;
+
+    use super::*;
+
+    #[test]
+    fn conversations_go_on_until_a_setting_about_them_changes() {
+        let (rules, _) = RuleSet::build(Vec::new(), RuleSettings::default(), "");
+        let mut kept = KeptConversations::default();
+        let opened = RefCell::new(Vec::new());
+        let make = |_: Arc<RuleSet>, _: Watching, route: &GatewayRoute, _: Option<&Conversations>| {
+            opened.borrow_mut().push(route.path.clone());
+            Conversations::idle()
+        };
+        let mut read = |more: &str| {
+            let toml =
+                format!("[gateway]\n{more}\n[[gateway.route]]\npath = \"/a\"\nupstream = \"https://api.example\"\n");
+            let operator = Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap();
+            Site::of_settings(&operator.gateway, &rules, &mut kept, &make).unwrap();
+            std::mem::take(&mut *opened.borrow_mut()).len()
+        };
+        assert_eq!(read(""), 1);
+        assert_eq!(read("listen = \"127.0.0.1:9\""), 0);
+        assert_eq!(read("without_store = \"local\""), 1);
+        assert_eq!(read("without_store = \"local\""), 0);
+        assert_eq!(read("conversation_header = \"x-chat\"\nwithout_store = \"local\""), 1);
     }
 }
