@@ -64,8 +64,8 @@ pub trait SessionState: Send + Sync {
     /// The state cannot be read, or was lost. The plugin must not be run as if it had none.
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>>;
 
-    /// The plugins that keep something in the session, or have a version there, as far as it is durable, in order of their ids; the host's own
-    /// notes are among them under [`PluginId::host`]. By default none.
+    /// The plugins that keep something in the session, or have a version there, in order of their ids; what they have written and is not durable
+    /// yet counts. The host's own notes are among them under [`PluginId::host`]. By default none.
     ///
     /// # Errors
     /// As for [`SessionState::load`].
