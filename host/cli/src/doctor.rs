@@ -25,7 +25,13 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
     session::keep(&mut operator);
     let mut checks: Vec<Check> = settings.check().into_iter().collect();
     checks.extend(gateway::doctor(common, &open::under_policy(operator.clone())?).await);
-    checks.extend(Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await);
+    // A gateway needs no model of its own: its clients choose theirs.
+    let needs_model = operator.provider.kind.is_some() || operator.gateway.routes.is_empty();
+    let mut builder = Host::builder(operator).max_instances(open::MAX_INSTANCES);
+    if !needs_model {
+        builder = builder.without_model();
+    }
+    checks.extend(builder.doctor(&common.workspace).await);
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));
     if args.json {

@@ -58,7 +58,7 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
 
 /// The settings under the policy of the machine, with the flags.
 fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
-    let mut operator = open::under_policy(open::with_flags(common, open::operator(common)?)?)?;
+    let mut operator = open::under_policy(open::operator(common)?)?;
     if let Some(address) = listen {
         operator.gateway.listen = address;
     }
@@ -104,7 +104,10 @@ pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
         if let Some(policy) = machine_policy()? {
             check_policy(&operator.gateway, &policy)?;
         }
-        let set = rules::read(operator, &common.workspace)?.set;
+        let loaded = rules::read(operator, &common.workspace)?;
+        loaded.check(None, &operator.gateway.routes)?;
+        rules::check_plugins(operator, &operator.load_plugins()?)?;
+        let set = loaded.set;
         let make = |_, _, _: &GatewayRoute, _: Option<&Conversations>| Conversations::idle();
         Ok(Site::of_settings(&operator.gateway, &set, &mut KeptConversations::default(), &make)?)
     };

@@ -21,7 +21,7 @@ use crate::{open, style};
 
 /// Runs the command, and ends as it ends.
 pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
-    let operator = open::under_policy(open::with_flags(common, open::operator(common)?)?)?;
+    let operator = open::under_policy(open::operator(common)?)?;
     let rules = rules::load(&operator, &common.workspace).await?.set;
     let (watching, plugins) = (rules::watching(&rules), operator.plugins.len());
     if watching == 0 && plugins == 0 {

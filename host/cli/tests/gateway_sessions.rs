@@ -69,8 +69,8 @@ async fn exchange(keeper: &Arc<Conversations>, request: &Value, answers: &[&str]
     answer.text()
 }
 
-/// A recorded conversation: a rule stopped an answer, and a plugin has changed another.
-fn record(place: &Place) {
+/// Conversations that are recorded, with a rule and a plugin.
+async fn keeper(place: &Place) -> Arc<Conversations> {
     let settings = format!(
         "[rules]\nbuiltin_rules = false\n[transcript]\nenabled = true\nfolder = {:?}\n[state]\nbackend = \"disk\"\nfolder = {:?}\n",
         place.path("state/tidegate/sessions"),
@@ -79,11 +79,16 @@ fn record(place: &Place) {
     let operator = Operator::of_source(&tidegate::diagnostic::SourceFile::new("tidegate.toml", settings)).unwrap();
     let rule = RuleSpec::new("no-todo", "Finish the work.").condition(r"\bTODO\b").scope("text");
     let unmask = Native::new("unmask".parse().unwrap(), Unmask).on(Callback::PlainText(TextUnit::Line.into()));
+    let host = Host::builder(operator).user_rules(None).cache_dir(None).rule(rule).extension(unmask);
+    let host = host.without_model().open().await.unwrap();
+    Conversations::new(host, ConversationOptions::new(place.path("")), ConversationLimits::default())
+}
+
+/// A recorded conversation: a rule stopped an answer, and a plugin has changed another.
+fn record(place: &Place) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let host = Host::builder(operator).user_rules(None).cache_dir(None).rule(rule).extension(unmask);
-        let host = host.without_model().open().await.unwrap();
-        let keeper = Conversations::new(host, ConversationOptions::new(place.path("")), ConversationLimits::default());
+        let keeper = keeper(place).await;
         let first = json!({"model": "opus", "messages": [{"role": "user", "content": "Write the function"}]});
         let sent = exchange(&keeper, &first, &["Here: TODO later\n", "Here it is.\n"]).await;
         assert!(sent.contains("Here it is.") && !sent.contains("TODO"), "{sent}");
@@ -95,6 +100,24 @@ fn record(place: &Place) {
         assert!(sent.contains("It is hunter2."), "{sent}");
         keeper.close().await;
     });
+}
+
+#[test]
+fn calls_of_a_client_have_run() {
+    let place = Place::new();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let keeper = keeper(&place).await;
+        let request = json!({"model": "opus", "messages": [
+            {"role": "user", "content": "List the files"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "list", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}]},
+        ]});
+        exchange(&keeper, &request, &["There is one.\n"]).await;
+        keeper.close().await;
+    });
+    let listed = place.json(&["session", "list", "--json"]);
+    let shown = out(&place.run(&["session", "show", listed["sessions"][0]["session"].as_str().unwrap()]));
+    assert!(shown.contains("a.txt (run by the client)"), "{shown}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl ExchangeEvents {
         };
         let why = format!("a rule stopped attempt {attempt}");
         self.0.extend(answer.cut_events(&why, kept.len() as u64, (retained, false)));
+        self.has_of_last(kept);
         // The first has all of them.
         let mut tokens = Some(answer.usage().output.map_or((answer.bytes() / 4, true), |tokens| (tokens, false)));
         let record = |one: InjectionRecord| {
@@ -60,8 +61,19 @@ impl ExchangeEvents {
 
     /// The client has this in place of the text of the last answer.
     pub(crate) fn was_shown(&mut self, seen: &str) {
-        let last = self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }));
-        last.into_iter().for_each(|last| replace_text(last, seen));
+        self.last().into_iter().for_each(|last| replace_text(last, seen));
+        self.has_of_last(seen);
+    }
+
+    /// As much as this was shown of the last answer, where that did not complete: the client has it from here, and not from the attempt.
+    fn has_of_last(&mut self, seen: &str) {
+        if let Some(EventKind::CognitionOut { partial: Some(partial), .. }) = self.last() {
+            partial.shown_bytes = seen.len() as u64;
+        }
+    }
+
+    fn last(&mut self) -> Option<&mut EventKind> {
+        self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }))
     }
 
     /// Takes them, without what is not kept.

@@ -176,7 +176,13 @@ impl Exchange {
             Input::Whole(body) => {
                 body.extend_from_slice(bytes);
                 let too_large = body.len() > self.held.bytes;
-                return if too_large { self.close("it is too large to be checked") } else { Next::default() };
+                return if too_large {
+                    self.close(
+                        "it is too large to be checked; `held_mib` under `[gateway.limits]` says how large it may be",
+                    )
+                } else {
+                    Next::default()
+                };
             }
             Input::Stream { sse, .. } => {
                 let read = sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
@@ -409,7 +415,9 @@ impl Exchange {
             return self.passed();
         }
         if self.now.queue.bytes() > self.held.bytes || self.now.queue.frames() > self.held.frames {
-            return self.close("too much of it waits to be checked");
+            return self.close(
+                "too much of it waits to be checked; `held_mib` and `held_frames` under `[gateway.limits]` say how much may",
+            );
         }
         let Next { mut send, then } = self.deltas(deltas, now);
         match decoded {

@@ -75,3 +75,30 @@ fn an_answer_whose_callback_failed_is_not_kept() {
         assert!(!format!("{events:?}").contains("secret"), "{events:?}");
     }
 }
+
+/// How much of each answer that did not complete its client has.
+fn shown(events: &[EventKind]) -> Vec<u64> {
+    let partial = |event: &EventKind| match event {
+        EventKind::CognitionOut { partial, .. } => Some(partial.as_ref()?.shown_bytes),
+        _ => None,
+    };
+    events.iter().filter_map(partial).collect()
+}
+
+#[test]
+fn what_was_shown_of_a_stopped_answer_is_counted() {
+    let set = rule_set(&[("no", "+++\ncondition = \"forbidden\"\n+++\nNever say it.")], |_| ());
+    for wire in WIRES {
+        let exchange = Exchange::new(wire, first(wire).into(), "m", RuleSession::new(Arc::clone(&set)));
+        let mut own = Filtered::new(exchange, "m", None, Arc::default());
+        own.begin(true);
+        let answer = stream(wire, 1, &[Said::Text("Hello.\nNow forbidden")], 3);
+        let next = ready(own.receive(&answer, Duration::ZERO));
+        assert_eq!(next.then, Then::Ask, "{wire:?}");
+        let sent = "Hello.\nNow ".len() as u64;
+        let counts = shown(&own.take_events());
+        assert!(counts.len() == 1 && (1..=sent).contains(&counts[0]), "{wire:?}: {counts:?}");
+    }
+    let answers = [vec![Said::Text("A secret.\nNow forbidden")], vec![Said::Text("Fine.")]];
+    assert_eq!(shown(&events(WIRES[0], &set, &answers, true)), ["A ***.\n".len() as u64]);
+}

@@ -27,6 +27,9 @@ pub fn explain(report: &Report, turn: Option<u32>) -> Option<Explanation> {
     for (step, attempt, log) in turn.logs() {
         explained.log((step, attempt), log);
     }
+    if explained.changes.is_empty() {
+        explained.notes.extend(explained.unseen());
+    }
     if report.dropped > 0 {
         let dropped = report.dropped;
         explained
@@ -51,6 +54,20 @@ struct Explained<'r> {
 }
 
 impl Explained<'_> {
+    /// Where the records have nothing but what came of them: who changed texts. Transcripts do not have what is kept from the model.
+    fn unseen(&self) -> Option<String> {
+        let mut changed: Vec<String> = Vec::new();
+        let logs = self.turn.logs().map(|(_, _, log)| log);
+        for one in logs.flat_map(|log| &log.callbacks).filter(|one| one.changed > 0) {
+            let name = format!("{} ({})", one.extension, one.callback);
+            if !changed.contains(&name) {
+                changed.push(name);
+            }
+        }
+        let what = "Extensions changed texts before they were recorded, so the records contain the results alone";
+        (!changed.is_empty()).then(|| format!("{what}: {}.", changed.join(", ")))
+    }
+
     fn log(&mut self, place: (u32, u32), log: &Log) {
         for (at, entry) in log.entries.iter().enumerate() {
             self.entry(place, log, at, entry);

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serve::gateway::{Acting, Conversations, KeptConversations, Site, Source};
 use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE};
 use tidegate::metrics::Metrics;
-use tidegate::plugin::{MANIFEST_FILE, PluginInfo};
+use tidegate::plugin::{ConfiguredPlugin, MANIFEST_FILE, PluginInfo};
 use tidegate::rule::RuleSet;
 use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 
-use super::rules::{self, Loaded};
+use super::rules;
 use super::stamps::Stamps;
 use crate::args::Common;
 use crate::exit::Failure;
@@ -39,6 +39,8 @@ struct Known {
     paths: Vec<PathBuf>,
     /// The settings that rules depend on.
     of_rules: Option<Operator>,
+    /// The files of its plugins.
+    of_plugins: Stamps,
     set: Option<Arc<RuleSet>>,
     host: Option<Host>,
     kept: KeptConversations,
@@ -70,13 +72,21 @@ impl Files {
         let operator = super::operator(&self.common, self.listen)?;
         known.paths = paths(&operator, &self.common);
         known.stamps = known.look();
-        let Loaded { set, folders } = rules::read(&operator, &self.common.workspace)?;
-        if folders.iter().any(|folder| !known.paths.contains(folder)) {
-            known.paths.extend(folders);
+        let loaded = rules::read(&operator, &self.common.workspace)?;
+        if loaded.folders.iter().any(|folder| !known.paths.contains(folder)) {
+            known.paths.extend(loaded.folders.iter().cloned());
             known.stamps = known.look();
         }
+        loaded.check(known.set.as_deref(), &operator.gateway.routes)?;
+        let plugins = operator.load_plugins()?;
+        rules::check_plugins(&operator, &plugins)?;
+        let parts = parts(&plugins);
+        known.paths.extend(parts.iter().cloned());
+        known.stamps = known.look();
+        let of_plugins = Stamps::of(parts.iter().map(PathBuf::as_path));
+        let set = loaded.set;
         let of_rules = Operator { gateway: GatewaySettings::default(), layers: Vec::new(), ..operator.clone() };
-        let before = known.same(&of_rules, &set);
+        let before = known.same(&of_rules, &set).filter(|_| known.of_plugins == of_plugins);
         let host = match known.host.clone().filter(|_| before.is_some()) {
             Some(host) => host,
             None => super::host(&operator, self.metrics.as_ref(), known.host.as_ref())?,
@@ -99,6 +109,7 @@ impl Files {
             Handle::current().block_on(replaced.close());
         }
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
+        known.of_plugins = of_plugins;
         let address = *known.address.get_or_insert(settings.listen);
         if address != settings.listen {
             say::note(format_args!(
@@ -139,6 +150,12 @@ impl Source for Files {
 fn acts(plugin: &PluginInfo, route: &GatewayRoute) -> bool {
     let named = route.plugins.as_ref().is_none_or(|ids| ids.iter().any(|id| *id == plugin.id.to_string()));
     (plugin.required || named) && super::gets_traffic(plugin)
+}
+
+/// The files of plugins that are read when the host is opened.
+fn parts(plugins: &[ConfiguredPlugin]) -> Vec<PathBuf> {
+    let manifests = plugins.iter().map(|plugin| plugin.entry.folder.join(MANIFEST_FILE));
+    manifests.chain(plugins.iter().filter_map(|plugin| plugin.manifest.component.clone())).collect()
 }
 
 /// The files that decide what is served.

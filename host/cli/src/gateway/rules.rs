@@ -4,17 +4,72 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tidegate::Operator;
-use tidegate::diagnostic::Diagnostics;
+use tidegate::config::GatewayRoute;
+use tidegate::diagnostic::{Diagnostic, DiagnosticCode, Diagnostics};
+use tidegate::plugin::ConfiguredPlugin;
 use tidegate::rule::RuleSet;
+use tidegate::text::nearest;
 use trial::Catalogue;
 
 use crate::exit::Failure;
 use crate::say::{self, count};
+use crate::screen::clean::flat;
 
 /// Rules, and the folders that they are read from.
 pub(crate) struct Loaded {
     pub(crate) set: Arc<RuleSet>,
     pub(crate) folders: Vec<PathBuf>,
+    /// What is wrong with rules and their files.
+    findings: Vec<Diagnostic>,
+}
+
+impl Loaded {
+    /// Whether these rules can replace those `before`, and be those of the routes.
+    ///
+    /// # Errors
+    /// A mistake has switched a rule off that was in force, or one that a route names.
+    pub(crate) fn check(&self, before: Option<&RuleSet>, routes: &[GatewayRoute]) -> Result<(), Diagnostics> {
+        let is_wanted = |name: &str| {
+            let was_active = before.is_some_and(|before| before.active(name).is_some());
+            was_active || routes.iter().flat_map(|route| route.rules.iter().flatten()).any(|named| named == name)
+        };
+        let is_gone = |name: &str| self.set.active(name).is_none();
+        let was_lost = |before: &RuleSet| {
+            before.rules().any(|info| before.active(&info.rule.name).is_some() && is_gone(&info.rule.name))
+        };
+        let counts = |finding: &&Diagnostic| match finding.rule() {
+            Some(name) => is_wanted(name) && (finding.is_error() || is_gone(name)),
+            // A file that cannot be read does not say which rules it had.
+            None => finding.is_error() && before.is_some_and(was_lost),
+        };
+        let found: Vec<Diagnostic> = self.findings.iter().filter(counts).cloned().collect();
+        if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+    }
+}
+
+/// Checks the plugins that routes name.
+///
+/// # Errors
+/// The host has no such plugin.
+pub(crate) fn check_plugins(operator: &Operator, plugins: &[ConfiguredPlugin]) -> Result<(), Diagnostics> {
+    let known = || plugins.iter().map(|plugin| plugin.manifest.id.as_str());
+    let mut found = Vec::new();
+    for route in &operator.gateway.routes {
+        for name in route.plugins.iter().flatten().filter(|name| !known().any(|id| id == *name)) {
+            let help = match nearest(name, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`tidegate plugin list` prints the names".to_owned(),
+            };
+            let name = name.escape_debug();
+            let message = format!("the route `{}` names the plugin `{name}`, which does not exist", route.path);
+            let error = Diagnostic::error(DiagnosticCode::HostUnknownPlugin, message).help(help);
+            found.push(match &route.place {
+                Some(place) => error.at(place.clone(), ""),
+                None => error,
+            });
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
 
 /// Reads the rules.
@@ -35,14 +90,16 @@ pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Fail
     if !unmet.is_empty() {
         return Err(Diagnostics(unmet).into());
     }
-    let refused = catalogue.refused().len();
-    if refused > 0 {
-        let rules = count(refused as u64, "rule has errors and is", "rules have errors and are");
-        say::note(format_args!("warning: {rules} not in force; `tidegate rules check` shows them"));
+    let refused = catalogue.refused();
+    if !refused.is_empty() {
+        let rules = count(refused.len() as u64, "rule has errors and is", "rules have errors and are");
+        let names: Vec<String> = refused.iter().map(|(name, _)| format!("`{}`", flat(name))).collect();
+        let names = names.join(", ");
+        say::note(format_args!("warning: {rules} not in force: {names}; `tidegate rules check` shows why"));
     }
     let set = Arc::clone(catalogue.set());
     set.prepare();
-    Ok(Loaded { set, folders: catalogue.folders().to_vec() })
+    Ok(Loaded { set, folders: catalogue.folders().to_vec(), findings: catalogue.warnings() })
 }
 
 /// The rules that watch something.

@@ -150,7 +150,12 @@ fn answer(to: &mut dyn Write, answer: &CognitionOut) -> std::io::Result<()> {
 }
 
 fn tool(result: &ToolCallResult) -> String {
-    let took = result.duration_ms.map_or_else(|| "not run".to_owned(), |ms| format!("{ms} ms"));
+    let took = match (result.duration_ms, &result.error) {
+        (Some(ms), _) => format!("{ms} ms"),
+        // In a conversation of a gateway the client makes the calls.
+        (None, None) => "run by the client".to_owned(),
+        (None, Some(_)) => "not run here".to_owned(),
+    };
     let (head, text) = match &result.error {
         Some(error) => (out(style::BAD, "  failed:"), error),
         None => (dim("  ok:"), &result.output),

@@ -9,7 +9,7 @@ use tidegate_servers::{BEHIND, ProxyServers};
 use super::model::Model;
 use super::running::{Answer, Running, request, rest};
 use super::{RULE, place, plain};
-use crate::support::Place;
+use crate::support::{Place, err};
 
 const BODY: &str = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
 
@@ -86,6 +86,66 @@ fn a_reload_closes_the_conversations_before_it() {
         assert!(begun.elapsed() < Duration::from_secs(10), "{}", running.log());
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A guard is not switched off by a slip of the pen.
+#[test]
+fn a_rule_in_force_stays_where_its_file_is_broken() {
+    let model = Model::start();
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "fine.");
+    let file = ".tidegate/rules/no-forbidden.md";
+    for (broken, why) in [
+        (RULE.replace("forbidden", "forb(idden"), "unclosed group"),
+        (RULE.replace("condition", "condtion"), "condtion"),
+        ("+++\n".to_owned(), "no-forbidden"),
+    ] {
+        place.write(file, &broken);
+        std::thread::sleep(Duration::from_millis(300));
+        let answer = running.ask("POST", "/v1/messages", &[], BODY);
+        assert!(answer.body.contains("fine.") && !answer.body.contains("come."), "{broken}: {answer:?}");
+        let health = health(&running);
+        assert_eq!(health["status"], "degraded", "{broken}: {health}");
+        assert!(running.log().contains(why), "{broken}: {}", running.log());
+    }
+    // What is removed is meant to be.
+    std::fs::remove_file(place.path(file)).unwrap();
+    until(&running, "/v1/messages", "come.");
+    assert_eq!(health(&running)["status"], "ok");
+}
+
+/// A plugin stays as it was where its new component cannot be used.
+#[test]
+fn a_plugin_stays_where_its_component_is_broken() {
+    let model = Model::start();
+    let place = place(&plain(&model, "[[plugin]]\npath = \"mask\"\ngrants = [\"state\"]\n"));
+    let built = crate::masked::plugin();
+    std::fs::create_dir(place.path("mask")).unwrap();
+    for file in ["plugin.toml", "component.wasm"] {
+        std::fs::copy(built.join(file), place.path("mask").join(file)).unwrap();
+    }
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "fine.");
+    place.write("mask/component.wasm", "broken");
+    running.signal("HUP");
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/v1/messages", "fine.");
+    let wrong = health(&running);
+    assert_eq!(wrong["status"], "degraded", "{wrong}: {}", running.log());
+}
+
+/// A route does not begin without the rule that it names.
+#[test]
+fn a_route_says_why_its_rule_is_not_there() {
+    let model = Model::start();
+    let place = place(&plain(&model, "rules = [\"no-forbidden\"]\n"));
+    place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("forbidden", "forb(idden"));
+    let output = place.run(&["gateway", "--listen", "127.0.0.1:0"]);
+    let told = err(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("unclosed group") && !told.contains("does not exist"), "{told}");
+    assert!(told.contains("not in force: `no-forbidden`"), "{told}");
 }
 
 /// The file that the program adds to can be moved away.

@@ -177,7 +177,8 @@ fn what_is_held_back_has_a_limit() {
     let answer =
         running.ask("POST", "/v1/messages?do=endless", &[], r#"{"messages": [{"role": "user", "content": "x"}]}"#);
     assert!(
-        answer.body.contains("too much of it waits to be checked") && answer.body.contains("message_stop"),
+        answer.body.contains("too much of it waits to be checked; `held_mib` and `held_frames` under")
+            && answer.body.contains("message_stop"),
         "{answer:?}"
     );
     assert!(!answer.body.contains("word"), "{answer:?}");

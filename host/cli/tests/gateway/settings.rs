@@ -86,7 +86,10 @@ fn an_answer_that_is_one_body_has_a_limit() {
     let place = place(&plain(&model, "[gateway.limits]\nheld_mib = 1\n"));
     let running = Running::start(&place);
     let answer = running.ask("POST", "/v1/messages?do=large", &[], BODY);
-    assert!(answer.body.contains("it is too large to be checked") && answer.body.len() < 10_000, "{answer:?}");
+    assert!(
+        answer.body.contains("it is too large to be checked; `held_mib` under") && answer.body.len() < 10_000,
+        "{answer:?}"
+    );
     // What is not checked has none.
     let answer = running.ask("POST", "/a?do=large", &[], BODY);
     assert!(answer.body.len() > 2 << 20, "{}", answer.body.len());

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::model::Model;
 use super::running::{KEY, Running, TOKEN_A, TOKEN_B};
-use super::{place, team};
+use super::{place, plain, team};
+use crate::support::err;
 
 const MESSAGES: &str = "/anthropic/v1/messages";
 
@@ -119,7 +120,7 @@ type Wrong<'c> = (String, &'c [(&'c str, &'c str)], &'c [&'c str], &'c str);
 fn what_is_wrong_is_said_before_it_listens() {
     let model = Model::start();
     let token = "[[gateway.token]]\nname = \"a\"\nvalue = \"env:A_TOKEN\"\n";
-    let of = |more: &str| format!("{}{more}", super::plain(&model, ""));
+    let of = |more: &str| format!("{}{more}", plain(&model, ""));
     let cases: &[Wrong<'_>] = &[
         (String::new(), &[], &[], "the gateway has no route"),
         (of(token), &[], &[], "the variable A_TOKEN, which contains the token `a`, is not set"),
@@ -144,6 +145,43 @@ fn what_is_wrong_is_said_before_it_listens() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{settings}: {text}");
         assert!(text.contains(said) && !text.contains(TOKEN_A), "{said} is not in\n{text}");
+    }
+}
+
+/// Who has a gateway alone has no provider, and nothing is wrong with that.
+#[test]
+fn the_doctor_wants_no_model_for_a_gateway() {
+    let model = Model::start();
+    let place = place(&plain(&model, ""));
+    let output = place.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("ok   route /") && !said.contains("provider"), "{said}");
+}
+
+#[test]
+fn a_route_has_plugins_that_are_there() {
+    let model = Model::start();
+    let place = place(&plain(&model, "plugins = [\"mask-secret\"]\n"));
+    let said = "the route `/` names the plugin `mask-secret`, which does not exist";
+    let output = place.run(&["gateway", "--listen", "127.0.0.1:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains(said) && err(&output).contains("tidegate.toml:"), "{}", err(&output));
+    let output = place.run(&["doctor"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains(said), "{output:?}");
+}
+
+#[test]
+fn certificates_that_are_not_there_are_shown_where_they_are_named() {
+    let model = Model::start();
+    for (file, why) in [("nope.pem", "which cannot be read"), ("empty.pem", "which contains no certificate")] {
+        let place = place(&plain(&model, &format!("ca = \"{file}\"\n")));
+        place.write("empty.pem", "");
+        let output = place.run(&["gateway", "--listen", "127.0.0.1:0"]);
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(why) && told.contains("tidegate.toml:2:"), "{told}");
     }
 }
 

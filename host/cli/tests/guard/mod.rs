@@ -88,6 +88,15 @@ fn what_is_wrong_is_said_before_the_command_starts() {
     }
 }
 
+#[test]
+fn a_plugin_of_the_command_line_acts() {
+    let plugin = crate::masked::plugin().display().to_string();
+    let place = Place::with(&[("no-forbidden", FORBIDDEN)]);
+    let output = place.run(&["guard", "--plugin", &plugin, "--grant", "state", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains(" and 1 plugin between the agent and its model"), "{}", err(&output));
+}
+
 /// Who asks for a guard gets it, or is told why not.
 #[test]
 fn what_is_required_is_in_force() {
@@ -102,7 +111,12 @@ fn what_is_required_is_in_force() {
         ),
         // The tools are the agent's.
         ("[rules]\nrequired = [\"no-forbidden\"]\n".to_owned(), own_tool, 0, "guard: 0 answers checked"),
-        (String::new(), "+++\ncondition = \"(\"\n+++\nNever.\n", 0, "1 rule has errors and is not in force"),
+        (
+            String::new(),
+            "+++\ncondition = \"(\"\n+++\nNever.\n",
+            0,
+            "1 rule has errors and is not in force: `no-forbidden`",
+        ),
     ] {
         let place = Place::with(&[("no-forbidden", rule)]);
         place.write("tidegate.toml", &settings);

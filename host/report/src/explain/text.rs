@@ -20,7 +20,7 @@ impl Explanation {
         let status = self.status.as_deref().unwrap_or("not finished");
         let session = visible::line(&self.session);
         push(&mut out, format_args!("session {session}, turn {}: {}\n", self.turn, visible::line(status)));
-        if self.changes.is_empty() {
+        if self.changes.is_empty() && self.notes.is_empty() {
             out.push_str("\nNo extension and no rule changed anything.\n");
         }
         for (number, change) in (1..).zip(&self.changes) {

@@ -9,7 +9,12 @@ use crate::report::ToolCall;
 pub(super) fn view(call: &ToolCall) -> View<'_> {
     let result = call.result.as_ref();
     let took = match result {
-        Some(result) => result.duration_ms.map_or_else(|| "not run".to_owned(), took_ms),
+        Some(result) => match result.duration_ms {
+            Some(ms) => took_ms(ms),
+            // In a conversation of a gateway the client makes the calls.
+            None if call.started && result.error.is_none() => "run by the client".to_owned(),
+            None => "not run".to_owned(),
+        },
         None => "no result".to_owned(),
     };
     let waited = result.and_then(|result| result.waited_ms).map(|ms| format!(", waited {} for a person", took_ms(ms)));

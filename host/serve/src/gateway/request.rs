@@ -284,7 +284,8 @@ fn is_own_host(headers: &HeaderMap, shared: &Shared, site: &Open, here: Option<S
     let Ok(host) = host.to_str().map(str::to_ascii_lowercase) else { return false };
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
-        _ => (host.as_str(), Some(80)),
+        // Some clients leave the port out; a name of this machine is nobody else's.
+        _ => (host.as_str(), Some(shared.address.port())),
     };
     if site.hosts.iter().any(|known| known == name) {
         return port.is_some();

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use gateway::{HeldLimits, Watching};
+use net::Proxies;
+use reqwest::Url;
 use tidegate::config::{GatewayRoute, GatewaySettings, GatewayToken, Policy, RouteKey};
 use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics};
 use tidegate::environment;
@@ -60,6 +62,7 @@ impl Site {
         let is_same = kept.rules.as_ref().is_some_and(|before| Arc::ptr_eq(before, rules));
         let before = if is_same { kept.routes.as_slice() } else { &[] };
         let routes = settings.routes.iter().filter_map(|route| {
+            check_authorities(route, &mut found);
             let watching = watching(settings, route);
             let known = before.iter().find(|kept| kept.fits(settings, route, &watching));
             let conversations = match known {
@@ -145,6 +148,17 @@ fn subset(rules: &Arc<RuleSet>, route: &GatewayRoute, found: &mut Vec<Diagnostic
     // What is wrong with rules was reported for all of them.
     let (set, _) = RuleSet::build(kept, rules.settings().clone(), rules.workspace());
     (found.len() == before).then_some(set)
+}
+
+/// Whether the certificates of a route can be used.
+fn check_authorities(route: &GatewayRoute, found: &mut Vec<Diagnostic>) {
+    // What is wrong with an address is reported when the server is opened.
+    let (Some(file), Ok(url)) = (&route.ca, Url::parse(&route.upstream)) else { return };
+    if let Err(error) = net::client_trusting(file, &url, &Proxies::default(), None) {
+        let message = format!("`ca` of the route `{}`: {error}", route.path);
+        let help = "name a file with certificates in PEM, by its path from this file";
+        found.push(at(error_of(message), route.place.as_ref()).help(help));
+    }
 }
 
 fn key(route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Key> {

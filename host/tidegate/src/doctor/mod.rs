@@ -71,7 +71,7 @@ impl HostBuilder {
         let policy = policy_check(this.policy.as_deref(), &this.replaced);
         let disabled = disabled(&this.operator);
         let loading = blocking(move || {
-            let provider = this.provider();
+            let provider = this.connects_model.then(|| this.provider());
             let transcripts = this.transcripts().and_then(|store| check_transcripts(store.as_ref()));
             let mut faults = Faults::Note(Vec::new());
             let shared = load::shared(this, &mut faults).map(Arc::new);
@@ -84,7 +84,9 @@ impl HostBuilder {
             Err(error) => return vec![Check::bad("setup", &error)],
         };
         let mut checks: Vec<Check> = policy.into_iter().collect();
-        checks.push(check_provider(provider.as_ref()).await);
+        if let Some(provider) = provider {
+            checks.push(check_provider(provider.as_ref()).await);
+        }
         checks.extend(noted.iter().map(|(what, error)| Check::bad(what, error)));
         checks.extend(disabled);
         match loaded {

@@ -63,7 +63,7 @@ pub struct HostBuilder {
     pub(crate) operator: Operator,
     pub(crate) engine: Option<Engine>,
     model: Option<Arc<dyn Model>>,
-    connects_model: bool,
+    pub(crate) connects_model: bool,
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Option<Stored>,
