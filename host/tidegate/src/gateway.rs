@@ -6,6 +6,8 @@ pub use crate::conversation::{
 };
 pub use ::gateway::*;
 pub use config::WithoutStore;
-pub use guard::Caller;
-pub use rules::{InjectionRecord, RuleMemory, RuleSession, TurnSpent};
-pub use turn::{History, Hub};
+pub use flow::{Keeping, NoAnswer};
+pub use flow::ports::{AttemptEnd, Durability, EventSink, Extensions, Journal, JournalProgress};
+pub use guard::{Caller, Events, Tally};
+pub use rules::{Fed, Gate, InjectionRecord, Judgement, RuleMemory, RuleSession, TurnSpent};
+pub use turn::{Feed, History, Hub};
