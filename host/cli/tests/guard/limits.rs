@@ -42,6 +42,9 @@ impl Stage {
                 "gzip" => {
                     Cut::Whole.write(&format!("{stream_head}content-encoding: gzip\r\n"), b"\x1f\x8b\x08", stream)
                 }
+                "redirect" => {
+                    Cut::Whole.write("HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\n", b"", stream)
+                }
                 "other type" => Cut::Whole.write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n", b"Hello", stream),
                 _ => Cut::Whole.write(stream_head, &wire.stream(Kind::Text, &["Hi."]), stream),
             }
@@ -143,6 +146,7 @@ fn each_limit_is_named_and_leaves_nothing() {
             ("large body", 200, "it is too large to be checked"),
             ("no http", 502, "cannot reach"),
             ("gzip", 400, "in a way that cannot be checked"),
+            ("redirect", 400, "answered with status 307"),
             ("other type", 400, "in a way that cannot be checked"),
         ] {
             let got = ask(answer, b"{\"messages\":[]}").unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use gateway::Wire;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use hyper::{Method, Uri};
 use net::Proxies;
@@ -109,6 +110,14 @@ impl Upstream {
                 is_messages || headers.contains_key("x-api-key") || has_anthropic(headers)
             }
         }
+    }
+
+    /// The wire format of an endpoint that answers are guarded on.
+    ///
+    /// # Errors
+    /// The path is another way to write one.
+    pub(super) fn wire(&self, path: &str) -> Result<Option<Wire>, path::Disguised> {
+        path::wire(self.base.path(), path::below(&self.route.path, path).unwrap_or_default())
     }
 
     /// A request on its way to the server.

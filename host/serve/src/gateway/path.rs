@@ -6,19 +6,49 @@ use gateway::Wire;
 #[derive(Debug)]
 pub(super) struct Disguised;
 
-/// The wire format of an endpoint that answers are guarded on.
+/// The wire format of an endpoint that answers are guarded on, by the path that a server gets. `base`: the path of the server's URL. `rest`:
+/// what the client has written behind the route's path.
 ///
 /// # Errors
 /// The path is another way to write one, or has steps back that could lead to one.
-pub(super) fn wire(path: &str) -> Result<Option<Wire>, Disguised> {
-    let read = plain(path)?;
-    let parts: Vec<&str> = read.split('/').filter(|part| !part.is_empty()).collect();
-    let wires = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
-    let wire = wires.into_iter().find(|wire| {
+pub(super) fn wire(base: &str, rest: &str) -> Result<Option<Wire>, Disguised> {
+    let written = plain(rest)?;
+    let read = plain(&on_server(base, rest))?;
+    let found = wire_of(read.split('/'));
+    let is_as_written = written == rest || (written.is_empty() && rest == "/");
+    // Some servers do not count what follows a name.
+    let is_disguised = match found {
+        Some(_) => !is_as_written,
+        None => wire_of(read.split('/').map(name)).is_some(),
+    };
+    if is_disguised { Err(Disguised) } else { Ok(found) }
+}
+
+/// Refuses a path with steps, before any route is looked for.
+///
+/// # Errors
+/// It has some.
+pub(super) fn check(path: &str) -> Result<(), Disguised> {
+    plain(path).map(|_| ())
+}
+
+fn wire_of<'p>(parts: impl Iterator<Item = &'p str>) -> Option<Wire> {
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses].into_iter().find(|wire| {
         let endpoint: Vec<&str> = wire.endpoint().split('/').collect();
-        parts.strip_suffix(endpoint.as_slice()).is_some_and(|before| is_before(*wire, before))
-    });
-    if wire.is_some() && read != path { Err(Disguised) } else { Ok(wire) }
+        parts.strip_suffix(endpoint.as_slice()).is_some_and(|before| !(*wire == Wire::Anthropic && is_thread(before)))
+    })
+}
+
+/// The letters, digits, hyphens and underscores that a part of a path begins with.
+fn name(part: &str) -> &str {
+    let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).unwrap_or(part.len());
+    &part[..end]
+}
+
+/// Whether a path is that of a thread, which has messages in another interface of OpenAI.
+fn is_thread(parts: &[&str]) -> bool {
+    parts.len() >= 2 && parts[parts.len() - 2] == "threads"
 }
 
 /// What a request has that is for a model, and asks for no answer that is guarded.
@@ -45,11 +75,6 @@ pub(super) fn beside(path: &str) -> Option<Beside> {
         ("/embeddings", Beside::Unread),
     ];
     ends.into_iter().find_map(|(end, beside)| read.ends_with(end).then_some(beside))
-}
-
-/// Whether an endpoint can follow these parts. Messages are also what a thread of another interface of OpenAI has.
-fn is_before(wire: Wire, parts: &[&str]) -> bool {
-    wire != Wire::Anthropic || parts.last().is_none_or(|last| is_version(last))
 }
 
 fn is_version(part: &str) -> bool {
@@ -115,6 +140,9 @@ mod tests {
             ("/openai/deployments/gpt/chat/completions", Some(Some(Wire::OpenAiChat))),
             ("/openai/responses", Some(Some(Wire::OpenAiResponses))),
             ("/v1/threads/1/messages", Some(None)),
+            ("/v1/projects/p/messages", Some(Some(Wire::Anthropic))),
+            ("/openai/deployments/GPT-4.1/chat/completions", None),
+            ("/openai/deployments/gpt-4.1/chat/completions", Some(Some(Wire::OpenAiChat))),
             ("/v1/files/A.txt", Some(None)),
             ("/v1/messages/count_tokens", Some(None)),
             ("/v1/responses/resp_1/cancel", Some(None)),
@@ -133,9 +161,30 @@ mod tests {
             ("/V1/Messages", None),
             ("/v1/messages%20", None),
             ("/v1/messages;a", None),
+            ("/v1/messages.", None),
+            ("/v1/messages%00", None),
+            ("/v1/messages:x", None),
+            ("/v1/messages&a", None),
+            ("/chat/completions,", None),
             ("/v1\\messages", None),
         ] {
-            assert_eq!(wire(path).ok(), found, "{path}");
+            assert_eq!(wire("/", path).ok(), found, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_path_on_the_server_counts() {
+        for (base, rest, found) in [
+            ("/v1", "/messages", Some(Some(Wire::Anthropic))),
+            ("/Team/API/v1", "/messages", Some(Some(Wire::Anthropic))),
+            ("/v1", "/v1/messages", Some(Some(Wire::Anthropic))),
+            ("/v1/threads", "/1/messages", Some(None)),
+            ("/v1/messages", "", Some(Some(Wire::Anthropic))),
+            ("/v1/messages", "/", Some(Some(Wire::Anthropic))),
+            ("/v1/chat", "/completions", Some(Some(Wire::OpenAiChat))),
+            ("/v1/chat", "/Completions", None),
+        ] {
+            assert_eq!(wire(base, rest).ok(), found, "{base} {rest}");
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) enum Refusal {
     Closing,
     /// What the server answers cannot be checked.
     Unchecked,
+    /// The server sends the client elsewhere.
+    Redirected { status: u16 },
     /// The server's answer is not HTTP.
     InvalidHead,
     /// What guards the request does not let it pass, or cannot work.
@@ -166,6 +168,13 @@ impl Refusal {
             Self::Closing => {
                 plain(StatusCode::SERVICE_UNAVAILABLE, "gateway_closing", "the gateway ends; send the request again")
             }
+            Self::Redirected { status } => form(
+                StatusCode::BAD_REQUEST,
+                "gateway_redirect",
+                format!(
+                    "the model's server answered with status {status}, and elsewhere nothing is checked: correct its address"
+                ),
+            ),
             Self::Unchecked => plain(
                 StatusCode::BAD_REQUEST,
                 "gateway_unchecked",
@@ -228,7 +237,9 @@ impl Refusal {
 /// The kind of an error as the vendors name it, by which their clients choose a class of exception.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
-        _ if matches!(refusal, Refusal::Unchecked | Refusal::Blocked { .. }) => "policy_blocked",
+        _ if matches!(refusal, Refusal::Unchecked | Refusal::Redirected { .. } | Refusal::Blocked { .. }) => {
+            "policy_blocked"
+        }
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::FORBIDDEN => "permission_error",
         StatusCode::NOT_FOUND => "not_found_error",

@@ -73,10 +73,11 @@ async fn answered(
         return Ok(answered);
     }
     let path = head.uri.path();
-    let wire = path::wire(path).map_err(|_| (None, Refusal::Disguised))?;
+    path::check(path).map_err(|_| (None, Refusal::Disguised))?;
     let found = site.route(path, &head.headers).cloned();
     let route = found.ok_or_else(|| (None, site.access.check(&head.headers).err().unwrap_or(Refusal::NoRoute)))?;
     let of_route = |refusal| (Some(Arc::clone(&route)), refusal);
+    let wire = route.wire(path).map_err(|_| of_route(Refusal::Disguised))?;
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let admitted = site.access.admit(&head.headers, target, &route.route.path).map_err(of_route)?;
     let mut headers = site.access.forwarded(head::passed(&head.headers), route.route.key.is_some());
@@ -169,6 +170,13 @@ async fn exchange(
         }
     };
     let (status, kind) = (answered.status(), head::kind(answered.headers()));
+    if begins.is_some() && status.is_redirection() {
+        // A client that follows it would send its own request past the gateway.
+        if let Some(begun) = &mut guarded {
+            begun.end(false).await;
+        }
+        return Err(Refusal::Redirected { status: status.as_u16() });
+    }
     let mut response = Response::builder().status(status);
     if let Some(headers) = response.headers_mut() {
         *headers = head::passed(answered.headers());
