@@ -76,7 +76,7 @@ fn an_input_that_the_memory_does_not_know_is_asked_about_wherever_it_is() {
                     assert_eq!(up, expected, "{name}");
                 }
                 Prepared::Refused { words, .. } => {
-                    assert!(name == "required" && words.contains("failed"), "{name}: {words}")
+                    assert!(name == "required" && words.contains("failed"), "{name}: {words}");
                 }
                 other => panic!("{name}: {other:?}"),
             }

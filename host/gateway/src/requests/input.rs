@@ -43,7 +43,7 @@ impl<'b> Stage<'_, 'b> {
             self.earlier(group, &mut removed).await?;
         }
         if !new.is_empty() {
-            self.new(new, &mut removed).await?;
+            self.latest(new, &mut removed).await?;
         }
         self.remove(conversation, &removed)
     }
@@ -71,7 +71,7 @@ impl<'b> Stage<'_, 'b> {
     }
 
     /// Texts behind the last answer.
-    async fn new(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
+    async fn latest(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
         let given = messages(texts);
         let refused = match input::run(self.caller, given.clone()).await {
             Ok(Input::Ask(made)) if !made.is_empty() => {
