@@ -345,6 +345,12 @@ impl Exchange {
         self.events.was_shown(shown);
     }
 
+    /// Whether all that waits is within the limits, with so much that waits elsewhere.
+    pub(crate) fn may_hold(&self, bytes: usize, frames: usize) -> bool {
+        let queue = &self.now.queue;
+        queue.bytes() + bytes <= self.held.bytes && queue.frames() + frames <= self.held.frames
+    }
+
     /// Bytes that are held back now.
     pub fn held_bytes(&self) -> usize {
         self.now.held_bytes()
@@ -414,10 +420,8 @@ impl Exchange {
         if has_nothing && self.now.is_blank() {
             return self.passed();
         }
-        if self.now.queue.bytes() > self.held.bytes || self.now.queue.frames() > self.held.frames {
-            return self.close(
-                "too much of it waits to be checked; `held_mib` and `held_frames` under `[gateway.limits]` say how much may",
-            );
+        if !self.may_hold(0, 0) {
+            return self.close(TOO_MUCH);
         }
         let Next { mut send, then } = self.deltas(deltas, now);
         match decoded {
@@ -625,6 +629,9 @@ fn notice(event: EventKind) -> Option<String> {
         _ => None,
     }
 }
+
+pub(crate) const TOO_MUCH: &str =
+    "too much of it waits to be checked; `held_mib` and `held_frames` under `[gateway.limits]` say how much may";
 
 pub(crate) fn ended_because(cause: &str) -> String {
     format!("[Tidegate: this answer ends here, because {cause}.]")

@@ -11,6 +11,7 @@ use guard::Caller;
 use guard::attempt::Answer;
 use guard::input::{self, Input};
 
+use crate::exchange::TOO_MUCH;
 use crate::memory::{About, Memory, Note, place_of};
 use crate::requests::canonical;
 use crate::stage::{Both, Decided, Stage, Whole, check};
@@ -102,6 +103,11 @@ impl Filtered {
     /// What keeps the client's connection alive while nothing is sent.
     pub fn keep_alive(&self) -> &'static [u8] {
         self.stage.as_ref().map_or_else(|| self.exchange.keep_alive(), Stage::keep_alive)
+    }
+
+    /// Bytes that are held back now, for rules and for callbacks.
+    pub fn held_bytes(&self) -> usize {
+        self.exchange.held_bytes() + self.stage.as_ref().map_or(0, |stage| stage.held().0)
     }
 
     /// The exchange itself: its matches and notices.
@@ -224,7 +230,13 @@ impl Filtered {
                 let shown = stage.keep_shown(out);
                 self.exchange.keeps(&shown);
             }
-            Then::Ask | Then::More | Then::Break => stage.send(false, out),
+            Then::Ask | Then::More | Then::Break => {
+                stage.send(false, out);
+                let (bytes, frames) = stage.held();
+                if !self.exchange.may_hold(bytes, frames) {
+                    return Ok(Step::Failed(TOO_MUCH.to_owned()));
+                }
+            }
         }
         Ok(Step::Done(then))
     }

@@ -36,6 +36,8 @@ pub(crate) struct Stage {
     text: Lane,
     thinking: Lane,
     waiting: VecDeque<Waiting>,
+    /// The bytes of the frames that wait.
+    bytes: usize,
     /// The number of the next frame.
     next: u64,
     repeats: Repeats,
@@ -73,6 +75,7 @@ impl Stage {
             text,
             thinking,
             waiting: VecDeque::new(),
+            bytes: 0,
             next: 0,
             repeats: Repeats::default(),
             calls: Decided::default(),
@@ -122,6 +125,7 @@ impl Stage {
             self.repeats.begin(piece);
             self.lane(piece.stream).push((number, at), &piece.text).await?;
         }
+        self.bytes += frame.raw.len();
         self.waiting.push_back(Waiting { number, frame, pieces });
         Ok(())
     }
@@ -139,7 +143,7 @@ impl Stage {
             match self.opens_block() {
                 Opens::Nothing | Opens::Text => self.send_first(out),
                 Opens::Empty(last) => {
-                    self.waiting.drain(..=last);
+                    self.bytes -= self.waiting.drain(..=last).map(|one| one.frame.raw.len()).sum::<usize>();
                     self.dropped += 1;
                 }
                 Opens::Unknown if is_over => self.send_first(out),
@@ -155,6 +159,7 @@ impl Stage {
 
     fn send_first(&mut self, out: &mut Vec<u8>) {
         let Some(Waiting { number, mut frame, pieces }) = self.waiting.pop_front() else { return };
+        self.bytes -= frame.raw.len();
         let (mut is_changed, mut is_empty) = (false, !pieces.is_empty());
         for (at, piece) in pieces.iter().enumerate() {
             let shown = self.lane(piece.stream).take((number, at)).unwrap_or_default();
@@ -256,12 +261,18 @@ impl Stage {
     /// Ends the message with these words. What waits is not sent.
     pub(crate) fn close(&mut self, words: &str, out: &mut Vec<u8>) {
         self.waiting.clear();
+        self.bytes = 0;
         self.client.close(words, out);
     }
 
     /// What keeps the client's connection alive while nothing is sent.
     pub(crate) fn keep_alive(&self) -> &'static [u8] {
         self.client.keep_alive()
+    }
+
+    /// The bytes of the frames that wait for callbacks, and how many they are.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.bytes, self.waiting.len())
     }
 
     /// Whether all text that was passed on has come here.

@@ -1,12 +1,15 @@
 //! Bytes that are held back, and what the client gets meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use flow::{Callback, OutputAnswer, OutputMode};
 use rules::RuleSession;
-use tidegate_gateway::{Exchange, Next, Then, watches};
-use tidegate_kit::rule_set;
+use tidegate_gateway::{Exchange, Filtered, HeldLimits, Next, Then, watches};
+use tidegate_kit::{ready, rule_set};
 use wire::Wire;
 
+use crate::plugins::{caller, none, plugin};
 use crate::script::{Said, WIRES, read, request, stream};
 
 #[test]
@@ -54,5 +57,31 @@ fn a_sign_of_life_changes_nothing() {
         }
         assert_eq!(read(wire, &got).0, "Fine.", "{}", String::from_utf8_lossy(&got));
         assert!(wire != Wire::Anthropic || String::from_utf8_lossy(&got).contains("event: ping"));
+    }
+}
+
+/// What waits for callbacks counts as what waits for rules does.
+#[test]
+fn what_waits_for_callbacks_is_bounded() {
+    for wire in WIRES {
+        for held in [HeldLimits { bytes: 4_000, frames: 100_000 }, HeldLimits { bytes: 32 << 20, frames: 50 }] {
+            let mut own = plugin(Callback::LlmOutput(OutputMode::Rewrite));
+            own.output = Some(Box::new(|_| Ok(OutputAnswer::default())));
+            let exchange = Exchange::new(wire, request(wire).into(), "m", RuleSession::new(none())).holding(held);
+            let mut own = Filtered::new(exchange, "m", Some(caller(vec![own], false)), Arc::default());
+            own.begin(true);
+            let (mut got, mut most, mut then) = (Vec::new(), 0, Then::More);
+            for bytes in stream(wire, 1, &[Said::Text(&"word ".repeat(200))], 5).chunks(100) {
+                let next = ready(own.receive(bytes, Duration::ZERO));
+                got.extend(next.send);
+                (then, most) = (next.then, most.max(own.held_bytes()));
+                if then != Then::More {
+                    break;
+                }
+            }
+            let text = String::from_utf8(got).unwrap();
+            assert!(then == Then::End && text.contains("because too much of it waits to be checked"), "{text}");
+            assert!((1_000..32 << 10).contains(&most) && own.held_bytes() == 0, "{most}");
+        }
     }
 }
