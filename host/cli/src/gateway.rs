@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_policy};
 use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
@@ -23,6 +24,9 @@ use crate::args::{self, Common};
 use crate::exit::{Exit, Failure};
 use crate::say::{self, count};
 use crate::{open, screen};
+
+/// How often what is too old is removed, a bounded number each time.
+const REMOVING: Duration = Duration::from_secs(10 * 60);
 
 /// What a file needs at least.
 const EXAMPLE: &str = "\
@@ -46,7 +50,10 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
         ));
     }
     say_where(&gateway, &settings)?;
-    signals.serve(&gateway).await;
+    tokio::select! {
+        () = signals.serve(&gateway) => {}
+        () = remove_expired(&files) => {}
+    }
     let patience = gateway.drain();
     tokio::select! {
         left = gateway.close(patience) => say_left(left),
@@ -54,6 +61,14 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
     }
     files.close().await;
     Ok(Exit::Completed)
+}
+
+/// Removes what is too old, from time to time.
+async fn remove_expired(files: &Files) {
+    loop {
+        files.remove_expired().await;
+        tokio::time::sleep(REMOVING).await;
+    }
 }
 
 /// The settings under the policy of the machine, with the flags.

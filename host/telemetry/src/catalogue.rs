@@ -143,6 +143,10 @@ metrics! {
         "Bytes of all answers that are held back at the moment, because they may belong to a match.";
     GatewayConnections = "gateway.connections", Gauge, [],
         "Connections of clients that are open.";
+    GatewayConversations = "gateway.conversations", Gauge, [],
+        "Conversations that are in memory.";
+    GatewayConversationChanges = "gateway.conversation.total", Counter, ["outcome"],
+        "Conversations that left memory for others (evicted), that a store in memory has forgotten (forgotten), that branched off another one (branched), and that were opened without the store (local).";
     GatewayRejected = "gateway.token.rejected.total", Counter, [],
         "Requests without a token that is known.";
     GatewayReloads = "gateway.reload.total", Counter, ["outcome"],

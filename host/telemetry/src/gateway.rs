@@ -41,6 +41,16 @@ impl Metrics {
         self.lock().set(Id::GatewayConnections, &[], open);
     }
 
+    /// The conversations that are in memory now.
+    pub fn gateway_conversations(&self, open: usize) {
+        self.lock().set(Id::GatewayConversations, &[], open as u64);
+    }
+
+    /// This has become of so many more conversations: `evicted`, `forgotten`, `branched` or `local`.
+    pub fn gateway_conversation(&self, outcome: &str, more: u64) {
+        self.lock().add(Id::GatewayConversationChanges, &[outcome], more);
+    }
+
     /// A request without a token that is known.
     pub fn gateway_rejected(&self) {
         self.lock().add(Id::GatewayRejected, &[], 1);

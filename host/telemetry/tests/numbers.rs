@@ -46,6 +46,8 @@ fn gateway(metrics: &Metrics) {
     metrics.gateway_connections(2);
     metrics.gateway_rejected();
     metrics.gateway_held(512);
+    metrics.gateway_conversations(3);
+    metrics.gateway_conversation("branched", 2);
     metrics.gateway_fired("no-forbidden", "interrupt");
     metrics.gateway_retry("/anthropic");
     metrics.gateway_first_byte("/anthropic", Duration::from_micros(120));

@@ -16,7 +16,7 @@ use super::rules;
 use super::stamps::Stamps;
 use crate::args::Common;
 use crate::exit::Failure;
-use crate::{open, say};
+use crate::{open, run, say};
 
 /// The folder of a project with rules, and that of a user next to the settings; both may come into being.
 const PROJECT_RULES: &str = ".tidegate/rules";
@@ -57,6 +57,14 @@ impl Files {
         let all = self.known.lock().unwrap_or_else(PoisonError::into_inner).kept.all();
         for conversations in all {
             conversations.close().await;
+        }
+    }
+
+    /// Removes sessions that are too old, as the settings say that count now.
+    pub(crate) async fn remove_expired(&self) {
+        let host = self.known.lock().unwrap_or_else(PoisonError::into_inner).host.clone();
+        if let Some(host) = host {
+            run::remove_expired(&host, &self.common.workspace).await;
         }
     }
 

@@ -297,29 +297,6 @@ fn old_sessions_are_removed_when_the_editor_closes_the_connection() {
     assert_eq!(ids, [new.as_str()]);
 }
 
-/// Makes all records under a folder two days older.
-fn age(folder: &std::path::Path) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            age(&path);
-        } else if path.extension().is_some_and(|end| end == "jsonl") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let older = text.lines().map(|line| {
-                let mut record: Value = serde_json::from_str(line).unwrap();
-                for key in ["ts", "created_ms"] {
-                    if let Some(ms) = record[key].as_u64() {
-                        record[key] = json!(ms - 2 * 86_400_000);
-                    }
-                }
-                format!("{record}\n")
-            });
-            let older: String = older.collect();
-            std::fs::write(&path, older).unwrap();
-        }
-    }
-}
-
 /// Otherwise a later session with the same id would find it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_session_leaves_no_state_of_plugins() {

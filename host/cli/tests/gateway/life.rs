@@ -9,6 +9,7 @@ use tidegate_servers::{BEHIND, ProxyServers};
 use super::model::Model;
 use super::running::{Answer, Running, request, rest};
 use super::{RULE, place, plain};
+use crate::support::age::age;
 use crate::support::{Place, err};
 
 const BODY: &str = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
@@ -146,6 +147,32 @@ fn a_route_says_why_its_rule_is_not_there() {
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("unclosed group") && !told.contains("does not exist"), "{told}");
     assert!(told.contains("not in force: `no-forbidden`"), "{told}");
+}
+
+#[test]
+fn old_conversations_are_removed() {
+    let model = Model::start();
+    let place = place(&plain(&model, "[transcript]\nkeep_days = 1\n"));
+    let sessions = || -> Vec<String> {
+        let list = place.json(&["session", "list", "--json"]);
+        let ids = list["sessions"].as_array().unwrap().iter();
+        ids.map(|one| one["session"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut running = Running::start(&place);
+    until(&running, "/v1/messages", "message_stop");
+    let metrics = running.ask("GET", "/metrics", &[], "").body;
+    assert!(metrics.contains("\ngateway_conversations 1\n"), "{metrics}");
+    running.signal("TERM");
+    assert!(running.ended().success(), "{}", running.log());
+    assert_eq!(sessions().len(), 1);
+    age(&place.path("state"));
+    let running = Running::start(&place);
+    let begun = Instant::now();
+    while !running.log().contains("removed 1 session of this workspace") {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", running.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(sessions(), Vec::<String>::new());
 }
 
 /// The file that the program adds to can be moved away.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 #[cfg(target_os = "linux")]
+pub(crate) mod age;
 pub(crate) mod machine;
 pub(crate) mod pty;
 pub(crate) mod script;

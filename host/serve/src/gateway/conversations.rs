@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use gateway::{Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, prepare};
 use serde_json::Value;
-use tidegate::gateway::{Conversation, ConversationLimits, ConversationOptions, Visit, WithoutStore};
+use tidegate::gateway::{
+    Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Visit, WithoutStore,
+};
+use tidegate::metrics::Metrics;
 use tidegate::rule::RuleSet;
 use tidegate::{Host, HostError, PluginId, SessionId};
 use tokio::runtime::Handle;
@@ -26,6 +29,8 @@ pub struct Conversations {
     has_rules: bool,
     has_plugins: bool,
     memories: Memories,
+    /// What was counted of them.
+    counted: Mutex<ConversationCounts>,
 }
 
 /// What acts in conversations.
@@ -52,8 +57,8 @@ pub struct Acting<'a> {
 impl Conversations {
     /// Conversations in which nothing acts: requests and answers pass.
     pub fn idle() -> Arc<Self> {
-        let (watching, memories) = (Watching::default(), Memories::default());
-        Arc::new(Self { keeper: None, watching, has_rules: false, has_plugins: false, memories })
+        let (watching, memories, counted) = (Watching::default(), Memories::default(), Mutex::default());
+        Arc::new(Self { keeper: None, watching, has_rules: false, has_plugins: false, memories, counted })
     }
 
     /// Conversations of a host.
@@ -71,7 +76,8 @@ impl Conversations {
             Some(before) => tidegate::gateway::Conversations::in_place_of(before, host.clone(), options, limits),
             None => tidegate::gateway::Conversations::new(host.clone(), options, limits),
         });
-        Arc::new(Self { keeper, watching, has_rules, has_plugins, memories: Memories::default() })
+        let (memories, counted) = (Memories::default(), Mutex::default());
+        Arc::new(Self { keeper, watching, has_rules, has_plugins, memories, counted })
     }
 
     /// Whether anything acts on answers: else a server passes on what it receives.
@@ -82,6 +88,24 @@ impl Conversations {
     /// Whether plugins act.
     pub(super) fn have_plugins(&self) -> bool {
         self.keeper.is_some() && self.has_plugins
+    }
+
+    /// Counts what has become of them since this was called last, and returns how many are in memory.
+    pub(super) fn count(&self, metrics: &Metrics) -> usize {
+        let now = self.keeper.as_ref().map(|keeper| keeper.counts()).unwrap_or_default();
+        let before = std::mem::replace(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner), now);
+        for (outcome, now, before) in [
+            ("evicted", now.evicted, before.evicted),
+            ("forgotten", now.forgotten, before.forgotten),
+            ("branched", now.branched, before.branched),
+            ("local", now.local, before.local),
+        ] {
+            let more = now.saturating_sub(before);
+            if more > 0 {
+                metrics.gateway_conversation(outcome, more);
+            }
+        }
+        now.open
     }
 
     /// Stores what is not stored yet: nothing follows.

@@ -39,6 +39,7 @@ pub(super) fn metrics(head: &Parts, shared: &Shared, site: &Open) -> Option<Resp
         shared.metrics.gateway_rejected();
         return Some(Refusal::response(&refusal));
     }
+    shared.count_conversations();
     Some(answered(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", shared.metrics.prometheus()))
 }
 

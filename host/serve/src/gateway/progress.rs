@@ -200,6 +200,7 @@ impl Progress {
         if let Some(caller) = begun.own.caller() {
             self.shared.report.count_plugins(caller.take_tallies());
         }
+        self.shared.count_conversations();
         self.over(outcome);
     }
 

@@ -8,9 +8,9 @@ use tidegate::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Report;
 use super::reload::Reload;
 use super::site::Open;
+use super::{Conversations, Report};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -92,6 +92,17 @@ impl Shared {
     /// Connections that are open.
     pub(super) fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts conversations, once where routes share them.
+    pub(super) fn count_conversations(&self) {
+        let site = self.site();
+        let all = site.routes.iter().map(|upstream| &upstream.route.conversations).enumerate();
+        let is_first = |at: usize, own: &Arc<Conversations>| {
+            site.routes.iter().position(|upstream| Arc::ptr_eq(&upstream.route.conversations, own)) == Some(at)
+        };
+        let open = all.filter(|(at, own)| is_first(*at, own)).map(|(_, own)| own.count(&self.metrics)).sum();
+        self.metrics.gateway_conversations(open);
     }
 
     /// An answer holds back other bytes than before.
