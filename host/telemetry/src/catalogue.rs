@@ -146,7 +146,7 @@ metrics! {
     GatewayConversations = "gateway.conversations", Gauge, [],
         "Conversations that are in memory.";
     GatewayConversationChanges = "gateway.conversation.total", Counter, ["outcome"],
-        "Conversations that left memory for others (evicted), that a store in memory has forgotten (forgotten), that branched off another one (branched), and that were opened without the store (local).";
+        "Conversations that left memory for others (evicted), that a store in memory has forgotten (forgotten), that branched off another one (branched), that were opened without the store (local), and of which something was lost (lost).";
     GatewayRejected = "gateway.token.rejected.total", Counter, [],
         "Requests without a token that is known.";
     GatewayReloads = "gateway.reload.total", Counter, ["outcome"],

@@ -46,7 +46,7 @@ impl Metrics {
         self.lock().set(Id::GatewayConversations, &[], open as u64);
     }
 
-    /// This has become of so many more conversations: `evicted`, `forgotten`, `branched` or `local`.
+    /// This has become of so many more conversations: `evicted`, `forgotten`, `branched`, `local` or `lost`.
     pub fn gateway_conversation(&self, outcome: &str, more: u64) {
         self.lock().add(Id::GatewayConversationChanges, &[outcome], more);
     }

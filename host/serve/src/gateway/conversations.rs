@@ -99,6 +99,7 @@ impl Conversations {
             ("forgotten", now.forgotten, before.forgotten),
             ("branched", now.branched, before.branched),
             ("local", now.local, before.local),
+            ("lost", now.lost, before.lost),
         ] {
             let more = now.saturating_sub(before);
             if more > 0 {
