@@ -11,6 +11,7 @@ use super::editor::{Editor, Sent, shown};
 use super::model::Model;
 use super::{place, set};
 use crate::support::Place;
+use crate::support::age::age;
 
 fn load(editor: &mut Editor, place: &Place, session: &str) {
     editor.request("session/load", json!({"sessionId": session, "cwd": place.path(""), "mcpServers": []}));
