@@ -40,7 +40,8 @@ pub(crate) fn bench() {
     for peer in &peers {
         match peer {
             Ok(peer) => {
-                targets.push(Target { name: peer.name, address: peer.address, path: "", headers: peer.headers.clone() })
+                let headers = peer.headers.clone();
+                targets.push(Target { name: peer.name, address: peer.address, path: "", headers });
             }
             Err(why) => table.missing("a peer", why),
         }
@@ -83,9 +84,12 @@ fn measure(
     all
 }
 
+/// A figure of one round.
+type Figure = dyn Fn(&Measured) -> f64;
+
 fn streams(table: &mut Table, count: u32, targets: &[Target], all: &[Vec<Measured>]) {
-    let of = |rounds: &[Measured], value: &dyn Fn(&Measured) -> f64| median(rounds.iter().map(value).collect());
-    let kinds: [(&str, &dyn Fn(&Measured) -> f64); 4] = [
+    let of = |rounds: &[Measured], value: &Figure| median(rounds.iter().map(value).collect());
+    let kinds: [(&str, &Figure); 4] = [
         ("a frame, median", &|one| one.frames.at(0.5)),
         ("a frame, 99th of 100", &|one| one.frames.at(0.99)),
         ("the first frame, median", &|one| one.first.at(0.5)),

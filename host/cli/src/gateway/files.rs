@@ -100,7 +100,7 @@ impl Files {
             None => super::host(&operator, self.metrics.as_ref(), known.host.as_ref())?,
         };
         let set = before.unwrap_or(set);
-        let settings = operator.gateway.clone();
+        let settings = operator.gateway;
         let plugins = super::plugins(&host, &self.common.workspace)?;
         let make = |rules, watching, route: &GatewayRoute, before: Option<&Conversations>| {
             let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));

@@ -93,10 +93,9 @@ fn what_two_programs_could_read_in_two_ways_is_refused() {
         format!("POST /v1/messages HTTP/3.7\r\nhost: {host}\r\ncontent-length: 5\r\n\r\nHello"),
         "POST /v1/messages HTTP/1.1\r\nhost: attacker.example\r\ncontent-length: 5\r\n\r\nHello".to_owned(),
         "POST /v1/messages HTTP/1.1\r\ncontent-length: 5\r\n\r\nHello".to_owned(),
-        format!(
-            "POST http://attacker.example/v1/messages HTTP/1.1\r\nhost: attacker.example\r\ncontent-length: 0\r\n\r\n"
-        ),
-        format!("CONNECT attacker.example:443 HTTP/1.1\r\nhost: attacker.example:443\r\n\r\n"),
+        "POST http://attacker.example/v1/messages HTTP/1.1\r\nhost: attacker.example\r\ncontent-length: 0\r\n\r\n"
+            .to_owned(),
+        "CONNECT attacker.example:443 HTTP/1.1\r\nhost: attacker.example:443\r\n\r\n".to_owned(),
         format!(
             "POST /v1/messages HTTP/1.1\r\nhost: {host}\r\nx: {}\r\ncontent-length: 5\r\n\r\nHello",
             "x".repeat(300 << 10)
@@ -108,7 +107,7 @@ fn what_two_programs_could_read_in_two_ways_is_refused() {
         let about = request.chars().take(200).collect::<String>();
         assert!(answer.is_empty() || status.starts_with('4'), "{about}\n{answer}");
     }
-    assert_eq!(stage.heads.lock().unwrap().as_slice(), [String::new(); 0], "none of them reached the model");
+    assert_eq!(stage.heads.lock().unwrap().as_slice(), <[String; 0]>::default(), "none of them reached the model");
     // Read in one way only: a body of chunks, and what a length says about it is not passed on.
     let both =
         stage.raw(post(&format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n"), &zero).as_bytes());

@@ -97,7 +97,7 @@ fn node() -> [String; 2] {
 }
 
 /// Every SDK gets what it should of every case, with so many requests of the client for each case and endpoint, streaming and whole.
-fn all_cases(client: [String; 2], sdks: &[&str], asked: [usize; 2]) {
+fn all_cases(client: &[String; 2], sdks: &[&str], asked: [usize; 2]) {
     let (model, cases) = (Scripted::start().unwrap(), cases());
     let client: Vec<&str> = client.iter().map(String::as_str).chain(cases.iter().map(|case| case.name)).collect();
     let seen = guarded(&client, model.base_url(), &[("no-forbidden", FORBIDDEN), ("no-poison", POISON)]);
@@ -131,13 +131,13 @@ fn all_cases(client: [String; 2], sdks: &[&str], asked: [usize; 2]) {
 
 #[test]
 fn the_python_sdks_read_every_answer() {
-    all_cases(python(), &["anthropic", "openai chat", "openai responses"], [2, 1]);
+    all_cases(&python(), &["anthropic", "openai chat", "openai responses"], [2, 1]);
 }
 
 #[test]
 fn the_typescript_sdks_read_every_answer() {
     let sdks = ["anthropic", "openai chat", "openai responses", "ai anthropic", "ai chat", "ai responses"];
-    all_cases(node(), &sdks, [2, 2]);
+    all_cases(&node(), &sdks, [2, 2]);
 }
 
 /// The small model says what it says: what a rule forbids is in nothing that a client gets.
