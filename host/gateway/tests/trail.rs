@@ -12,7 +12,7 @@ fn trail(wire: Wire, texts: &[&str], more: &Value, headers: &[(&str, &str)], cre
         json!({"role": role, "content": text})
     };
     let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
-    let mut request = json!({"model": "m", "messages": messages.clone(), "input": messages});
+    let mut request = json!({"model": "m", "messages": messages, "input": messages});
     let fields = more.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
     request.as_object_mut().unwrap().extend(fields);
     let header = |name: &str| headers.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);

@@ -122,7 +122,8 @@ async fn short_circuits() {
 /// Who fails closed checks the input also where another extension has ended the chain: what stays in the conversation is sent now or later.
 #[tokio::test]
 async fn who_fails_closed_is_asked_after_the_end_of_the_chain() {
-    let cuts: [(fn(String) -> Result<InputAnswer, String>, &str, usize); 2] = [
+    type Cut = fn(String) -> Result<InputAnswer, String>;
+    let cuts: [(Cut, &str, usize); 2] = [
         (|words| Ok(InputAnswer::Finish(Some(vec![Message::user(words + "!")]))), "secret!", 1),
         (|_| Ok(InputAnswer::Reply("by hand".into())), "secret", 0),
     ];

@@ -263,7 +263,7 @@ fn what_a_plugin_has_written_counts_before_it_is_durable() {
     let (plugin, none): (PluginId, PluginId) = ("p".parse().unwrap(), "none".parse().unwrap());
     state.apply(&plugin, vec![set("a", 1)].into());
     state.apply(&none, vec![StateChange::Delete("a".to_owned())].into());
-    assert_eq!(run(state.plugins()).unwrap(), [plugin.clone()]);
+    assert_eq!(run(state.plugins()).unwrap(), std::slice::from_ref(&plugin));
     run(state.settle(Duration::ZERO)).unwrap_err();
     assert_eq!(run(state.plugins()).unwrap(), [plugin]);
 }

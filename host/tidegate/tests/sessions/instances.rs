@@ -166,7 +166,7 @@ struct Client {
 impl Client {
     fn request(&mut self, number: usize, round: usize, part: usize) -> Value {
         let rule = rule(round * 2 + part);
-        let session = (number % 2 == 0).then(|| format!("session-{number}"));
+        let session = number.is_multiple_of(2).then(|| format!("session-{number}"));
         let request = json!({"messages": self.messages, "tools": [{"name": "Read"}]});
         let answer = format!("answer {number} {round}");
         let call = is_one_turn(number).then(|| format!("toolu_{number}_{round}"));
