@@ -152,7 +152,7 @@ fn a_route_says_why_its_rule_is_not_there() {
 #[test]
 fn old_conversations_are_removed() {
     let model = Model::start();
-    let place = place(&plain(&model, "[transcript]\nkeep_days = 1\n"));
+    let place = place(&plain(&model, "[transcript]\nenabled = true\nkeep_days = 1\n"));
     let sessions = || -> Vec<String> {
         let list = place.json(&["session", "list", "--json"]);
         let ids = list["sessions"].as_array().unwrap().iter();
