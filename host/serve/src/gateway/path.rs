@@ -24,12 +24,13 @@ pub(super) fn wire(base: &str, rest: &str) -> Result<Option<Wire>, Disguised> {
     if is_disguised { Err(Disguised) } else { Ok(found) }
 }
 
-/// Refuses a path with steps, before any route is looked for.
+/// Refuses a path with steps, and another way to write that of an endpoint, before any route is looked for.
 ///
 /// # Errors
-/// It has some.
+/// It has some, or is one.
 pub(super) fn check(path: &str) -> Result<(), Disguised> {
-    plain(path).map(|_| ())
+    let read = plain(path)?;
+    if wire_of(read.split('/')).is_some() && read != path.to_lowercase() { Err(Disguised) } else { Ok(()) }
 }
 
 fn wire_of<'p>(parts: impl Iterator<Item = &'p str>) -> Option<Wire> {

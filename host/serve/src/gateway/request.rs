@@ -170,7 +170,7 @@ async fn exchange(
         }
     };
     let (status, kind) = (answered.status(), head::kind(answered.headers()));
-    if begins.is_some() && status.is_redirection() {
+    if begins.is_some() && status.is_redirection() && answered.headers().contains_key(header::LOCATION) {
         // A client that follows it would send its own request past the gateway.
         if let Some(begun) = &mut guarded {
             begun.end(false).await;
