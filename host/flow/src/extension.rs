@@ -221,7 +221,7 @@ pub enum InputAnswer {
     Pass,
     /// These messages instead.
     Replace(Vec<crate::Message>),
-    /// These messages replace the input, or none: it stays as it is. No later extension is called.
+    /// These messages replace the input, or none: it stays as it is. Later extensions are called only if they fail closed.
     Finish(Option<Vec<crate::Message>>),
     /// Answer with this; the model is not asked.
     Reply(String),

@@ -12,10 +12,10 @@ pub enum InputAnswer {
     Pass,
     /// These messages replace the input, in this order. An empty list drops the input: the turn ends, which is reported.
     Replace(Vec<Message>),
-    /// These messages replace the input, or none: it stays as it is. Later extensions that do not fail closed are skipped, which is
-    /// reported.
+    /// These messages replace the input, or none: it stays as it is. Later extensions are skipped unless they fail closed; each skipped
+    /// one is reported.
     Finish(Option<Vec<Message>>),
-    /// The reply to the user; the model is not asked.
+    /// The reply to the user; the model is not asked. Later extensions are skipped as after `Finish`.
     Reply(String),
     /// The turn ends; the reason is shown to the user.
     Reject(String),

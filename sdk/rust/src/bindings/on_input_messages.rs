@@ -34,11 +34,11 @@ pub mod exports {
                     Pass,
                     /// These messages replace the input, in this order. An empty list drops it: the turn ends, which is reported.
                     Replace(_rt::Vec<Message>),
-                    /// These messages replace the input, or none: it stays as it is. Later extensions are skipped, which is reported with
-                    /// this extension's id.
+                    /// These messages replace the input, or none: it stays as it is. Later extensions are skipped unless they fail
+                    /// closed; each skipped one is reported with this extension's id.
                     Finish(::core::option::Option<_rt::Vec<Message>>),
                     /// The reply to the user. The model is not asked; the text goes through `on-llm-output` and the segments like a
-                    /// model's.
+                    /// model's. Later extensions are skipped as after `finish`.
                     Reply(_rt::String),
                     /// The turn ends; the reason is shown to the user.
                     Reject(_rt::String),
