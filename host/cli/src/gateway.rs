@@ -71,7 +71,7 @@ async fn remove_expired(files: &Files) {
     }
 }
 
-/// The settings under the policy of the machine, with the flags.
+/// Returns the settings under the policy of the machine, with the flags.
 fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
     let mut operator = open::under_policy(open::operator(common)?)?;
     if let Some(address) = listen {
@@ -87,7 +87,7 @@ fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Fai
     Ok(operator)
 }
 
-/// A host with the plugins, for conversations: it has no model of its own. `before`: the one whose place it takes.
+/// Returns a host with the plugins, for conversations: it has no model of its own. `before`: the one whose place it takes.
 pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Option<&Host>) -> Result<Host, Failure> {
     let mut builder = Host::builder(operator.clone()).without_model();
     if let Some(before) = before {
@@ -99,13 +99,13 @@ pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Optio
     Ok(tokio::task::block_in_place(|| Handle::current().block_on(builder.open()))?)
 }
 
-/// The plugins of a host, as its conversations have them.
+/// Returns the plugins of a host, as its conversations have them.
 pub(crate) fn plugins(host: &Host, workspace: &Path) -> Result<Vec<PluginInfo>, Failure> {
     let loaded = tokio::task::block_in_place(|| Handle::current().block_on(host.loaded(workspace)))?;
     Ok(loaded.plugins())
 }
 
-/// Whether a plugin is given anything of requests and answers, and not matches of rules alone.
+/// Returns whether a plugin is given anything of requests and answers, and not matches of rules alone.
 pub(crate) fn gets_traffic(plugin: &PluginInfo) -> bool {
     plugin.enabled && plugin.callbacks.iter().any(|one| one.kind() != CallbackKind::TtsrTriggered)
 }

@@ -32,7 +32,7 @@ impl NativeExtension for Unmask {
     }
 }
 
-/// An answer as its provider streams it.
+/// Returns an answer as its provider streams it.
 fn answer(text: &str) -> String {
     let event = |data: Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
     let usage = json!({"input_tokens": 11, "output_tokens": 1});

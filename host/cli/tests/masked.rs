@@ -11,7 +11,7 @@ use crate::support::{Place, err, out};
 /// The password in the file that is read.
 const IN_FILE: &str = "Tr0ub4dor3x";
 
-/// The plugin, built from its source.
+/// Returns the plugin, built from its source.
 pub(crate) fn plugin() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/mask-secrets").canonicalize().unwrap();
     let built = tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
@@ -19,7 +19,7 @@ pub(crate) fn plugin() -> PathBuf {
     folder
 }
 
-/// A token of nobody, in the parts that no file has together.
+/// Returns a token of nobody, in the parts that no file has together.
 pub(crate) fn token() -> String {
     ["ghp", "_", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8"].concat()
 }

@@ -119,7 +119,7 @@ fn header(document: &mut Document<'_>, name: Option<&str>) -> Option<String> {
     Some(lower)
 }
 
-/// The variable that `env:NAME` names. What is no variable is reported without its text: it may be a key.
+/// Returns the variable that `env:NAME` names. What is no variable is reported without its text: it may be a key.
 fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) -> Option<String> {
     let name = text.strip_prefix("env:").unwrap_or_default();
     if let Ok(KeySource::Env(name)) = KeySource::of_variable(name) {
@@ -131,13 +131,13 @@ fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) ->
     None
 }
 
-/// A file that is named relative to the file that names it.
+/// Returns a file that is named relative to the file that names it.
 fn file(document: &Document<'_>, at: &[Step], name: Option<&String>) -> Option<PathBuf> {
     let folder: &Path = document.folder(at);
     name.map(|name| folder.join(name))
 }
 
-/// A place for diagnostics that are only known when the gateway starts.
+/// Returns a place for diagnostics that are only known when the gateway starts.
 fn place(document: &Document<'_>, at: &[Step]) -> Option<Location> {
     Some(document.place(at))
 }

@@ -121,7 +121,7 @@ fn in_table(name: &str, table: &DeTable<'_>, visit: &mut dyn FnMut(Range<usize>)
     }
 }
 
-/// Whether a text in the place of a secret says where it is: `client`, or a variable as `env:NAME`.
+/// Returns whether a text in the place of a secret says where it is: `client`, or a variable as `env:NAME`.
 fn is_reference(text: &str) -> bool {
     text == "client" || text.strip_prefix("env:").is_some_and(|name| KeySource::of_variable(name).is_ok())
 }

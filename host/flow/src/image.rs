@@ -79,7 +79,7 @@ impl Image {
         }
     }
 
-    /// The media type of a file by the ending of its name; `None`: it is no image that all providers take.
+    /// Returns the media type of a file by the ending of its name; `None`: it is no image that all providers take.
     pub fn media_type_of(name: &str) -> Option<&'static str> {
         let (stem, ending) = name.rsplit_once('.')?;
         let is_name = !stem.is_empty() && !stem.ends_with(['/', '\\']);

@@ -43,7 +43,7 @@ impl Input {
 }
 
 impl Now {
-    /// An attempt that continues a message with the text `said`, which has been shown: nothing is to be shown at its start.
+    /// Returns an attempt that continues a message with the text `said`, which has been shown: nothing is to be shown at its start.
     pub(crate) fn new(rules: &RuleSession, said: &str) -> Self {
         let prefix = Prefix { text: said.to_owned(), released: said.len() };
         let core = Attempt::new(rules, prefix, &mut Vec::new());
@@ -61,7 +61,7 @@ impl Now {
         }
     }
 
-    /// Whether nothing has come of the answer that a client shows or runs.
+    /// Returns whether nothing has come of the answer that a client shows or runs.
     pub(crate) fn is_blank(&self) -> bool {
         self.kinds.is_empty()
     }

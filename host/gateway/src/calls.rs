@@ -16,7 +16,7 @@ pub(crate) const CALLS: [&str; 7] = [
 /// The members that can be arguments. Several of them, and lists, are given to rules and callbacks as one object.
 pub(crate) const MEMBERS: [&str; 4] = ["action", "actions", "operation", "arguments"];
 
-/// The members that are the arguments of an item.
+/// Returns the members that are the arguments of an item.
 pub(crate) fn members(item: &Value) -> Vec<&'static str> {
     let said = |key: &&str| !item[*key].is_null() && item[*key].as_array().is_none_or(|list| !list.is_empty());
     MEMBERS.into_iter().filter(said).collect()

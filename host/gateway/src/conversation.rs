@@ -86,7 +86,7 @@ pub(crate) struct ToolOutput<'d> {
 }
 
 impl Call<'_> {
-    /// Its arguments as JSON.
+    /// Returns its arguments as JSON.
     pub(crate) fn arguments(&self, doc: Doc<'_>) -> String {
         let raw = |node: &Node| String::from_utf8_lossy(&doc.bytes[node.at.clone()]).into_owned();
         match &self.given {
@@ -102,7 +102,7 @@ impl Call<'_> {
 }
 
 impl<'d> Conversation<'d> {
-    /// The conversation of a request; `None`: it has none.
+    /// Returns the conversation of a request; `None`: it has none.
     pub(crate) fn of(wire: Wire, doc: Doc<'d>, root: &'d Node) -> Option<Self> {
         let node = root.get(if wire == Wire::OpenAiResponses { "input" } else { "messages" })?;
         let list = node.is_array().then_some(node);
@@ -117,7 +117,7 @@ impl<'d> Conversation<'d> {
         Some(Self { wire, doc, input: node, list, messages })
     }
 
-    /// The list of messages; `None`: the input is one text.
+    /// Returns the list of messages; `None`: the input is one text.
     pub(crate) fn list(&self) -> Option<&'d Node> {
         self.list
     }
@@ -216,7 +216,7 @@ pub(crate) fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'
     own
 }
 
-/// The texts of a content that is a text or a list of parts.
+/// Returns the texts of a content that is a text or a list of parts.
 fn texts<'d>(doc: Doc<'_>, content: Option<&'d Node>) -> Vec<(usize, &'d Node)> {
     let Some(content) = content else { return Vec::new() };
     if content.is_string() {
@@ -325,7 +325,7 @@ fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut M
     }
 }
 
-/// The arguments of an item that is a call.
+/// Returns the arguments of an item that is a call.
 fn arguments<'d>(doc: Doc<'_>, node: &'d Node) -> Option<Given<'d>> {
     let is_any = |value: &&Node| match &value.kind {
         Kind::Array(items) => !items.is_empty(),

@@ -99,7 +99,7 @@ fn replace_text(event: &mut EventKind, seen: &str) {
     *keep = KeptText::Shown;
 }
 
-/// An event without what is not kept of it; `None`: nothing of it is.
+/// Returns an event without what is not kept of it; `None`: nothing of it is.
 fn kept(mut event: EventKind, keeping: Keeping) -> Option<EventKind> {
     // Of an answer that was stopped or failed before anybody was shown it, the text is not kept at all.
     if let EventKind::CognitionOut { keep: KeptText::Original, retained, .. } = &mut event

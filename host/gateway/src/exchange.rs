@@ -37,7 +37,7 @@ impl Default for HeldLimits {
 /// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
 pub const MAX_ATTEMPTS: u32 = 8;
 
-/// Whether any of these rules watches the answers that an agent gets.
+/// Returns whether any of these rules watches the answers that an agent gets.
 pub fn watches(set: &Arc<RuleSet>, agent: &str) -> bool {
     !RuleSession::of_agent(Arc::clone(set), agent).gate().is_idle()
 }
@@ -266,7 +266,7 @@ impl Exchange {
         self.calls = Calls::Checked;
     }
 
-    /// The calls that wait, of an answer that is complete.
+    /// Returns the calls that wait, of an answer that is complete.
     pub(crate) fn waiting_calls(&self) -> Option<Vec<ToolCall>> {
         self.waits().then(|| self.now.core.answer.calls())
     }
@@ -290,7 +290,7 @@ impl Exchange {
         Next { send, then: Then::End }
     }
 
-    /// The wire format of both sides.
+    /// Returns the wire format of both sides.
     pub(crate) fn wire(&self) -> Wire {
         self.wire
     }
@@ -324,7 +324,7 @@ impl Exchange {
         self.passed_before + self.now.queue.passed_bytes()
     }
 
-    /// The answer of the attempt under way.
+    /// Returns the answer of the attempt under way.
     pub(crate) fn answer(&mut self) -> &mut Answer {
         &mut self.now.core.answer
     }
@@ -345,7 +345,7 @@ impl Exchange {
         self.events.was_shown(shown);
     }
 
-    /// Whether all that waits is within the limits, with so much that waits elsewhere.
+    /// Returns whether all that waits is within the limits, with so much that waits elsewhere.
     pub(crate) fn may_hold(&self, bytes: usize, frames: usize) -> bool {
         let queue = &self.now.queue;
         queue.bytes() + bytes <= self.held.bytes && queue.frames() + frames <= self.held.frames
@@ -356,12 +356,12 @@ impl Exchange {
         self.now.held_bytes()
     }
 
-    /// Whether the client's message was ended with words of the gateway's own: by a rule, or because it could not be checked.
+    /// Returns whether the client's message was ended with words of the gateway's own: by a rule, or because it could not be checked.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// The matches so far.
+    /// Returns the matches so far.
     pub fn fired(&self) -> &[Fired] {
         &self.fired
     }
@@ -390,13 +390,13 @@ impl Exchange {
         memory.note_reminder(wire, body, &Said { calls, text, id: id.as_deref() }, words);
     }
 
-    /// The number of the answer among those of its conversation.
+    /// Returns the number of the answer among those of its conversation.
     pub(crate) fn answer_number(&self) -> usize {
         let (wire, body) = self.request.first();
         crate::memory::next_answer(wire, body)
     }
 
-    /// The rules with what they remember.
+    /// Returns the rules with what they remember.
     pub fn rules(&self) -> &RuleSession {
         &self.rules
     }

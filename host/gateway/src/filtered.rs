@@ -35,7 +35,7 @@ pub struct Filtered {
 }
 
 impl Filtered {
-    /// An exchange that has not begun. `model`: as the request names it.
+    /// Returns an exchange that has not begun. `model`: as the request names it.
     pub fn new(mut exchange: Exchange, model: &str, caller: Option<Arc<Caller>>, memory: Arc<Mutex<Memory>>) -> Self {
         let stage = caller.as_ref().and_then(|caller| Stage::new(exchange.wire(), model, caller));
         if caller.as_ref().is_some_and(|caller| caller.gets_calls()) {
@@ -110,7 +110,7 @@ impl Filtered {
         self.exchange.held_bytes() + self.stage.as_ref().map_or(0, |stage| stage.held().0)
     }
 
-    /// The exchange itself: its matches and notices.
+    /// Returns the exchange itself: its matches and notices.
     pub fn exchange(&self) -> &Exchange {
         &self.exchange
     }
@@ -127,7 +127,7 @@ impl Filtered {
         self.caller.as_ref()
     }
 
-    /// The matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
+    /// Returns the matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
     pub fn take_notices(&mut self) -> Vec<TtsrEvent> {
         let fired = self.exchange.fired();
         let Some(caller) = self.caller.as_ref().filter(|caller| caller.gives_notices()) else { return Vec::new() };

@@ -58,14 +58,14 @@ impl<'b> Doc<'b> {
         matches!(node.kind, Kind::String).then(|| decoded(&self.bytes[node.at.clone()]))
     }
 
-    /// The text at a member of an object.
+    /// Returns the text at a member of an object.
     pub(crate) fn text_of(self, node: &Node, name: &str) -> Option<String> {
         self.text(node.get(name)?)
     }
 }
 
 impl Node {
-    /// A member of an object; of several of one name the last, which is the one that counts.
+    /// Returns a member of an object; of several of one name the last, which is the one that counts.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Object(members) => members.iter().rev().find(|one| one.name == name).map(|one| &one.value),
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// The elements of an array; none of anything else.
+    /// Returns the elements of an array; none of anything else.
     pub(crate) fn items(&self) -> &[Self] {
         if let Kind::Array(items) = &self.kind { items } else { &[] }
     }
@@ -87,7 +87,7 @@ impl Node {
     }
 }
 
-/// A string literal as its value.
+/// Returns a string literal as its value.
 fn decoded(literal: &[u8]) -> String {
     let strict = serde_json::from_slice::<Cow<'_, str>>(literal).map(Cow::into_owned);
     strict.unwrap_or_else(|_| {
@@ -145,7 +145,7 @@ impl Edits {
         self.0.is_empty()
     }
 
-    /// The document with the changes. Of changes of the same bytes the first counts.
+    /// Returns the document with the changes. Of changes of the same bytes the first counts.
     pub(crate) fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.0.sort_by_key(|(at, _)| (at.start, at.end));
         let (mut out, mut end) = (Vec::with_capacity(bytes.len()), 0);
@@ -176,7 +176,7 @@ impl Reader<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The next byte, where it is this one.
+    /// Returns the next byte, where it is this one.
     fn take(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);
         self.at += usize::from(is_it);

@@ -152,7 +152,7 @@ impl Memory {
         self.notes.keys().any(|key| is_about(key, About::Reminder) || is_about(key, About::Response))
     }
 
-    /// Whether nothing was noted yet.
+    /// Returns whether nothing was noted yet.
     pub fn is_empty(&self) -> bool {
         self.notes.is_empty()
     }
@@ -219,7 +219,7 @@ fn identity(call: Option<&str>, text: &str, number: usize) -> Option<Vec<String>
     (!text.is_empty()).then(|| vec!["text".to_owned(), number.to_string(), text])
 }
 
-/// The answers of the model, of which each can be several messages in a row.
+/// Returns the answers of the model, of which each can be several messages in a row.
 fn answers(doc: Doc<'_>, conversation: &Conversation<'_>) -> Vec<Answer> {
     let (mut all, mut from) = (Vec::new(), 0);
     let mut number = 0;
@@ -250,7 +250,7 @@ pub(crate) fn place_of(answer: usize, times: u32) -> String {
     format!("{answer}.{times}")
 }
 
-/// The number of the answer to a request.
+/// Returns the number of the answer to a request.
 pub(crate) fn next_answer(wire: Wire, body: &[u8]) -> usize {
     let Some((doc, root)) = Doc::read(body) else { return 0 };
     Conversation::of(wire, doc, &root).map_or(0, |conversation| conversation.answers().1)

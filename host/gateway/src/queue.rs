@@ -107,12 +107,12 @@ impl Queue {
         self.passed_bytes += text.len() as u64;
     }
 
-    /// The bytes of the frames that wait.
+    /// Returns the bytes of the frames that wait.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The number of frames that wait.
+    /// Returns the number of frames that wait.
     pub(crate) fn frames(&self) -> usize {
         self.waiting.len()
     }

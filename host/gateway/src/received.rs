@@ -41,13 +41,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text of all its blocks of text.
+    /// Returns the text of all its blocks of text.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter(|(kind, _)| *kind == StreamKind::Text);
         texts.map(|(_, text)| text.as_str()).collect()
     }
 
-    /// The ids of its calls.
+    /// Returns the ids of its calls.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter_map(|(kind, _)| match kind {
             StreamKind::Tool { call, .. } => Some(call.as_str()),

@@ -20,7 +20,7 @@ impl Request {
         Self { wire, body, stopped: Vec::new() }
     }
 
-    /// The body as it went upstream first.
+    /// Returns the body as it went upstream first.
     pub(crate) fn first(&self) -> (Wire, &Bytes) {
         (self.wire, &self.body)
     }
@@ -59,7 +59,7 @@ impl Request {
         Some(Bytes::from(edits.apply(&self.body)))
     }
 
-    /// The messages behind those of the client.
+    /// Returns the messages behind those of the client.
     fn added(&self) -> impl Iterator<Item = Value> {
         self.stopped.iter().flat_map(|(kept, reminder)| {
             let kept = (!kept.is_empty()).then(|| self.message("assistant", kept));

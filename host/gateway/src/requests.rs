@@ -115,7 +115,7 @@ fn refused(cause: &str, notice: &str) -> Prepared {
     Prepared::Refused { words, notice: format!("a request was not sent, because {notice}") }
 }
 
-/// The body of a request whose texts no callback gets: with the originals of what the client was shown, and reminders.
+/// Returns the body of a request whose texts no callback gets: with the originals of what the client was shown, and reminders.
 fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
     if lock(memory).is_empty() {
         return None;
@@ -251,7 +251,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// The note about a text; where there is none yet, this one.
+    /// Returns the note about a text; where there is none yet, this one.
     fn noted(&self, about: About, parts: &[&str], note: Note) -> Note {
         let mut memory = lock(self.memory);
         memory.note(about, parts, note.clone());
@@ -263,7 +263,7 @@ impl<'b> Stage<'_, 'b> {
     }
 }
 
-/// The note that a text becomes another one.
+/// Returns the note that a text becomes another one.
 fn note(before: &str, after: String) -> Note {
     if before == after { Note::Passes(true) } else { Note::Text(after) }
 }

@@ -183,7 +183,7 @@ impl Stage {
         self.client.send(frame, out);
     }
 
-    /// Whether the first frame begins a block of text, and whether there is any text for it.
+    /// Returns whether the first frame begins a block of text, and whether there is any text for it.
     fn opens_block(&self) -> Opens {
         let Some(index) = self.waiting.front().and_then(|first| pieces::opened(self.wire, &first.frame)) else {
             return Opens::Nothing;
@@ -270,17 +270,17 @@ impl Stage {
         self.client.keep_alive()
     }
 
-    /// The bytes of the frames that wait for callbacks, and how many they are.
+    /// Returns the bytes of the frames that wait for callbacks, and how many they are.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.bytes, self.waiting.len())
     }
 
-    /// Whether all text that was passed on has come here.
+    /// Returns whether all text that was passed on has come here.
     pub(crate) fn has_all(&self, bytes: u64) -> bool {
         self.text.is_idle() || self.text.bytes() == bytes
     }
 
-    /// The text of the answer.
+    /// Returns the text of the answer.
     pub(crate) fn both(&self) -> &Both {
         self.text.both()
     }

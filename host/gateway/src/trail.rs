@@ -81,52 +81,52 @@ impl Trail {
         }
     }
 
-    /// The point behind an answer to the request: its text, and the ids of its calls, as the client has received them.
+    /// Returns the point behind an answer to the request: its text, and the ids of its calls, as the client has received them.
     pub fn answered<'c>(&self, text: &str, calls: impl Iterator<Item = &'c str>) -> String {
         short(&next(self.head, &Item::answer(text, calls)))
     }
 
-    /// The name of an answer by the id that its provider has given it, for requests that continue it by that.
+    /// Returns the name of an answer by the id that its provider has given it, for requests that continue it by that.
     pub fn response(&self, id: &str) -> String {
         short(&response(self.salt, id))
     }
 
-    /// The messages before the first answer.
+    /// Returns the messages before the first answer.
     pub fn root(&self) -> &str {
         &self.root
     }
 
-    /// The points of the request, the oldest first.
+    /// Returns the points of the request, the oldest first.
     pub fn points(&self) -> &[String] {
         &self.points
     }
 
-    /// The answer that the request continues by its provider's id.
+    /// Returns the answer that the request continues by its provider's id.
     pub fn previous(&self) -> Option<&str> {
         self.previous.as_deref()
     }
 
-    /// Whether the client says which conversation it is.
+    /// Returns whether the client says which conversation it is.
     pub fn is_named(&self) -> bool {
         self.is_named
     }
 
-    /// Whether the request begins a conversation.
+    /// Returns whether the request begins a conversation.
     pub fn begins(&self) -> bool {
         self.is_fixed || (self.points.is_empty() && self.previous.is_none() && !self.continues)
     }
 
-    /// Whether the name alone says which conversation it is, whatever its messages are.
+    /// Returns whether the name alone says which conversation it is, whatever its messages are.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
 
-    /// Whether the request gives the results of calls: the turn goes on.
+    /// Returns whether the request gives the results of calls: the turn goes on.
     pub fn continues_turn(&self) -> bool {
         self.continues
     }
 
-    /// Whether a client has asked something next to its conversation, such as for a title: one question, without tools.
+    /// Returns whether a client has asked something next to its conversation, such as for a title: one question, without tools.
     pub fn is_aside(&self) -> bool {
         self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
@@ -147,7 +147,7 @@ fn named<'h>(request: &Value, header: &impl Fn(&str) -> Option<&'h str>) -> Opti
     in_head.map(str::to_owned).or_else(of_user).or_else(cached)
 }
 
-/// The session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is no conversation.
+/// Returns the session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is no conversation.
 fn session_of(user: &str) -> Option<String> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(user) {
         return fields.get("session_id")?.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
@@ -160,7 +160,7 @@ fn response(salt: [u8; 32], id: &str) -> [u8; 32] {
     digest(&[b"response", &salt, id.as_bytes()])
 }
 
-/// The digest of everything up to an item.
+/// Returns the digest of everything up to an item.
 fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
     let kind: &[u8] = if item.is_answer { b"answer" } else { b"input" };
     let mut parts: Vec<&[u8]> = vec![kind, &before, item.text.as_bytes()];
@@ -168,7 +168,7 @@ fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
     digest(&parts)
 }
 
-/// A digest of parts of any length, of which no other parts have the same.
+/// Returns a digest of parts of any length, of which no other parts have the same.
 fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

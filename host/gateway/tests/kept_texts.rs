@@ -24,7 +24,7 @@ fn keeping() -> Arc<Caller> {
     caller(vec![own], false)
 }
 
-/// The events of an exchange in which each request gets the next of `answers`.
+/// Returns the events of an exchange in which each request gets the next of `answers`.
 fn events(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<Said<'_>>], is_stream: bool) -> Vec<EventKind> {
     let exchange = Exchange::new(wire, first(wire).into(), "m", RuleSession::new(Arc::clone(set)));
     let mut own = Filtered::new(exchange, "m", Some(keeping()), Arc::default());
@@ -43,7 +43,7 @@ fn events(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<Said<'_>>], is_stream: 
     events
 }
 
-/// The texts of the model's answers, each with how much of it is kept of the conversation.
+/// Returns the texts of the model's answers, each with how much of it is kept of the conversation.
 fn texts(events: &[EventKind]) -> Vec<(&str, &Retained)> {
     let texts = events.iter().filter_map(|event| match event {
         EventKind::CognitionOut { text, keep: KeptText::Shown, retained, .. } => Some((text.as_str(), retained)),

@@ -74,7 +74,7 @@ fn a_call_of_a_tool_without_json_gets_its_new_input() {
     }
 }
 
-/// An answer with a call whose input is a patch.
+/// Returns an answer with a call whose input is a patch.
 fn custom(wire: Wire) -> Vec<u8> {
     let input = "*** MASK\n\"x\"";
     let (one, two) = input.split_at(6);

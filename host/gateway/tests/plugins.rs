@@ -129,7 +129,7 @@ fn list(wire: Wire) -> &'static str {
     if wire == Wire::OpenAiResponses { "input" } else { "messages" }
 }
 
-/// A conversation of a client: its first message, and the messages of which it consists after the answer `said`.
+/// Returns a conversation of a client: its first message, and the messages of which it consists after the answer `said`.
 pub(crate) fn first(wire: Wire) -> String {
     format!(
         "{{\"model\":\"m\", \"stream\" : true, \"{}\": [ {{\"role\":\"user\",\"content\":\"My key, 1.0\"}} ],\"n\":1.0}}",
@@ -258,7 +258,7 @@ fn a_stop_between_the_parts_of_a_text_changes_nothing_about_it() {
     }
 }
 
-/// A plugin with one callback.
+/// Returns a plugin with one callback.
 pub(crate) fn plugin(callback: Callback) -> Plugin {
     Plugin { id: "p", callbacks: vec![(callback, 50)], ..Plugin::default() }
 }

@@ -70,13 +70,13 @@ fn list(wire: Wire) -> &'static str {
     if wire == Wire::OpenAiResponses { "input" } else { "messages" }
 }
 
-/// The request with these messages, and what stands for the reminder taken out.
+/// Returns the request with these messages, and what stands for the reminder taken out.
 fn request(wire: Wire, messages: &str) -> String {
     let messages = messages.replace("[§,{\"type\":\"text\",\"text\":\"Go on.\"}]", "\"Go on.\"").replace('§', "");
     format!("{{\"model\" : \"m\", \"{}\":{messages}, \"temperature\":1.0}}", list(wire))
 }
 
-/// The messages that go upstream, with `§` for the reminder.
+/// Returns the messages that go upstream, with `§` for the reminder.
 fn upstream(wire: Wire, messages: &str) -> Value {
     let words = json!("§");
     let marker = match wire {

@@ -5,7 +5,7 @@ use tidegate_gateway::{Received, Trail, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 
-/// A request with these texts, of the user and the model in turns, and headers.
+/// Returns a request with these texts, of the user and the model in turns, and headers.
 fn trail(wire: Wire, texts: &[&str], more: &Value, headers: &[(&str, &str)], credential: &str) -> Trail {
     let message = |(at, text): (usize, &&str)| {
         let role = if at % 2 == 0 { "user" } else { "assistant" };

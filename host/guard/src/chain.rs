@@ -230,17 +230,17 @@ impl Caller {
         !self.chains.calls.is_empty()
     }
 
-    /// Whether an extension gets what leaves with an input: messages, results of tools.
+    /// Returns whether an extension gets what leaves with an input: messages, results of tools.
     pub fn gets_requests(&self) -> bool {
         !(self.chains.input.is_empty() && self.chains.results.is_empty())
     }
 
-    /// Whether an extension also gets what of a request is no input.
+    /// Returns whether an extension also gets what of a request is no input.
     pub fn gets_whole_requests(&self) -> bool {
         !self.chains.requests.is_empty()
     }
 
-    /// Whether nothing that leaves is to pass an extension by that cannot be called.
+    /// Returns whether nothing that leaves is to pass an extension by that cannot be called.
     pub fn guards_requests(&self) -> Option<PluginId> {
         let guards = |(plugin, kind): &(usize, CallbackKind)| {
             self.registrations[*plugin].required || self.fails_closed(*plugin, *kind)
@@ -250,7 +250,7 @@ impl Caller {
         input.chain(results).find(guards).map(|(plugin, _)| self.id(plugin))
     }
 
-    /// Whether an extension gets answers as a whole.
+    /// Returns whether an extension gets answers as a whole.
     pub fn gets_outputs(&self) -> bool {
         !self.chains.output.is_empty()
     }

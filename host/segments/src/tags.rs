@@ -117,7 +117,7 @@ impl TagParser {
         self.held.is_empty() && self.region.is_none() && self.code.is_settled()
     }
 
-    /// Whether nothing is held.
+    /// Returns whether nothing is held.
     pub(crate) fn is_clear(&self) -> bool {
         self.held.is_empty()
     }

@@ -5,7 +5,7 @@ use subtle::ConstantTimeEq as _;
 /// The fewest characters of a token.
 pub(crate) const MIN_TOKEN: usize = 32;
 
-/// Whether it is long enough to be a secret, and can be written in a header and in a URL as it is.
+/// Returns whether it is long enough to be a secret, and can be written in a header and in a URL as it is.
 pub(crate) fn is_token(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.len() >= MIN_TOKEN && text.bytes().all(is_plain)
@@ -16,7 +16,7 @@ pub(crate) fn same(given: &[u8], own: &[u8]) -> bool {
     given.ct_eq(own).into()
 }
 
-/// The token of a header `Authorization`: its scheme is `Bearer`.
+/// Returns the token of a header `Authorization`: its scheme is `Bearer`.
 pub(crate) fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())

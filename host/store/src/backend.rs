@@ -47,7 +47,7 @@ pub(crate) trait Backend: Send + Sync {
         None
     }
 
-    /// Whether another host has written since this one opened the session.
+    /// Returns whether another host has written since this one opened the session.
     fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
         Box::pin(std::future::ready(Ok(false)))
     }

@@ -28,7 +28,7 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    /// The view of a session without tools. Its position is that of the hub.
+    /// Returns the view of a session without tools. Its position is that of the hub.
     pub fn new(info: SessionInfo, history: History, hub: Arc<Hub>) -> Self {
         Self { info: Mutex::new(info), tools: Mutex::default(), history, hub, event_types: OnceLock::new() }
     }
@@ -44,7 +44,7 @@ impl View {
         (info.provider, info.model) = (provider.to_owned(), model.to_owned());
     }
 
-    /// The session has the tools from now on that `offered` returns.
+    /// Replaces the tools of the session by those that `offered` returns.
     pub fn set_tools(&self, offered: impl Fn() -> Vec<ToolSpec> + Send + Sync + 'static) {
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(offered));
     }

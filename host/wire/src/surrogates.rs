@@ -28,7 +28,7 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> serde_json::
     })
 }
 
-/// The value of an event's data, for whoever passes it on; unpaired surrogates are U+FFFD in it.
+/// Returns the value of an event's data, for whoever passes it on; unpaired surrogates are U+FFFD in it.
 ///
 /// # Errors
 /// It is not JSON.

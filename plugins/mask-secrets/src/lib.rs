@@ -1,8 +1,8 @@
 //! Keeps secrets from the model: keys, tokens and passwords, and personal data where that is asked for, become placeholders in what it reads,
 //! and placeholders in what it writes become the secrets again.
 //!
-//! What a secret looks like is known to `tidegate-secrets`, the one list that the host has too. The secret of each placeholder is in `state`, a key
-//! for each, so that a session has one placeholder for one secret, also on several hosts.
+//! `tidegate-secrets` is the list of secret formats, shared with the host. `state` has the secret of each placeholder under a key of its
+//! own, so that a secret has one placeholder in a session, also on several hosts.
 
 #![forbid(unsafe_code)]
 
@@ -28,14 +28,14 @@ impl Extension for MaskSecrets {
 }
 
 impl MaskSecrets {
-    /// The text with placeholders in the place of its secrets; `None` where it has none.
+    /// Returns the text with placeholders in the place of its secrets; `None` where it has none.
     fn masked(&mut self, text: &str) -> Result<Option<String>> {
         self.masks.mask(text, &self.search.spans(text))
     }
 }
 
 impl OnInputMessages for MaskSecrets {
-    /// Late, so that it sees what others made of the input; also what leaves with the input of an agent that is not Tidegate.
+    /// Late in the chain, to see the changes of other extensions; also registered for whole requests of an agent that is not Tidegate.
     fn input_options(&self) -> InputOptions {
         InputOptions::default().priority(5).on_failure(OnFailure::Reject).whole_requests()
     }
@@ -59,7 +59,7 @@ impl OnToolResult for MaskSecrets {
         ResultOptions::default().priority(5).on_failure(OnFailure::Withhold).keep(KeptText::Original)
     }
 
-    /// The model gets placeholders. People see the change that was made as it is, and so what they are asked about.
+    /// The model gets placeholders. The user sees the change and the question about it with the secrets.
     fn on_tool_result(&mut self, result: &GivenResult) -> Result<ResultAnswer> {
         if result.stage == ResultStage::Preview {
             return Ok(ResultAnswer::pass());
@@ -84,7 +84,7 @@ impl OnToolResult for MaskSecrets {
 }
 
 impl OnPlainText for MaskSecrets {
-    /// Early, so that others see what people will see. A line that could not be changed is shown with its placeholders.
+    /// Early in the chain, so that other extensions see what the user sees. A line that cannot be changed is shown with its placeholders.
     fn text_options(&self) -> TextOptions {
         TextOptions::new(TextUnit::Line).priority(95).on_failure(OnFailure::Skip).keep(KeptText::Original)
     }
@@ -95,7 +95,7 @@ impl OnPlainText for MaskSecrets {
 }
 
 impl OnToolCall for MaskSecrets {
-    /// Before others, which are about what runs. With a placeholder in it a call would do something else than it should.
+    /// Before other extensions, which check what runs. With a placeholder in it, a call would not do what it should.
     fn call_options(&self) -> CallOptions {
         CallOptions::default().priority(95).on_failure(OnFailure::Reject).keep(KeptText::Original)
     }

@@ -110,7 +110,7 @@ impl Masks {
         found.collect()
     }
 
-    /// The text with secrets in the place of their placeholders; `None` where it has none.
+    /// Returns the text with secrets in the place of their placeholders; `None` where it has none.
     pub(crate) fn unmask(&mut self, text: &str) -> Result<Option<String>> {
         if !text.contains(BEGINNING) {
             return Ok(None);
@@ -132,7 +132,7 @@ impl Masks {
     }
 }
 
-/// The longest key of at least so many bytes with which a text begins, and its value.
+/// Returns the longest key of at least so many bytes with which a text begins, and its value.
 fn longest<'m>(map: &'m BTreeMap<String, String>, text: &str, least: usize) -> Option<(&'m str, &'m str)> {
     let mut start = text;
     while start.len() >= least {
@@ -147,7 +147,7 @@ fn longest<'m>(map: &'m BTreeMap<String, String>, text: &str, least: usize) -> O
     None
 }
 
-/// The text with these parts replaced; those within or across an earlier one are left out. `None` where there is none.
+/// Returns the text with these parts replaced; those within or across an earlier one are left out. `None` where there is none.
 fn replaced(text: &str, parts: Vec<(usize, usize, &str)>) -> Option<String> {
     let (mut new, mut done) = (String::with_capacity(text.len()), 0);
     for (start, end, by) in parts {
@@ -161,12 +161,12 @@ fn replaced(text: &str, parts: Vec<(usize, usize, &str)>) -> Option<String> {
     (done > 0).then(|| new + &text[done..])
 }
 
-/// Whether a text has a placeholder: it is none of what it stands for.
+/// Returns whether a text has a placeholder: it is none of what it stands for.
 pub(crate) fn has_placeholder(text: &str) -> bool {
     text.contains(BEGINNING)
 }
 
-/// A new placeholder for a kind of secret.
+/// Returns a new placeholder for a kind of secret.
 fn named(kind: &str) -> String {
     let mut bytes = [0; SUFFIX];
     random::fill(&mut bytes);

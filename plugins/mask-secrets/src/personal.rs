@@ -12,7 +12,7 @@ pub(crate) struct Personal {
 }
 
 impl Personal {
-    /// The kind of this name in the settings.
+    /// Returns the kind of this name in the settings.
     pub(crate) fn named(name: &str) -> Result<Self> {
         let (kind, form, holds): (_, _, fn(&str) -> bool) = match name {
             "email" => (

@@ -57,7 +57,7 @@ impl Search {
         Ok(Self { personal, extra, ignore })
     }
 
-    /// The secrets of a text, in order, none within or across another.
+    /// Returns the secrets of a text, in order, none within or across another.
     pub(crate) fn spans(&self, text: &str) -> Vec<Span> {
         let (mut lines, mut spans, mut from) = (Lines::default(), Vec::<Span>::new(), 0);
         for line in text.split_inclusive('\n') {

@@ -10,7 +10,7 @@ use super::*;
 #[path = "../../../sdk/secrets/tests/corpus/mod.rs"]
 mod corpus;
 
-/// The corpus that the list of shapes is tested with, too.
+/// Returns the corpus that the list of shapes is tested with, too.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/secrets")
 }
@@ -19,7 +19,7 @@ fn plugin() -> Harness<MaskSecrets> {
     Harness::of_plugin(include_str!("../plugin.toml"))
 }
 
-/// A run of letters and digits that is nobody's key.
+/// Returns a run of letters and digits that is nobody's key.
 fn letters(count: usize) -> String {
     "a1B2c3D4e5F6g7H8i9J0".chars().cycle().take(count).collect()
 }
@@ -49,7 +49,7 @@ fn unmasked(harness: &mut Harness<MaskSecrets>, arguments: &Value) -> Value {
     }
 }
 
-/// The first placeholder of a text.
+/// Returns the first placeholder of a text.
 fn placeholder(text: &str) -> &str {
     let at = text.find("TIDEGATE_SECRET_").unwrap_or_else(|| panic!("{text}"));
     let end = text[at..]
@@ -201,7 +201,7 @@ fn the_corpus_is_masked_and_comes_back() {
     assert!(include_str!("../README.md").contains(&figures), "README.md does not say `{figures}`");
 }
 
-/// The text with `§` for each placeholder.
+/// Returns the text with `§` for each placeholder.
 fn unmarked(masked: &str) -> String {
     let mut rest = masked;
     let mut text = String::new();

@@ -1,35 +1,35 @@
-//! What a session remembers of rules as a value, for sessions that several owners continue at the same time.
+//! The memory of a rule session as a value, for sessions that several owners continue concurrently.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{InjectionRecord, RuleSession};
 
-/// What a [`RuleSession`] remembers between answers: when rules were injected, and what the turn has spent of its budgets.
+/// The memory of a [`RuleSession`] between answers: when rules were injected, and the spent part of the turn's budgets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleMemory {
-    /// In order of the rules' names.
+    /// The records of injections, sorted by the rules' names.
     pub records: Vec<InjectionRecord>,
-    /// Turns that have ended.
+    /// The number of turns that have ended.
     pub completed: u64,
-    /// What the turn after those has spent.
+    /// The spent budgets of the turn after those.
     pub spent: TurnSpent,
 }
 
-/// What a turn has spent of the budgets of rules.
+/// The spent part of the budgets of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnSpent {
-    /// How often answers were stopped.
+    /// The number of answers that were stopped.
     pub interrupts: u32,
-    /// Those of them that only rules asked for that nobody trusts.
+    /// The number of answers that were stopped by untrusted rules only.
     pub untrusted: u32,
-    /// Interrupts of each rule.
+    /// The number of interrupts of each rule.
     pub by_rule: BTreeMap<String, u32>,
-    /// After how many answers each rule has reminded the model of text or thinking.
+    /// The number of answers after which each rule has reminded the model of text or thinking.
     pub reminders: BTreeMap<String, u32>,
 }
 
 impl RuleMemory {
-    /// What two owners have made of one memory: `self` and `other` both continued `base`. No record of either is lost, and both have spent.
+    /// Merges the memories of two owners: `self` and `other` both continued `base`. No record of either is lost, and both count as spent.
     #[must_use]
     pub fn merged(&self, base: &Self, other: &Self) -> Self {
         let mut records: BTreeMap<&str, &InjectionRecord> = BTreeMap::new();
@@ -43,7 +43,7 @@ impl RuleMemory {
             std::cmp::Ordering::Less => other.spent.clone(),
             std::cmp::Ordering::Greater => self.spent.clone(),
             std::cmp::Ordering::Equal => {
-                // What was spent in a turn that both have left does not count.
+                // Budgets spent in a turn that both have left do not count.
                 let none = TurnSpent::default();
                 let before = if base.completed == self.completed { &base.spent } else { &none };
                 self.spent.plus(&other.spent, before)
@@ -53,7 +53,7 @@ impl RuleMemory {
         Self { records, completed: self.completed.max(other.completed), spent }
     }
 
-    /// What of it was there after so many turns: for a conversation that branches off there.
+    /// Returns the memory as it was after this many turns, for a conversation that branches off there.
     #[must_use]
     pub fn until(&self, completed: u64) -> Self {
         let records = self.records.iter().filter(|record| record.turn <= completed).cloned().collect();
@@ -63,7 +63,7 @@ impl RuleMemory {
 }
 
 impl TurnSpent {
-    /// Both, where each contains what was spent `before`.
+    /// Adds up two of these, each of which contains what was spent `before`.
     fn plus(&self, other: &Self, before: &Self) -> Self {
         let sum = |one: u32, other: u32, before: u32| one.saturating_add(other).saturating_sub(before);
         let all = |one: &BTreeMap<String, u32>, other: &BTreeMap<String, u32>, before: &BTreeMap<String, u32>| {
@@ -81,7 +81,7 @@ impl TurnSpent {
 }
 
 impl RuleSession {
-    /// What it remembers, without reminders that wait for delivery.
+    /// Returns the memory, without reminders that wait for delivery.
     pub fn memory(&self) -> RuleMemory {
         let mut records: Vec<InjectionRecord> = self.records.values().cloned().collect();
         records.sort_unstable_by(|one, other| one.rule.cmp(&other.rule));
@@ -96,7 +96,7 @@ impl RuleSession {
         RuleMemory { records, completed: self.completed, spent }
     }
 
-    /// Takes up a memory in the place of its own. Records of rules that are gone or were edited are dropped.
+    /// Replaces the memory. Records of rules that are gone or were edited are dropped.
     pub fn remember(&mut self, memory: RuleMemory) {
         let RuleMemory { records, completed, spent } = memory;
         self.records.clear();

@@ -111,7 +111,7 @@ impl Target {
     }
 }
 
-/// One stream: the delay of its first frame, and those of the others.
+/// Returns one stream: the delay of its first frame, and those of the others.
 async fn stream(
     address: SocketAddr,
     request: &[u8],
@@ -151,7 +151,7 @@ async fn stream(
     }
 }
 
-/// The time at which a frame was written.
+/// Returns the time at which a frame was written.
 fn written(frame: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(frame).ok()?;
     let content = &text[text.find("\"content\":")? + 10..];

@@ -201,7 +201,7 @@ impl Guard {
         Target { name, address: self.address, path: "/model", headers: String::new() }
     }
 
-    /// The memory of the program, in KB of 1,000 bytes.
+    /// Returns the memory of the program, in KB of 1,000 bytes.
     fn memory_kb(&self) -> f64 {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id())).unwrap();
         let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();

@@ -16,7 +16,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// The body of a request for Chat Completions.
+    /// Returns the body of a request for Chat Completions.
     pub(super) fn body(self) -> String {
         let Self { frames, every } = self;
         let content = format!("frames={frames} every={} done", every.as_micros());

@@ -95,7 +95,7 @@ impl Tally {
         (self.away.load(Ordering::SeqCst), self.outages.load(Ordering::SeqCst))
     }
 
-    /// Whether a breaker that an outage has opened can still be open.
+    /// Returns whether a breaker that an outage has opened can still be open.
     pub(crate) fn is_recovering(&self) -> bool {
         lock(&self.back).is_some_and(|back| back.elapsed() < LONGEST_BACK_OFF)
     }

@@ -165,20 +165,20 @@ pub fn ensure_clients() -> Result<PathBuf> {
     ensure_in(&folder, &wanted, proof, "agents as people run them (npm, 1.3 GB)", &install)
 }
 
-/// Whether [`ensure_clients`] has nothing to install.
+/// Returns whether [`ensure_clients`] has nothing to install.
 pub fn has_clients() -> bool {
     let (folder, lock, proof) = clients();
     let stamp = fs::read(folder.with_extension("stamp"));
     folder.join(proof).exists() && matches!((stamp, fs::read(lock)), (Ok(stamp), Ok(wanted)) if stamp == wanted)
 }
 
-/// Their folder, their lock file, and what is there when they are installed.
+/// Returns their folder, their lock file, and what is there when they are installed.
 fn clients() -> (PathBuf, PathBuf, &'static str) {
     let lock = sources().join("clients/package-lock.json");
     (folder("..").join("clients"), lock, "node_modules/.bin/codex")
 }
 
-/// The Node that a folder of packages brings along; where it has none for this system, the system's own must be new enough.
+/// Returns the Node that a folder of packages brings along; where it has none for this system, the system's own must be new enough.
 pub fn node_of(folder: &Path) -> PathBuf {
     let packages = fs::read_dir(folder.join("node_modules")).into_iter().flatten().flatten();
     let brought = packages.map(|entry| entry.path().join("bin/node")).find(|program| {

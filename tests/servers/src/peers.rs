@@ -23,7 +23,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// All of them, each with its name; installed first where they are missing, and each may use two processors.
+    /// Returns all of them, each with its name; installed first where they are missing, and each may use two processors.
     pub fn all(model: SocketAddr) -> [(&'static str, Result<Self>); 3] {
         [("nginx", nginx(model)), ("litellm", litellm(model)), ("portkey", portkey(model))]
     }
@@ -34,7 +34,7 @@ impl Peer {
     }
 }
 
-/// A folder for the files of a peer.
+/// Returns a folder for the files of a peer.
 fn place(name: &str) -> Result<std::path::PathBuf> {
     let place = folder(name);
     fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
@@ -46,7 +46,7 @@ fn write(file: &Path, text: &str) -> Result<String> {
     Ok(file.display().to_string())
 }
 
-/// The plain proxy: two workers, nothing buffered, connections to the model kept.
+/// Returns the plain proxy: two workers, nothing buffered, connections to the model kept.
 fn nginx(model: SocketAddr) -> Result<Peer> {
     ensure_starts("nginx-light", || check_with("nginx-light", "nginx", "-v"))?;
     let (place, port) = (place("nginx")?, crate::free_port()?);

@@ -215,7 +215,7 @@ fn try_case(place: &Place, installed: &Path, model: &Scripted, client: &Client, 
     Ok(asked)
 }
 
-/// The end of what a client has printed.
+/// Returns the end of what a client has printed.
 fn end(output: &str) -> &str {
     let start = output.len().saturating_sub(2000);
     &output[output.ceil_char_boundary(start)..]
@@ -239,7 +239,7 @@ impl Place {
         self.0.join("workspace")
     }
 
-    /// The client behind the program, in an environment of its own.
+    /// Returns the client behind the program, in an environment of its own.
     fn guarded(&self, installed: &Path, upstream: &str, client: &str) -> Command {
         let programs = installed.join("node_modules/.bin");
         let node = node_of(installed);
@@ -320,7 +320,7 @@ impl Drop for Place {
     }
 }
 
-/// Whether it has ended well; `None`: it was not done in time, and was killed.
+/// Returns whether it has ended well; `None`: it was not done in time, and was killed.
 fn wait(child: &mut Child) -> Result<Option<bool>> {
     let began = Instant::now();
     loop {

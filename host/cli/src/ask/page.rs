@@ -56,7 +56,7 @@ pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Whether each row is one row of a terminal with so many columns, behind the gutter: what a terminal cuts nobody has seen.
+/// Returns whether each row is one row of a terminal with so many columns, behind the gutter: what a terminal cuts nobody has seen.
 pub(crate) fn fits(rows: &[String], columns: usize) -> bool {
     // The gutter, and the last column, which stays free.
     rows.iter().all(|row| screen::width(row) + 2 <= columns)
@@ -130,7 +130,7 @@ fn value(
     }
 }
 
-/// The rows of a name and of what is remarked about its value.
+/// Returns the rows of a name and of what is remarked about its value.
 fn named(name: &str, remarks: &str, columns: usize) -> Vec<String> {
     let (mut rows, mut left) = (Vec::new(), name.len());
     for (index, part) in wrapped(&format!("{name}:{remarks}"), columns).into_iter().enumerate() {

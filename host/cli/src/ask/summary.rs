@@ -54,7 +54,7 @@ fn cut(whole: &[String], columns: usize, most: usize) -> Summary {
     Summary { rows, left_out }
 }
 
-/// All but lines of the file. `None`: not even the first of them fits, or the call has none. `all`: rows of the whole question.
+/// Returns all but lines of the file. `None`: not even the first of them fits, or the call has none. `all`: rows of the whole question.
 fn short(page: &Page<'_>, all: usize, columns: usize, most: usize) -> Option<Summary> {
     let mut rows = page::head(page, columns);
     let is_body = |name: &str| if page.diff.is_some() { IN_DIFF.contains(&name) } else { name == CONTENT };
@@ -98,7 +98,7 @@ fn changed(diff: &str) -> (String, &str) {
     (label, &body[context..])
 }
 
-/// The last rows of a summary that leaves out so many.
+/// Returns the last rows of a summary that leaves out so many.
 fn end(left_out: usize, columns: usize) -> Vec<String> {
     let text = format!("… {}", count(left_out as u64, "more row", "more rows"));
     let parts = wrapped(&text, text_columns(columns));

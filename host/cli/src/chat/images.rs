@@ -32,7 +32,7 @@ enum Quotes {
 }
 
 impl Mention<'_> {
-    /// Whether what is written after it belongs to it.
+    /// Returns whether what is written after it belongs to it.
     pub(super) fn is_open(&self) -> bool {
         self.quotes != Quotes::Closed
     }
@@ -71,7 +71,7 @@ pub(super) fn mentions(text: &str) -> Vec<Mention<'_>> {
     found
 }
 
-/// A path as it is written in an input; `None`: it has a line end, or both quotes and needs one.
+/// Returns a path as it is written in an input; `None`: it has a line end, or both quotes and needs one.
 pub(super) fn mention(path: &str) -> Option<String> {
     if !path.contains(char::is_whitespace) && !path.starts_with(QUOTES) {
         return Some(format!("@{path}"));
@@ -80,20 +80,20 @@ pub(super) fn mention(path: &str) -> Option<String> {
     Some(format!("@{quote}{path}{quote}"))
 }
 
-/// The paths of images that an input names, whether they are there or not.
+/// Returns the paths of images that an input names, whether they are there or not.
 pub(super) fn paths(text: &str) -> Vec<String> {
     let paths =
         mentions(text).into_iter().map(|one| if one.quotes == Quotes::None { trimmed(one.path) } else { one.path });
     paths.filter(|path| Image::media_type_of(path).is_some()).map(str::to_owned).collect()
 }
 
-/// Those of them that are there, each with its size in bytes. Waits for the disk.
+/// Returns those of them that are there, each with its size in bytes. Waits for the disk.
 pub(super) fn present(paths: &[String], workspace: &Path) -> Vec<(String, u64)> {
     let size = |path: &str| std::fs::metadata(workspace.join(path)).ok().filter(std::fs::Metadata::is_file);
     paths.iter().filter_map(|path| Some((path.clone(), size(path)?.len()))).collect()
 }
 
-/// The images that an input names, and that are there: the path of each and its size in bytes. Waits for the disk.
+/// Returns the images that an input names, and that are there: the path of each and its size in bytes. Waits for the disk.
 pub(super) fn named(text: &str, workspace: &Path) -> Vec<(String, u64)> {
     present(&paths(text), workspace)
 }

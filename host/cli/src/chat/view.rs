@@ -315,7 +315,7 @@ impl View {
     }
 }
 
-/// The rows of a call that begins.
+/// Returns the rows of a call that begins.
 fn begun(tool: &str, arguments: &str) -> Vec<String> {
     let columns = screen::note_columns().map_or(usize::MAX, text_columns);
     let tool = flat(tool);

@@ -134,7 +134,7 @@ impl Known {
         Stamps::of(self.paths.iter().map(PathBuf::as_path))
     }
 
-    /// The rules that were read before, where these are the same: conversations that they watch go on.
+    /// Returns the rules that were read before, where these are the same: conversations that they watch go on.
     fn same(&self, of_rules: &Operator, set: &RuleSet) -> Option<Arc<RuleSet>> {
         let before = self.set.as_ref().filter(|_| self.of_rules.as_ref() == Some(of_rules))?;
         let text = |set: &RuleSet| format!("{:?}", set.rules().map(|info| info.rule.clone()).collect::<Vec<_>>());
@@ -154,19 +154,19 @@ impl Source for Files {
     }
 }
 
-/// Whether a plugin is given anything of the requests and answers of a route.
+/// Returns whether a plugin is given anything of the requests and answers of a route.
 fn acts(plugin: &PluginInfo, route: &GatewayRoute) -> bool {
     let named = route.plugins.as_ref().is_none_or(|ids| ids.iter().any(|id| *id == plugin.id.to_string()));
     (plugin.required || named) && super::gets_traffic(plugin)
 }
 
-/// The files of plugins that are read when the host is opened.
+/// Returns the files of plugins that are read when the host is opened.
 fn parts(plugins: &[ConfiguredPlugin]) -> Vec<PathBuf> {
     let manifests = plugins.iter().map(|plugin| plugin.entry.folder.join(MANIFEST_FILE));
     manifests.chain(plugins.iter().filter_map(|plugin| plugin.manifest.component.clone())).collect()
 }
 
-/// The files that decide what is served.
+/// Returns the files that decide what is served.
 fn paths(operator: &Operator, common: &Common) -> Vec<PathBuf> {
     let layers = operator.layers.iter().map(|layer| layer.source.path.clone()).chain(operator.absent.iter().cloned());
     let authorities = operator.gateway.routes.iter().filter_map(|route| route.ca.clone());

@@ -102,7 +102,7 @@ pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Fail
     Ok(Loaded { set, folders: catalogue.folders().to_vec(), findings: catalogue.warnings() })
 }
 
-/// The rules that watch something.
+/// Returns the rules that watch something.
 pub(crate) fn watching(set: &RuleSet) -> usize {
     set.rules().filter(|info| set.active(&info.rule.name).is_some()).count()
 }

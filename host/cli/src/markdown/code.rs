@@ -139,7 +139,7 @@ pub(super) fn info(fence: &str) -> &str {
     fence.trim().trim_start_matches(['`', '~']).trim()
 }
 
-/// A fence that begins a block of code as the given one does, and its line end. It is short, however long that one is.
+/// Returns a fence that begins a block of code as the given one does, and its line end. It is short, however long that one is.
 pub(super) fn opening(fence: &str) -> String {
     let fence = fence.trim_start();
     let mark = fence.chars().next().unwrap_or('`');

@@ -136,7 +136,7 @@ pub(super) struct Brackets {
 }
 
 impl Brackets {
-    /// Whether the bracket at a byte can become that of a link.
+    /// Returns whether the bracket at a byte can become that of a link.
     fn is_open(&self, source: &str, at: usize) -> bool {
         let end = self.pairs.get_or_init(|| pairs(source.as_bytes())).get(&at);
         end.is_none_or(|end| source.as_bytes().get(end + 1).is_none_or(|next| b"([:".contains(next)))

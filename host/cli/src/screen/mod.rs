@@ -86,7 +86,7 @@ fn paint(text: &str, keep: Keep, colour: bool, guard: bool) -> String {
     painted
 }
 
-/// The columns that a line of the host takes at most, behind the gutter.
+/// Returns the columns that a line of the host takes at most, behind the gutter.
 pub(crate) fn width(line: &str) -> usize {
     terminal::width(&paint(line, Keep::Line, false, true))
 }

@@ -36,7 +36,7 @@ pub(crate) fn has_other_screen() -> bool {
     !has_one_screen(&std::env::var("TERM").unwrap_or_default())
 }
 
-/// Whether a terminal of this name is of one of these kinds: `linux-16color` and `vt100` are, `vte-256color` is not.
+/// Returns whether a terminal of this name is of one of these kinds: `linux-16color` and `vt100` are, `vte-256color` is not.
 fn has_one_screen(term: &str) -> bool {
     let is_variant = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     ONE_SCREEN.iter().any(|kind| term.strip_prefix(kind).is_some_and(is_variant))

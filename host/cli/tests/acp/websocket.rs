@@ -114,7 +114,7 @@ fn who_has_no_token_or_is_a_page_of_another_origin_is_refused() {
     assert_eq!(agent.status(&url, ""), 101);
 }
 
-/// A websocket without a client: it sends frames as they are.
+/// Returns a websocket without a client: it sends frames as they are.
 fn websocket(agent: &Listening) -> TcpStream {
     let mut socket = TcpStream::connect(&agent.address).unwrap();
     let request = format!(

@@ -24,7 +24,7 @@ use crate::support::Place;
 /// It acts once in a conversation.
 const ONCE: &str = "+++\ncondition = \"forbidden\"\nscope = \"text\"\n+++\nNever say that word.\n";
 
-/// The text of a streamed answer.
+/// Returns the text of a streamed answer.
 fn text(answer: &Answer) -> String {
     let data = answer.body.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
     data.filter_map(|data| data["delta"]["text"].as_str().map(str::to_owned)).collect()
@@ -76,7 +76,7 @@ impl NativeExtension for Slow {
     }
 }
 
-/// A gateway in which a native extension acts.
+/// Returns a gateway in which a native extension acts.
 fn serving(place: &Place, model: &Model, native: Native, request_timeout: Duration) -> (Runtime, Gateway) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let gateway = runtime.block_on(async {

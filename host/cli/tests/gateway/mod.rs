@@ -17,7 +17,7 @@ use crate::support::Place;
 pub(crate) const RULE: &str =
     "+++\ncondition = \"forbidden\"\nscope = \"text\"\nrepeat = \"always\"\n+++\nNever say that word.\n";
 
-/// Two routes to one server, one with a key of the operator's, and two clients, one for one route alone.
+/// Returns two routes to one server, one with a key of the operator's, and two clients, one for one route alone.
 pub(crate) fn team(model: &Model, more: &str) -> String {
     let url = &model.url;
     format!(
@@ -28,12 +28,12 @@ pub(crate) fn team(model: &Model, more: &str) -> String {
     )
 }
 
-/// One route for all paths, without tokens.
+/// Returns one route for all paths, without tokens.
 pub(crate) fn plain(model: &Model, more: &str) -> String {
     format!("[[gateway.route]]\npath = \"/\"\nupstream = \"{}\"\n{more}", model.url)
 }
 
-/// A workspace with the rule and these settings.
+/// Returns a workspace with the rule and these settings.
 pub(crate) fn place(settings: &str) -> Place {
     let place = Place::with(&[("no-forbidden", RULE)]);
     place.write("tidegate.toml", settings);

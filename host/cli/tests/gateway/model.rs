@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// A request that is complete; `None`: the connection ended.
+/// Returns a request that is complete; `None`: the connection ended.
 fn request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
     let mut part = [0; 4096];
     loop {
@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// An answer of the Messages API with these parts.
+/// Returns an answer of the Messages API with these parts.
 fn stream_of<'p>(stream: &mut TcpStream, parts: impl Iterator<Item = &'p str>, pause: Duration) -> std::io::Result<()> {
     let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});

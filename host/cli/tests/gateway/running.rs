@@ -85,7 +85,7 @@ impl Running {
         rest(&mut stream)
     }
 
-    /// The answer to a request with these headers, one a line.
+    /// Returns the answer to a request with these headers, one a line.
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[&str], body: &str) -> Answer {
         Answer::of(&self.raw(request(method, target, headers, body).as_bytes()))
     }
@@ -98,14 +98,14 @@ impl Drop for Running {
     }
 }
 
-/// A request as bytes; `HOST` is where it goes.
+/// Returns a request as bytes; `HOST` is where it goes.
 pub(crate) fn request(method: &str, target: &str, headers: &[&str], body: &str) -> String {
     let mut text = format!("{method} {target} HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n");
     headers.iter().for_each(|header| text.push_str(&format!("{header}\r\n")));
     text + &format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// All that comes until the end of a connection.
+/// Returns all that comes until the end of a connection.
 pub(crate) fn rest(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut part = [0; 4096];
@@ -137,7 +137,7 @@ impl Answer {
         Self { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// The error that it is, as `code`; empty: none.
+    /// Returns the error that it is, as `code`; empty: none.
     pub(crate) fn code(&self) -> String {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         json["error"]["code"].as_str().unwrap_or_default().to_owned()

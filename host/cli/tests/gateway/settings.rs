@@ -13,7 +13,7 @@ use super::{RULE, place, plain};
 /// With a tool: a question without one, in a session that has a name, is asked next to the conversation.
 const BODY: &str = r#"{"tools": [{"name": "t"}], "messages": [{"role": "user", "content": "x"}]}"#;
 
-/// Whether the rule has stopped the answer to a request.
+/// Returns whether the rule has stopped the answer to a request.
 fn is_stopped(running: &Running, target: &str, headers: &[&str]) -> bool {
     let answer = running.ask("POST", target, headers, BODY);
     assert!(answer.body.contains("message_stop"), "{answer:?}");

@@ -41,7 +41,7 @@ impl Wire {
         json!({"model": "m", "stream": stream, "max_tokens": 100, key: messages}).to_string().into_bytes()
     }
 
-    /// A stream of one block, which comes in these parts.
+    /// Returns a stream of one block, which comes in these parts.
     pub(super) fn stream(self, kind: Kind, parts: &[&str]) -> Vec<u8> {
         let events = match self {
             Self::Messages => messages(kind, parts),
@@ -190,7 +190,7 @@ fn responses(kind: Kind, parts: &[&str]) -> Vec<Value> {
     events
 }
 
-/// The objects that a client reads: the events of a stream, or one body.
+/// Returns the objects that a client reads: the events of a stream, or one body.
 pub(super) fn values(body: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(body).unwrap();
     if let Ok(whole) = serde_json::from_str(text) {
@@ -200,7 +200,7 @@ pub(super) fn values(body: &[u8]) -> Vec<Value> {
     data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-/// All text that a stream adds up to, of one kind.
+/// Returns all text that a stream adds up to, of one kind.
 pub(super) fn streamed(kind: Kind, values: &[Value]) -> String {
     let part = |value: &Value| {
         let choice = &value["choices"][0]["delta"];
@@ -221,7 +221,7 @@ pub(super) fn streamed(kind: Kind, values: &[Value]) -> String {
     values.iter().map(part).collect()
 }
 
-/// All strings in values, each as it is.
+/// Returns all strings in values, each as it is.
 pub(super) fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

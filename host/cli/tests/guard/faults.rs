@@ -26,14 +26,14 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// The frames of a stream of text.
+/// Returns the frames of a stream of text.
 fn frames(wire: Wire) -> Vec<Vec<u8>> {
     let stream = wire.stream(Kind::Text, &["Hello ", "to ", "all ", "of ", "you."]);
     let text = String::from_utf8(stream).unwrap();
     text.split_inclusive("\n\n").map(|frame| frame.as_bytes().to_vec()).collect()
 }
 
-/// The data of a chunked answer, as far as it goes, and whether it has ended.
+/// Returns the data of a chunked answer, as far as it goes, and whether it has ended.
 fn dechunked(bytes: &[u8]) -> (Vec<u8>, bool) {
     let Some(head) = bytes.windows(4).position(|end| end == b"\r\n\r\n") else { return (Vec::new(), false) };
     let (mut rest, mut data) = (&bytes[head + 4..], Vec::new());
@@ -212,7 +212,7 @@ fn large_frames_and_a_client_that_reads_a_byte_a_second_take_little_memory() {
     guard.finish();
 }
 
-/// A frame of text of so many bytes.
+/// Returns a frame of text of so many bytes.
 fn large(bytes: usize) -> Vec<u8> {
     let chunk = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\
         \"delta\":{\"content\":\"";

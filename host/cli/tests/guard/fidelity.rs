@@ -51,7 +51,7 @@ fn shape(line: &str) -> Shape {
     }
 }
 
-/// The body of a request: JSON as no program of ours writes it, sometimes large, sometimes no JSON at all.
+/// Returns the body of a request: JSON as no program of ours writes it, sometimes large, sometimes no JSON at all.
 fn request(number: usize) -> Vec<u8> {
     let mut random = Random(number as u64 + 7);
     let mut body = format!(
@@ -115,7 +115,7 @@ fn differences(guard: SocketAddr, asked: &[(usize, Cut)], shapes: &Arc<Vec<Shape
     found.into_inner().unwrap()
 }
 
-/// The upstream of all shapes. It reports a request whose body is not the one that was sent.
+/// Returns the upstream of all shapes. It reports a request whose body is not the one that was sent.
 fn provider(shapes: &Arc<Vec<Shape>>) -> SocketAddr {
     let shapes = Arc::clone(shapes);
     upstream(move |received, stream| {

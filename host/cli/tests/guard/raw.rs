@@ -39,7 +39,7 @@ impl Guard {
         Self { child, stdin: None, address }
     }
 
-    /// Its open files, and its memory in bytes.
+    /// Returns its open files, and its memory in bytes.
     pub(super) fn resources(&self) -> (usize, usize) {
         let place = format!("/proc/{}", self.child.id());
         let files = std::fs::read_dir(format!("{place}/fd")).unwrap().count();
@@ -85,7 +85,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The value of a header; empty where there is none.
+    /// Returns the value of a header; empty where there is none.
     pub(super) fn header(&self, name: &str) -> &str {
         header(&self.head, name)
     }

@@ -87,7 +87,7 @@ fn assert_unseen(body: &[u8], about: &str) {
     }
 }
 
-/// The text of a block with the phrase, and without it.
+/// Returns the text of a block with the phrase, and without it.
 fn said(kind: Kind) -> (String, String) {
     match kind {
         Kind::Call => {

@@ -23,7 +23,7 @@ pub struct GatewayToken {
 }
 
 impl GatewayToken {
-    /// Whether it is for the route with this path.
+    /// Returns whether it is for the route with this path.
     pub fn admits(&self, route: &str) -> bool {
         self.routes.as_ref().is_none_or(|paths| paths.iter().any(|path| path == route))
     }

@@ -109,7 +109,7 @@ pub trait SessionState: Send + Sync {
         Box::pin(async move { self.settle(patience).await.map(|()| Replaced::Done) })
     }
 
-    /// Whether another host has written since this one opened a session that is shared: what was loaded may be outdated.
+    /// Returns whether another host has written since this one opened a session that is shared: what was loaded may be outdated.
     ///
     /// # Errors
     /// As for [`SessionState::load`].

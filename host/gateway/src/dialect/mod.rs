@@ -54,12 +54,12 @@ pub(crate) trait Message: Debug + Send + Sync {
         b": keep-alive\n\n"
     }
 
-    /// The id by which a later request can continue the answer without repeating it.
+    /// Returns the id by which a later request can continue the answer without repeating it.
     fn id(&self) -> Option<String> {
         None
     }
 
-    /// The id by which its server knows what it continues: that of the last attempt.
+    /// Returns the id by which its server knows what it continues: that of the last attempt.
     fn accepted_id(&self) -> Option<String> {
         None
     }

@@ -186,7 +186,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// Whether a member that is a string is a name, an id, or the data of a picture or a file.
+    /// Returns whether a member that is a string is a name, an id, or the data of a picture or a file.
     fn is_no_text(&self, object: &Node, one: &Member) -> bool {
         let text = || self.doc.text(&one.value).unwrap_or_default();
         match one.name.as_str() {
@@ -234,14 +234,14 @@ fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
     true
 }
 
-/// A number as it is written, where it is a long one.
+/// Returns a number as it is written, where it is a long one.
 fn long_number(doc: Doc<'_>, node: &Node) -> Option<String> {
     let literal = std::str::from_utf8(&doc.bytes[node.at.clone()]).ok()?;
     let is_number = matches!(node.kind, Kind::Other) && literal.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     (is_number && literal.len() >= LONG_NUMBER).then(|| literal.to_owned())
 }
 
-/// Whether a text is `data:TYPE;base64,…` and nothing else.
+/// Returns whether a text is `data:TYPE;base64,…` and nothing else.
 fn is_data_url(text: &str) -> bool {
     let parts = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     let is_type =

@@ -187,7 +187,7 @@ impl<'b> Stage<'_, 'b> {
     }
 }
 
-/// The texts as messages, one for each message of the client.
+/// Returns the texts as messages, one for each message of the client.
 fn messages(texts: &[Text<'_>]) -> Vec<Message> {
     let same = |one: &Text<'_>, other: &Text<'_>| one.place.0 == other.place.0;
     let message = |texts: &[Text<'_>]| Message {

@@ -42,7 +42,7 @@ impl<'b> Stage<'_, 'b> {
         Ok(())
     }
 
-    /// The call that a result is of, as the client has it.
+    /// Returns the call that a result is of, as the client has it.
     fn call(&self, conversation: &Conversation<'b>, id: &str) -> ToolCall {
         let parts: Vec<&Part<'_>> = conversation.messages.iter().flat_map(|one| &one.parts).collect();
         let mut found = parts.into_iter().rev().filter_map(|part| match part {

@@ -53,7 +53,7 @@ pub(crate) async fn check(caller: &Arc<Caller>, made: Vec<ToolCall>) -> Result<(
     Ok((decided, refusals))
 }
 
-/// Whether a call whose input can be one that is not JSON has no input any more.
+/// Returns whether a call whose input can be one that is not JSON has no input any more.
 fn loses_input(before: &ToolCall, after: &ToolCall) -> bool {
     let input = |call: &ToolCall| {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
@@ -67,12 +67,12 @@ impl Decided {
         self.calls.iter().any(|(_, new)| new.is_some())
     }
 
-    /// The arguments with which each call is to be sent.
+    /// Returns the arguments with which each call is to be sent.
     fn expected(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().map(|(call, new)| new.as_ref().unwrap_or(&call.arguments).as_str())
     }
 
-    /// The call of a whole answer that is written with these arguments, from the call with the number `from` on: its number.
+    /// Returns the call of a whole answer that is written with these arguments, from the call with the number `from` on: its number.
     pub(super) fn find(&self, from: usize, arguments: &str) -> Option<usize> {
         let given = canonical(or_none(arguments));
         (from..self.calls.len()).find(|at| canonical(&self.calls[*at].0.arguments) == given)
@@ -117,7 +117,7 @@ fn or_none(arguments: &str) -> &str {
     if arguments.trim().is_empty() { "{}" } else { arguments }
 }
 
-/// The input of a call that is not JSON.
+/// Returns the input of a call that is not JSON.
 fn input(arguments: &str) -> Value {
     let mut arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     arguments.get_mut("input").map_or_else(|| Value::from(""), Value::take)

@@ -32,7 +32,7 @@ impl Lane {
         Self { segments, is_held, pending, returned, resolved: BTreeMap::new(), both: Both::default(), bytes: 0 }
     }
 
-    /// Whether text passes as it is.
+    /// Returns whether text passes as it is.
     pub(super) fn is_idle(&self) -> bool {
         self.segments.is_idle() && !self.is_held
     }
@@ -128,7 +128,7 @@ impl Lane {
         self.both.shown.push_str(shown);
     }
 
-    /// Whether all of a text is resolved.
+    /// Returns whether all of a text is resolved.
     pub(super) fn is_resolved(&self, place: Place) -> bool {
         self.resolved(place).is_some()
     }

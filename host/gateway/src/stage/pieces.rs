@@ -34,7 +34,7 @@ impl Piece {
     }
 }
 
-/// The texts of a frame. `known`: what was streamed before, which ends of blocks repeat.
+/// Returns the texts of a frame. `known`: what was streamed before, which ends of blocks repeat.
 pub(super) fn of(wire: Wire, data: &Value, known: &Repeats) -> Vec<Piece> {
     let paths = match wire {
         Wire::Anthropic => anthropic(data),
@@ -102,7 +102,7 @@ fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
     if known.has(stream, block) { Vec::new() } else { vec![(stream, path.to_owned(), block)] }
 }
 
-/// Whether a frame ends the reasoning before it, if there is any.
+/// Returns whether a frame ends the reasoning before it, if there is any.
 pub(super) fn ends_reasoning(wire: Wire, frame: &Frame) -> bool {
     let Some(data) = &frame.data else { return false };
     match wire {
@@ -119,7 +119,7 @@ pub(super) fn ends_reasoning(wire: Wire, frame: &Frame) -> bool {
     }
 }
 
-/// Whether nothing is left of a frame whose texts are empty.
+/// Returns whether nothing is left of a frame whose texts are empty.
 pub(super) fn is_alone(wire: Wire, frame: &Frame) -> bool {
     let Some(data) = &frame.data else { return false };
     match wire {
@@ -134,7 +134,7 @@ pub(super) fn is_alone(wire: Wire, frame: &Frame) -> bool {
     }
 }
 
-/// The index of a block of text that a frame begins, where a block without text is refused later.
+/// Returns the index of a block of text that a frame begins, where a block without text is refused later.
 pub(super) fn opened(wire: Wire, frame: &Frame) -> Option<u64> {
     let data = frame.data.as_ref().filter(|_| wire == Wire::Anthropic)?;
     let is_text = frame.kind() == "content_block_start" && data["content_block"]["type"] == "text";

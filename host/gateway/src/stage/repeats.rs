@@ -31,7 +31,7 @@ impl Repeats {
         self.0.contains_key(&(stream == TextStream::Thinking, block))
     }
 
-    /// The blocks of a stream.
+    /// Returns the blocks of a stream.
     pub(crate) fn blocks(&self, stream: TextStream) -> impl Iterator<Item = &Both> {
         let is_thinking = stream == TextStream::Thinking;
         self.0.iter().filter(move |((thinking, _), _)| *thinking == is_thinking).map(|(_, both)| both)

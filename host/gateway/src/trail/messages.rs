@@ -34,7 +34,7 @@ impl Item {
     }
 }
 
-/// The answers in a request, and what is between them. Messages that follow each other on one side are one.
+/// Returns the answers in a request, and what is between them. Messages that follow each other on one side are one.
 pub(super) fn items(wire: Wire, request: &Value) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let input = &request[if wire == Wire::OpenAiResponses { "input" } else { "messages" }];
@@ -63,7 +63,7 @@ pub(super) fn items(wire: Wire, request: &Value) -> Vec<Item> {
     items
 }
 
-/// Whether a message is the model's; `None`: it is nobody's, such as a system prompt or reasoning.
+/// Returns whether a message is the model's; `None`: it is nobody's, such as a system prompt or reasoning.
 fn side(wire: Wire, message: &Value) -> Option<bool> {
     let kind = message["type"].as_str().unwrap_or("message");
     if wire == Wire::OpenAiResponses && kind != "message" {

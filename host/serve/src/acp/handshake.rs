@@ -52,7 +52,7 @@ pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<W
     Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
 }
 
-/// The response to a request that the library has not answered; `None`: it has, or nobody reads it.
+/// Returns the response to a request that the library has not answered; `None`: it has, or nobody reads it.
 fn response(error: &Error) -> Option<String> {
     let (status, headers, why) = match error {
         Error::Protocol(

@@ -167,7 +167,7 @@ impl Last {
     }
 }
 
-/// A line that begins a code block. Of a long one the marks are enough.
+/// Returns a line that begins a code block. Of a long one the marks are enough.
 fn opening(line: &str, mark: &str) -> String {
     if line.len() > MAX_OPENING { mark.to_owned() } else { line.to_owned() }
 }
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// All that a client shows of a session, one text after the other.
+    /// Returns all that a client shows of a session, one text after the other.
     fn shown(steps: &[(&str, &str)], aware: bool) -> String {
         let tail = Tail::new(&Abilities { retractions: aware, ..Abilities::default() });
         let mut shown = String::new();

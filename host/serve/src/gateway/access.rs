@@ -78,7 +78,7 @@ impl Access {
         Self { clients: clients.collect(), all: all.cloned().unwrap_or_else(|| Running::new(concurrent)) }
     }
 
-    /// Whether clients need a token.
+    /// Returns whether clients need a token.
     pub(super) fn has_tokens(&self) -> bool {
         !self.clients.is_empty()
     }
@@ -108,7 +108,7 @@ impl Access {
         Ok(Admitted { name: Some(client.token.name.clone()), _permit: client.running.enter()? })
     }
 
-    /// The client of a request; `None`: no token is needed.
+    /// Returns the client of a request; `None`: no token is needed.
     fn client(&self, headers: &HeaderMap) -> Result<Option<&Client>, Refusal> {
         if !self.has_tokens() {
             return Ok(None);
@@ -119,7 +119,7 @@ impl Access {
         known.first().map(|client| Some(*client)).ok_or(Refusal::Token { is_given: !given.is_empty() })
     }
 
-    /// The headers that go to a server: without tokens, and where it gets another key, without the client's.
+    /// Returns the headers that go to a server: without tokens, and where it gets another key, without the client's.
     pub(super) fn forwarded(&self, mut headers: HeaderMap, is_replaced: bool) -> HeaderMap {
         if is_replaced {
             CREDENTIALS.iter().for_each(|name| drop(headers.remove(name)));

@@ -37,7 +37,7 @@ pub(super) struct Client {
     stuck: CancellationToken,
 }
 
-/// A body that is sent from elsewhere. Without [`Client::end`] it has broken off. `stuck`: closes the connection.
+/// Returns a body that is sent from elsewhere. Without [`Client::end`] it has broken off. `stuck`: closes the connection.
 pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let frames = Received { receiver, has_ended: false, failure: None };

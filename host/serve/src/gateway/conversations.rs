@@ -80,12 +80,12 @@ impl Conversations {
         Arc::new(Self { keeper, watching, has_rules, has_plugins, memories, counted })
     }
 
-    /// Whether anything acts on answers: else a server passes on what it receives.
+    /// Returns whether anything acts on answers: else a server passes on what it receives.
     pub(super) fn act(&self) -> bool {
         self.keeper.is_some() && (self.has_rules || self.has_plugins)
     }
 
-    /// Whether plugins act.
+    /// Returns whether plugins act.
     pub(super) fn have_plugins(&self) -> bool {
         self.keeper.is_some() && self.has_plugins
     }
@@ -271,7 +271,7 @@ impl Begun {
         self.received = Received::new(self.wire, is_stream);
     }
 
-    /// The id of the conversation.
+    /// Returns the id of the conversation.
     pub(super) fn conversation(&self) -> &str {
         self.visit.conversation().id().as_str()
     }

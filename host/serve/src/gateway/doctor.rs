@@ -76,7 +76,7 @@ async fn check(client: &Client, base: &str, route: &GatewayRoute, token: Option<
     }
 }
 
-/// The status of the answer, and where the gateway gave it, its message.
+/// Returns the status of the answer, and where the gateway gave it, its message.
 async fn ask(
     client: &Client,
     base: &str,

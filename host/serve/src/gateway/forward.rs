@@ -45,7 +45,7 @@ pub enum Clients {
 pub struct Key(pub(super) HeaderValue);
 
 impl Key {
-    /// The key as it is sent; `None`: it has characters that a header cannot have.
+    /// Returns the key as it is sent; `None`: it has characters that a header cannot have.
     pub fn new(text: &str) -> Option<Self> {
         let mut value = HeaderValue::from_str(text.trim()).ok().filter(|value| !value.is_empty())?;
         value.set_sensitive(true);
@@ -99,7 +99,7 @@ impl Upstream {
         Ok(Self { base, client, route })
     }
 
-    /// Whether a request is for this route.
+    /// Returns whether a request is for this route.
     pub(super) fn takes(&self, path: &str, headers: &HeaderMap) -> bool {
         let Some(rest) = path::below(&self.route.path, path) else { return false };
         match self.route.clients {
@@ -120,7 +120,7 @@ impl Upstream {
         path::wire(self.base.path(), path::below(&self.route.path, path).unwrap_or_default())
     }
 
-    /// A request on its way to the server.
+    /// Returns a request on its way to the server.
     pub(super) fn request(&self, method: Method, uri: &Uri, headers: HeaderMap) -> Sent {
         let rest = path::below(&self.route.path, uri.path()).unwrap_or_default();
         let mut url = self.base.clone();
@@ -130,7 +130,7 @@ impl Upstream {
     }
 }
 
-/// Whether a request has a header that only clients of the Messages API send.
+/// Returns whether a request has a header that only clients of the Messages API send.
 pub(super) fn has_anthropic(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("anthropic-"))
 }

@@ -166,7 +166,7 @@ impl Gateway {
         }
     }
 
-    /// The time that [`Gateway::close`] is to be given, as the limits say.
+    /// Returns the time that [`Gateway::close`] is to be given, as the limits say.
     pub fn drain(&self) -> Duration {
         self.shared.site().limits.drain
     }

@@ -1,4 +1,4 @@
-//! What a gateway answers itself: `/healthz`, for whoever can connect, and `/metrics`, for whoever is admitted.
+//! Requests that a gateway answers itself: `/healthz`, for everyone who can connect, and `/metrics`, for admitted clients.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -12,7 +12,7 @@ use super::answer::Body;
 use super::refusal::Refusal;
 use super::site::Open;
 
-/// Whether it works. It has no names of routes and clients.
+/// Answers `/healthz`: whether the gateway works. The body has no names of routes or clients.
 pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
     if !is_for(head, "/healthz") {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
         true => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         false => (StatusCode::OK, "ok"),
     };
-    // Why is in the log: whoever can connect reads this.
+    // The cause is in the log only: everyone who can connect reads this.
     let audit = shared.site().audit.as_ref().and_then(super::Audit::failure);
     let has_failed = [shared.reload_failure().is_some(), audit.is_some()];
     let word = if status == StatusCode::OK && has_failed.contains(&true) { "degraded" } else { word };
@@ -30,7 +30,7 @@ pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
     Some(answered(status, "application/json", format!("{body}\n")))
 }
 
-/// The numbers, for Prometheus.
+/// Answers `/metrics`, in the format of Prometheus.
 pub(super) fn metrics(head: &Parts, shared: &Shared, site: &Open) -> Option<Response<Body>> {
     if !is_for(head, "/metrics") {
         return None;

@@ -41,13 +41,13 @@ fn wire_of<'p>(parts: impl Iterator<Item = &'p str>) -> Option<Wire> {
     })
 }
 
-/// The letters, digits, hyphens and underscores that a part of a path begins with.
+/// Returns the letters, digits, hyphens and underscores that a part of a path begins with.
 fn name(part: &str) -> &str {
     let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).unwrap_or(part.len());
     &part[..end]
 }
 
-/// Whether a path is that of a thread, which has messages in another interface of OpenAI.
+/// Returns whether a path is that of a thread, which has messages in another interface of OpenAI.
 fn is_thread(parts: &[&str]) -> bool {
     parts.len() >= 2 && parts[parts.len() - 2] == "threads"
 }
@@ -82,7 +82,7 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// A path as a server may read it: without escapes and empty parts, in lower case.
+/// Returns a path as a server may read it: without escapes and empty parts, in lower case.
 ///
 /// # Errors
 /// It has steps, which lead elsewhere.

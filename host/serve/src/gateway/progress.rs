@@ -146,7 +146,7 @@ impl Progress {
         self.shared.metrics.gateway_retry(self.name());
     }
 
-    /// The name of the client's token; empty where none is needed.
+    /// Returns the name of the client's token; empty where none is needed.
     pub(super) fn client(&self) -> &str {
         self.admitted.name.as_deref().unwrap_or_default()
     }

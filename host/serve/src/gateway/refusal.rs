@@ -194,7 +194,7 @@ impl Refusal {
         }
     }
 
-    /// The word for it in metrics: who or what caused it.
+    /// Returns the word for it in metrics: who or what caused it.
     pub(super) fn outcome(&self) -> &'static str {
         match self.form().status {
             _ if *self == Self::Gone => "abandoned",
@@ -234,7 +234,7 @@ impl Refusal {
     }
 }
 
-/// The kind of an error as the vendors name it, by which their clients choose a class of exception.
+/// Returns the kind of an error as the vendors name it, by which their clients choose a class of exception.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
         _ if matches!(refusal, Refusal::Unchecked | Refusal::Redirected { .. } | Refusal::Blocked { .. }) => {
@@ -251,7 +251,7 @@ fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     }
 }
 
-/// Whether the same request gets the same answer.
+/// Returns whether the same request gets the same answer.
 fn is_final(status: StatusCode) -> bool {
     !matches!(
         status,

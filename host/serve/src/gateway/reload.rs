@@ -46,7 +46,7 @@ impl Reload {
         self.with(|state| state.is_asked = true);
     }
 
-    /// Whether it is time to look.
+    /// Returns whether it is time to look.
     pub(super) fn is_due(&self) -> bool {
         self.with(|state| state.is_asked || state.looked.is_some_and(|looked| looked.elapsed() >= PAUSE))
     }

@@ -210,7 +210,7 @@ fn credential(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
     all.collect::<Vec<_>>().join(&0)
 }
 
-/// An answer that a plugin has given, or that says why the request is not sent.
+/// Returns an answer that a plugin has given, or that says why the request is not sent.
 fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool) -> Result<Response<Body>, Refusal> {
     let kind = if is_stream { "text/event-stream" } else { "application/json" };
     let body = Full::new(body).map_err(|never| match never {}).boxed();
@@ -219,7 +219,7 @@ fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool
     response.map_err(|_| Refusal::InvalidHead)
 }
 
-/// The head of the server's answer.
+/// Returns the head of the server's answer.
 async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
     let limit = progress.site.limits.idle_timeout;
     match timeout(limit, sent.send(body, is_guarded)).await {

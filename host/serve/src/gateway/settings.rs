@@ -38,7 +38,7 @@ pub struct KeptConversations {
 }
 
 impl KeptConversations {
-    /// The conversations of all routes.
+    /// Returns the conversations of all routes.
     pub fn all(&self) -> Vec<Arc<Conversations>> {
         self.routes.iter().map(|route| Arc::clone(&route.conversations)).collect()
     }
@@ -126,7 +126,7 @@ fn watching(settings: &GatewaySettings, route: &GatewayRoute) -> Watching {
     Watching { agent: Some(route.agent.clone()), header: settings.conversation_header.clone(), held }
 }
 
-/// The rules of a route. `None`: it names one that does not exist.
+/// Returns the rules of a route. `None`: it names one that does not exist.
 fn subset(rules: &Arc<RuleSet>, route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Arc<RuleSet>> {
     let Some(names) = &route.rules else { return Some(Arc::clone(rules)) };
     let before = found.len();
@@ -193,7 +193,7 @@ fn tokens(settings: &GatewaySettings, found: &mut Vec<Diagnostic>) -> Vec<Token>
     tokens
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 fn variable(
     name: &str,
     what: &str,

@@ -139,7 +139,7 @@ impl Server {
         command.query_async(&mut self.connection()?).await.map_err(|error| self.failed(error))
     }
 
-    /// The values of keys, one command for each: those of a cluster are in different slots. They are sent together.
+    /// Returns the values of keys, one command for each: those of a cluster are in different slots. They are sent together.
     pub(super) async fn get_all(&self, keys: &[String]) -> Result<Vec<Option<String>>, StateError> {
         if keys.is_empty() {
             return Ok(Vec::new());

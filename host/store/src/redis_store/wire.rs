@@ -25,7 +25,7 @@ impl Keys {
     }
 }
 
-/// The key of a name.
+/// Returns the key of a name.
 pub(super) fn name_key(name: &str) -> String {
     format!("{{tidegate-name:{name}}}")
 }

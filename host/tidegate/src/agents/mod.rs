@@ -93,7 +93,7 @@ struct Parent {
 }
 
 impl Children {
-    /// Those of a session that is opened with `options`, and answered by a model, which is one of the host's provider or is not.
+    /// Returns those of a session that is opened with `options`, and answered by a model, which is one of the host's provider or is not.
     pub(crate) fn new(
         host: Host,
         options: &SessionOptions,

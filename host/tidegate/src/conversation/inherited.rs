@@ -1,4 +1,4 @@
-//! A conversation that branches off another one: what it begins with.
+//! The initial data of a conversation that branches off another one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::kept::Kept;
 use crate::HostError;
 
 impl Conversation {
-    /// Begins with what another conversation was at a point, behind which so many turns had ended: the records of rules until then, and the
-    /// state of its plugins as it is now.
+    /// Begins with the data of another conversation at a point behind which `completed` turns had ended: the records of rules until then,
+    /// and the current state of its plugins.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -33,17 +33,17 @@ impl Conversation {
     }
 }
 
-/// Copies what plugins keep from one session to another. It is durable with what is written there next.
+/// Copies the state of plugins from one session to another. It becomes durable with the next write there.
 pub(super) async fn copy(from: &dyn SessionState, to: &dyn SessionState) -> Result<(), StateError> {
     Copied::default().copy(from, to).await
 }
 
-/// What was copied from one session to another.
+/// The state that was copied from one session to another.
 #[derive(Debug, Default)]
 pub(super) struct Copied(BTreeMap<PluginId, BTreeMap<String, Arc<[u8]>>>);
 
 impl Copied {
-    /// Copies what plugins keep and was not copied before: what the other session has by now stays there.
+    /// Copies the state that was not copied before: values that the other session has by now are kept.
     pub(super) async fn copy(&mut self, from: &dyn SessionState, to: &dyn SessionState) -> Result<(), StateError> {
         for plugin in from.plugins().await?.into_iter().filter(|plugin| *plugin != PluginId::host()) {
             let StoredState { mut entries, version } = from.load(&plugin).await?;

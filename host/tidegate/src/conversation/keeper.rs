@@ -1,4 +1,4 @@
-//! The conversations of a gateway: found by what requests show of them, open while they are used, closed when they are idle.
+//! The conversations of a gateway: found by the trails of requests, open while they are used, closed when they are idle.
 
 mod links;
 mod open;
@@ -21,22 +21,23 @@ use crate::conversation::ConversationOptions;
 use crate::session::options::new_session_id;
 use crate::{Host, HostError};
 
-/// The most points of a request that are looked for, from its end.
+/// The maximum number of points of a request that are looked up, from its end.
 const MOST_POINTS: usize = 64;
 
 /// The limits of [`Conversations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversationLimits {
-    /// After this time without an exchange a conversation leaves memory. Default: a minute.
+    /// The time without an exchange after which a conversation is closed. Default: one minute.
     pub idle: Duration,
-    /// The most conversations in memory; for one more the one that was used least recently leaves it. Default: 10,000.
+    /// The maximum number of conversations in memory; beyond it, the least recently used one is closed. Default: 10,000.
     pub open: usize,
-    /// The most bytes that they remember in memory, as they are stored. Default: 256 MiB.
+    /// The maximum total size of what they remember in memory, in bytes as stored. Default: 256 MiB.
     pub bytes: usize,
-    /// The most conversations that a store in memory keeps; beyond it the one that was closed first is forgotten. Default: 10,000.
+    /// The maximum number of conversations that a store in memory keeps; beyond it, the one that was closed first is dropped. Default:
+    /// 10,000.
     pub kept: usize,
-    /// What becomes of requests without the store.
+    /// How requests are handled while the store is away.
     pub without_store: WithoutStore,
 }
 
@@ -47,23 +48,23 @@ impl Default for ConversationLimits {
     }
 }
 
-/// What [`Conversations`] have done, and have.
+/// The counters of [`Conversations`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversationCounts {
-    /// Those in memory.
+    /// The conversations in memory.
     pub open: usize,
-    /// Those that left memory before they were idle, for others.
+    /// The conversations that were closed before they were idle to free capacity.
     pub evicted: u64,
-    /// Those that a store in memory has forgotten.
+    /// The conversations that a store in memory has dropped.
     pub forgotten: u64,
-    /// Those that branched off another one, because a client has edited what was said.
+    /// The conversations that branched off another one, because a client has edited earlier messages.
     pub branched: u64,
-    /// Those that were opened without the store.
+    /// The conversations that were opened without the store.
     pub local: u64,
-    /// Those in memory of which something is there alone, because the store is away. They are stored when it is back.
+    /// The conversations in memory with data that is nowhere else, because the store is away. They are stored when it is back.
     pub unstored: usize,
-    /// Those of which something was lost: they left memory, for others, before the store was back.
+    /// The conversations that lost data: they were closed to free capacity, before the store was back.
     pub lost: u64,
 }
 
@@ -85,13 +86,13 @@ impl std::fmt::Debug for Conversations {
 }
 
 impl Conversations {
-    /// Conversations of a host, each opened with these options and an id of its own.
+    /// Creates the conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
         Self::with(host, options, limits, Arc::default())
     }
 
-    /// Conversations in the place of others, as where settings have changed: those are found that the others have stored. The others are to be
-    /// closed before requests get here.
+    /// Creates conversations that replace others, such as after a change of settings: those that the others have stored are found. Close
+    /// the others before requests get here.
     pub fn in_place_of(
         before: &Self,
         host: Host,
@@ -130,24 +131,24 @@ impl Conversations {
         Ok(Visit::new(Arc::clone(self), visited, trail))
     }
 
-    /// What they have done, and have.
+    /// Returns how many conversations are open, and what happened to the others.
     pub fn counts(&self) -> ConversationCounts {
         let (branched, local) = (self.branched.load(Ordering::Relaxed), self.local.load(Ordering::Relaxed));
         ConversationCounts { branched, local, ..self.open.counts() }
     }
 
-    /// Closes all of them: what is not stored yet is.
+    /// Closes all of them, and stores the data that is not stored yet.
     pub async fn close(&self) {
         self.open.close_all(&self.host).await;
     }
 
-    /// The latest point of a request that is known, or what names it as a whole.
+    /// Finds the latest known point of a request, or the name of the request as a whole.
     async fn find(&self, trail: &Trail) -> Result<Option<(Link, String)>, HostError> {
         let points = trail.points().iter().rev().take(MOST_POINTS).map(String::as_str);
         let root = trail.begins().then_some(trail.root());
         let names: Vec<String> = points.chain(trail.previous()).chain(root).map(str::to_owned).collect();
         let known = { self.links().first(&names) };
-        // What is in memory is true for ever; a later point can be known to the store alone.
+        // Links in memory are always valid; a later point can be known to the store only.
         if let Some((0, link)) = known {
             return Ok(Some((link, names[0].clone())));
         }
@@ -162,12 +163,12 @@ impl Conversations {
         Ok(stored.or(known).map(|(at, link)| (link, names[at].clone())))
     }
 
-    /// The conversation of a point, or one that branches off there.
+    /// Returns the conversation of a point, or a new one that branches off there.
     async fn continued(&self, link: &Link, name: &str, trail: &Trail) -> Result<open::Visited, HostError> {
         let parent = self.open(&link.id).await?;
         let tip = parent.conversation.tip();
         let is_tip = match &tip {
-            // Nobody has the only exchange of one that begins, unless its client asks again.
+            // No exchange runs in a conversation that has just begun, unless its client asks again.
             _ if trail.is_fixed() => true,
             None => trail.is_named() || parent.is_alone(),
             Some(tip) => *tip == link.point || tip == name,
@@ -184,7 +185,7 @@ impl Conversations {
         Ok(child)
     }
 
-    /// A conversation that is not known: it begins, or began elsewhere.
+    /// Returns a conversation that is not known: it begins, or began elsewhere.
     async fn begun(&self, trail: &Trail) -> Result<open::Visited, HostError> {
         if !trail.begins() {
             return self.open(&new_id()).await;
@@ -194,7 +195,7 @@ impl Conversations {
             self.links().insert(trail.root(), new.clone());
             return self.open(&new.id).await;
         }
-        // Another instance can have been asked at the same time.
+        // Another instance can have got the same request concurrently.
         let store = self.host.live.shared().basis.stored.sessions.clone();
         let before = match store.name(trail.root(), &new.line()).await {
             Ok(before) => before.and_then(|line| Link::parse(&line)),
@@ -206,7 +207,7 @@ impl Conversations {
         self.open(&link.id).await
     }
 
-    /// One that begins with the same words as another.
+    /// Opens a new conversation that begins with the same messages as another.
     async fn open_new(&self, trail: &Trail) -> Result<open::Visited, HostError> {
         let link = Link { id: new_id(), completed: 0, point: String::new() };
         self.links().insert(trail.root(), link.clone());
@@ -261,7 +262,7 @@ impl Conversations {
     }
 }
 
-/// An id that no other host has, either: the start of a digest of what differs.
+/// Returns an id that no other host creates: the start of a digest of everything that differs.
 fn new_id() -> SessionId {
     use std::hash::{BuildHasher as _, RandomState};
     // Random for each process.

@@ -1,4 +1,4 @@
-//! What is stored of a conversation, next to the state of its plugins: a note of the host's, which no plugin can read or write.
+//! The stored data of a conversation next to the state of its plugins: a note of the host, which no plugin can read or write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 
 use super::MOST_POINTS;
 
-/// The key of the note. No plugin's id has a dot, which notes about plugins are stored under.
+/// The key of the note. It contains a dot, which no id of a plugin does: notes about plugins have ids as keys.
 pub(super) const KEY: &str = "conversation.1";
 
-/// What a conversation remembers.
+/// The data that is kept of a conversation between requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Kept {
     pub(super) rules: RuleMemory,
-    /// What the embedder remembers.
+    /// The memory of the embedder.
     pub(super) memory: Value,
-    /// The points behind its last answers, each with the turns that had ended there.
+    /// The points behind its last answers, each with the number of turns that had ended there.
     pub(super) points: Vec<(String, u64)>,
 }
 
@@ -56,7 +56,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Kept {
-    /// The note that stores it.
+    /// Returns the note that stores it.
     ///
     /// # Errors
     /// The memory cannot be written as JSON.
@@ -79,7 +79,7 @@ impl Kept {
     /// Reads a note.
     ///
     /// # Errors
-    /// It is none, or one of another version.
+    /// It is not such a note, or it is of another version.
     pub(super) fn read(note: &[u8]) -> Result<Self, serde_json::Error> {
         let Written { records, completed, interrupts, untrusted, by_rule, reminders, memory, points } =
             serde_json::from_slice(note)?;
@@ -89,7 +89,7 @@ impl Kept {
         Ok(Self { rules: RuleMemory { records, completed, spent }, memory, points })
     }
 
-    /// What two owners have made of `base`: `self` and `other`.
+    /// Merges the changes of two owners: `self` and `other` both continued `base`.
     pub(super) fn merged(&self, base: &Self, other: &Self) -> Self {
         let rules = self.rules.merged(&base.rules, &other.rules);
         let new = self.points.iter().filter(|(point, _)| other.points.iter().all(|(known, _)| known != point));
@@ -99,16 +99,16 @@ impl Kept {
     }
 }
 
-/// What is stored of a conversation, as it was last seen there.
+/// The data as it was last seen in the store.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
-    /// The note; `None`: there is none.
+    /// The note, if there is one.
     pub(super) note: Option<Arc<[u8]>>,
     pub(super) kept: Kept,
 }
 
 impl Stored {
-    /// Without a note the store has lost it, since no host deletes it: what is missing in it was not removed by anybody.
+    /// Without a note, the store has lost it, since no host deletes it: entries that are missing were not removed by anyone.
     pub(super) fn forget_unless_in(&mut self, now: &Self) {
         if now.note.is_none() {
             *self = Self::default();
@@ -116,8 +116,8 @@ impl Stored {
     }
 }
 
-/// Merges what two owners have made of one value. Entries of objects that either has added or changed are in it; so is what both have
-/// appended to a list. Where both have changed one entry to something else, `own` counts.
+/// Merges the changes of two owners to one value (three-way merge). Added and changed entries of objects are kept from both, and so are
+/// elements that were appended to lists. Where both have changed one entry differently, `own` wins.
 pub(super) fn merged(base: &Value, own: &Value, other: &Value) -> Value {
     match (own, other) {
         _ if own == base => other.clone(),
@@ -143,7 +143,7 @@ fn objects(base: &Map<String, Value>, own: &Map<String, Value>, other: &Map<Stri
         let before = base.get(key);
         let value = match (own.get(key), other.get(key)) {
             (Some(own), Some(other)) => Some(merged(before.unwrap_or(&Value::Null), own, other)),
-            // One of the two has removed what the other has left as it was.
+            // One of the two has removed an entry that the other has not changed.
             (Some(one), None) | (None, Some(one)) => Some(one.clone()).filter(|one| before != Some(one)),
             (None, None) => None,
         };

@@ -1,5 +1,5 @@
-//! Conversations: sessions of a host whose turns run elsewhere, as behind a gateway. A conversation has the plugins, the rules, the state and
-//! the transcript of a session; it has no model, offers no tools and runs no turns.
+//! Conversations: sessions of a host whose turns run elsewhere, such as behind a gateway. A conversation has the plugins, the rules, the
+//! state and the transcript of a session; it has no model, offers no tools and runs no turns.
 
 mod inherited;
 mod keeper;
@@ -28,16 +28,17 @@ use self::thread::Thread;
 use crate::HostError;
 use crate::host::loaded::Loaded;
 
-/// How long the end of an exchange waits for a store that does not answer.
+/// The time limit for a store that does not answer at the end of an exchange.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The most bytes that a conversation may remember, as they are stored.
+/// The maximum size of what a conversation remembers, in bytes as stored.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The most points of a conversation that are remembered.
+/// The maximum number of points of a conversation that are remembered.
 const MOST_POINTS: usize = 32;
 
-/// A conversation of a [`Host`](crate::Host). A clone is a handle of the same conversation. Any number of exchanges can be under way in it.
+/// A conversation of a [`Host`](crate::Host). Clones are handles to the same conversation. Any number of exchanges can run concurrently in
+/// it.
 ///
 /// An exchange is one request and its answer: [`Conversation::refresh`] at its start, [`Conversation::begin`] for its rules,
 /// [`Conversation::end`] and [`Conversation::settle`] at its end.
@@ -53,30 +54,30 @@ struct Shared {
     history: History,
     view: Arc<View>,
     state: Mutex<State>,
-    /// Held while something of it is written to the store, or read anew.
+    /// Locked while data of the conversation is written to the store, or read again.
     storing: tokio::sync::Mutex<Storing>,
     journal: Option<Arc<dyn Journal>>,
     thread: Mutex<Thread>,
-    /// The bytes of the note that was stored last.
+    /// The size of the note that was stored last, in bytes.
     bytes: AtomicUsize,
-    /// When its store was asked for last, where it is away, in milliseconds since 1970.
+    /// The time of the last attempt to reach the store while it is away, in milliseconds since 1970.
     asked_ms: AtomicU64,
 }
 
 struct State {
-    /// Where it is stored, while it is open there.
+    /// The state of the session, while it is open in the store.
     store: Arc<dyn SessionState>,
-    /// Its store is away, and what it remembers is in this process alone.
+    /// Whether the store is away, so that the data is in this process only.
     is_local: bool,
-    /// Its store was away when it was settled last.
+    /// Whether the store was away at the last [`Conversation::settle`].
     is_unsettled: bool,
-    /// Names by which it is to be found, each with its line, that its store has not got yet.
+    /// Names by which the conversation can be found, each with its line, that are not recorded in the store yet.
     unnamed: Vec<(String, String)>,
     caller: Arc<Caller>,
     rules: RuleSession,
-    /// A turn has begun.
+    /// Whether a turn has begun.
     has_begun: bool,
-    /// The extensions know of it.
+    /// Whether the extensions were notified of the turn.
     in_turn: bool,
     memory: Value,
     /// The points behind its last answers, each with the turns that had ended there; the last one is where its next request continues.
@@ -88,7 +89,7 @@ impl State {
         Kept { rules: self.rules.memory(), memory: self.memory.clone(), points: self.points.clone() }
     }
 
-    /// Takes up what two owners have made of it.
+    /// Replaces its data by the merged data of two owners.
     fn take(&mut self, kept: Kept) {
         self.rules.remember(kept.rules);
         (self.memory, self.points) = (kept.memory, kept.points);
@@ -102,27 +103,27 @@ impl std::fmt::Debug for Conversation {
 }
 
 impl Conversation {
-    /// Returns its id, that of its session.
+    /// Returns its id, which is that of its session.
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// What calls its plugins. To be taken at the start of an exchange, and to be used to its end.
+    /// Returns the caller of its plugins. Take it at the start of an exchange, and use it until the end.
     pub fn caller(&self) -> Arc<Caller> {
         Arc::clone(&self.state().caller)
     }
 
-    /// What its plugins see as the conversation so far. An embedder keeps it as the client sends it.
+    /// Returns the history that its plugins see. The embedder updates it as the client sends the conversation.
     pub fn history(&self) -> &History {
         &self.0.history
     }
 
-    /// The model that is asked, as plugins see it.
+    /// Sets the model that plugins see.
     pub fn set_model(&self, provider: &str, model: &str) {
         self.0.view.set_model(provider, model);
     }
 
-    /// The tools that the model is offered, as plugins see them.
+    /// Sets the tools that plugins see.
     pub fn set_tools(&self, tools: Vec<ToolSpec>) {
         self.0.view.set_tools(move || tools.clone());
     }
@@ -147,8 +148,8 @@ impl Conversation {
         state.rules.clone()
     }
 
-    /// Ends an exchange, however it went: what its rules have done counts in those that follow. `began`: what they remembered at its start. Of
-    /// exchanges at one time, each counts.
+    /// Ends an exchange, however it went: the effects of its rules count in later exchanges. `began`: the memory of the rules at its start.
+    /// Concurrent exchanges all count.
     pub fn end(&self, began: &RuleMemory, ended: &RuleSession) {
         let mut state = self.state();
         let now = state.rules.memory();
@@ -160,18 +161,18 @@ impl Conversation {
         }
     }
 
-    /// What the embedder remembers of the conversation; `null` until [`Conversation::set_memory`].
+    /// Returns the memory of the embedder; `null` until [`Conversation::set_memory`].
     pub fn memory(&self) -> Value {
         self.state().memory.clone()
     }
 
-    /// Replaces what the embedder remembers. Where hosts that share the conversation do so at the same time, entries of objects and what is
-    /// appended to lists are merged. It is stored by [`Conversation::settle`], where no plugin can read it.
+    /// Replaces the memory of the embedder. Where hosts that share the conversation do so concurrently, entries of objects and elements
+    /// appended to lists are merged. [`Conversation::settle`] stores it; no plugin can read it.
     pub fn set_memory(&self, memory: Value) {
         self.state().memory = memory;
     }
 
-    /// Changes what the embedder remembers, as [`Conversation::set_memory`]; nobody else changes it meanwhile.
+    /// Changes the memory of the embedder as [`Conversation::set_memory`] does, atomically.
     pub fn change_memory(&self, change: impl FnOnce(Value) -> Value) {
         let mut state = self.state();
         state.memory = change(std::mem::take(&mut state.memory));
@@ -182,22 +183,22 @@ impl Conversation {
         self.0.hub.emit(kind);
     }
 
-    /// Where its events are emitted.
+    /// Returns the hub of its events.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.0.hub
     }
 
-    /// The rules that it goes by.
+    /// Returns its rules.
     pub fn rules(&self) -> Arc<RuleSet> {
         Arc::clone(self.state().rules.rules())
     }
 
-    /// The point behind its last answer; `None`: it has none.
+    /// Returns the point behind its last answer; `None`: it has none.
     pub(crate) fn tip(&self) -> Option<String> {
         self.state().points.last().map(|(point, _)| point.clone())
     }
 
-    /// An answer was received by its client, behind which is this point.
+    /// Notes that the client has received an answer, whose point this is.
     pub(crate) fn reached(&self, point: &str) {
         let mut state = self.state();
         let completed = state.rules.completed_turns();
@@ -207,22 +208,22 @@ impl Conversation {
         state.points.drain(..over);
     }
 
-    /// Turns that have ended.
+    /// Returns the number of turns that have ended.
     pub(crate) fn completed_turns(&self) -> u64 {
         self.state().rules.completed_turns()
     }
 
-    /// The bytes of what it remembers, as they were stored last.
+    /// Returns the bytes of what it remembers, as they were stored last.
     pub(crate) fn stored_bytes(&self) -> usize {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether its store is away, so that what it remembers is in this process alone.
+    /// Returns whether its store is away, so that its data is in this process only.
     pub fn is_local(&self) -> bool {
         self.state().is_local
     }
 
-    /// Waits until its events are recorded, where they are.
+    /// Waits until its events are recorded, if they are recorded at all.
     ///
     /// # Errors
     /// They cannot be written.
@@ -233,14 +234,14 @@ impl Conversation {
         }
     }
 
-    /// Drops the instances of its plugins, which cost memory while it is idle. The next call makes new ones.
+    /// Drops the instances of its plugins to free memory while it is idle. The next call creates new ones.
     pub fn release_instances(&self) {
         self.caller().extensions().release_instances();
     }
 
     /// Stores what was not stored, and closes it: it can be opened again, here or by another host.
     ///
-    /// # Errors
+    /// Data that was not stored before is lost.
     /// What was not stored before is lost.
     pub async fn close(&self) -> Result<(), HostError> {
         let caller = self.caller();
@@ -263,7 +264,7 @@ impl Conversation {
 }
 
 impl Shared {
-    /// The data are valid after every statement, so a panic elsewhere does not matter.
+    /// Locks the state. The data is valid after every statement, so a panic elsewhere does not matter.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -50,7 +50,7 @@ impl Host {
 }
 
 /// # Errors
-/// A required rule is not in force. The tools of the conversation are not known here: that one is missing is no reason.
+/// A required rule is not in force. The tools of the conversation are not known here, so a missing tool is no reason.
 pub(super) fn refuse_unmet(built: &BuiltRules) -> Result<(), Diagnostics> {
     let unmet = built.unmet_for_other_tools(&built.tools);
     if unmet.is_empty() { Ok(()) } else { Err(Diagnostics(unmet)) }
@@ -103,7 +103,7 @@ impl Conversation {
         let bytes = AtomicUsize::new(stored.note.as_ref().map_or(0, |note| note.len()));
         let asked_ms = AtomicU64::new(clock.now_ms());
         let is_local = options.is_local;
-        // A turn that another process began goes on.
+        // A turn that another process began continues.
         let has_begun = stored.note.is_some();
         let (is_unsettled, unnamed, in_turn) = (false, Vec::new(), false);
         let state = State { store, is_local, is_unsettled, unnamed, caller, rules, has_begun, in_turn, memory, points };
@@ -126,9 +126,9 @@ impl Conversation {
     }
 }
 
-/// How a conversation is recorded.
+/// The recording of a conversation.
 struct Recording {
-    /// `None`: another process records it.
+    /// `None` if another process records it.
     journal: Option<Arc<dyn Journal>>,
     is_continued: bool,
 }
@@ -167,7 +167,7 @@ async fn record(
     }
 }
 
-/// What extensions of a conversation are opened with.
+/// The parameters with which extensions of a conversation are opened.
 struct Opening<'a> {
     id: &'a SessionId,
     loaded: &'a Arc<Loaded>,
@@ -176,7 +176,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens the conversation in a store, and its extensions there.
+    /// Opens the conversation in a store, and its extensions with it.
     async fn extensions(&self, from: &Arc<dyn StateStore>) -> Result<(Arc<dyn SessionState>, Arc<Caller>), StateError> {
         let store = from.share(self.id).await?;
         let plugins = self.loaded.extensions.with_store(Arc::new(One(Arc::clone(&store))));
@@ -202,7 +202,7 @@ impl Shared {
     }
 }
 
-/// A store with one session, which is open already.
+/// A store with one session, which is already open.
 struct One(Arc<dyn SessionState>);
 
 impl StateStore for One {

@@ -1,4 +1,4 @@
-//! What a conversation is opened with.
+//! The options of a conversation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use rules::{RuleSet, RuleSpec};
 use crate::SessionOptions;
 use crate::plugins::native::Native;
 
-/// What one conversation has of its own. Whatever is not set comes from the host.
+/// The options of one conversation. Everything that is not set comes from the host.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConversationOptions {
     pub(crate) session: SessionOptions,
     pub(crate) rule_set: Option<Arc<RuleSet>>,
     pub(crate) is_kept: bool,
-    /// Its store is away: it is opened without it, and is stored when that is back.
+    /// Whether its store is away: it is opened without it, and is stored when the store is back.
     pub(crate) is_local: bool,
 }
 
 impl ConversationOptions {
-    /// A conversation about this folder. The folder's own rule files (`.tidegate/rules`) count for it.
+    /// Creates the options of a conversation about this folder. The folder's own rule files (`.tidegate/rules`) apply to it.
     pub fn new(workspace: impl AsRef<Path>) -> Self {
         let session = SessionOptions::new(workspace).without_builtin_tools();
         Self { session, rule_set: None, is_kept: true, is_local: false }
@@ -62,14 +62,14 @@ impl ConversationOptions {
         self.with(|session| session.extension(extension))
     }
 
-    /// Goes by these rules, instead of those that the files and the host have when an exchange begins.
+    /// Uses these rules, instead of those that the files and the host have when an exchange begins.
     #[must_use]
     pub fn rule_set(mut self, set: Arc<RuleSet>) -> Self {
         self.rule_set = Some(set);
         self
     }
 
-    /// Keeps nothing of the conversation: it is neither stored nor recorded.
+    /// Neither stores nor records the conversation.
     #[must_use]
     pub fn not_kept(mut self) -> Self {
         self.is_kept = false;

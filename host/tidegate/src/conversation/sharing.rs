@@ -1,4 +1,4 @@
-//! What of a conversation is in the store: written at the end of exchanges, read anew where another host has written.
+//! Storing conversations: they are written at the end of exchanges, and read again after another host has written.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,11 @@ use super::kept::{KEY, Kept, Stored};
 use super::{Conversation, MOST_BYTES, MOST_POINTS, PATIENCE, opening};
 use crate::HostError;
 
-/// How often a note that another host replaces at the same time is merged with its own, before that is an error.
+/// The maximum number of attempts to merge with a note that another host keeps replacing.
 const TRIES: u32 = 64;
 
 impl Conversation {
-    /// Makes the conversation what it is now: by the rule files, and by what other hosts have done in it. At the start of an exchange.
+    /// Updates the conversation with changes to the rule files and with the changes of other hosts. Call it at the start of an exchange.
     ///
     /// # Errors
     /// A required rule is not in force, or the store cannot be read.
@@ -53,7 +53,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Looks now and then whether the store is back that was away when it was opened.
+    /// Checks from time to time whether the store is back that was away when the conversation was opened.
     async fn store_again(&self) -> Result<(), HostError> {
         let (now_ms, pause_ms) = (self.0.clock.now_ms(), 5_000);
         let asked_ms = self.0.asked_ms.load(Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Conversation {
         }
     }
 
-    /// Opens it in the store again: another host has written, or the store was away.
+    /// Opens the conversation in the store again: another host has written, or the store was away.
     async fn reopen(&self) -> Result<(), HostError> {
         let mut storing = self.0.storing.lock().await;
         let (own, before, is_local) = {
@@ -75,11 +75,11 @@ impl Conversation {
             (Arc::clone(&state.store), Arc::clone(&state.caller), state.is_local)
         };
         match own.is_outdated().await {
-            // Another exchange can have opened it again meanwhile.
+            // A concurrent exchange can have opened it again.
             Ok(false) if !is_local => return Ok(()),
-            // The plugins write what they have again where they settle.
+            // The plugins write their state again when they settle.
             Err(StateError::Lost { .. }) => storing.stored = Stored::default(),
-            // What it has was stored nowhere.
+            // Its data was not stored anywhere.
             Ok(_) if is_local => storing.stored = Stored::default(),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
@@ -100,11 +100,11 @@ impl Conversation {
         Ok(())
     }
 
-    /// Makes durable what its plugins keep, what its rules have done and what the embedder remembers. What other hosts have stored meanwhile
-    /// is merged.
+    /// Makes the state of its plugins, the records of its rules and the memory of the embedder durable, merged with what other hosts have
+    /// stored meanwhile.
     ///
     /// # Errors
-    /// It is not stored yet, and stored with the next call.
+    /// The data could not be stored; the next call stores it.
     pub async fn settle(&self) -> Result<(), HostError> {
         let settled = self.store().await;
         self.state().is_unsettled = matches!(settled, Err(HostError::State(StateError::Unavailable { .. })));
@@ -150,13 +150,13 @@ impl Conversation {
         Err(StateError::Unreadable { place: self.0.id.to_string(), cause }.into())
     }
 
-    /// Whether something of it is in this process alone, because its store is away.
+    /// Returns whether some of its data is in this process only, because its store is away.
     pub(crate) fn is_unstored(&self) -> bool {
         let state = self.state();
         self.0.options.is_kept && (state.is_local || state.is_unsettled || !state.unnamed.is_empty())
     }
 
-    /// Stores what is in this process alone, where the store is back.
+    /// Stores the data that is in this process only, if the store is back.
     ///
     /// # Errors
     /// It is still away, or cannot be read.
@@ -168,7 +168,7 @@ impl Conversation {
         self.name().await
     }
 
-    /// A name by which it is found is recorded as soon as its store is back.
+    /// Records a name by which the conversation can be found, as soon as its store is back.
     pub(crate) fn name_later(&self, name: String, line: String) {
         let mut state = self.state();
         state.unnamed.push((name, line));
@@ -177,7 +177,7 @@ impl Conversation {
         state.unnamed.drain(..over);
     }
 
-    /// Records the names that are not recorded yet, where its store is not away.
+    /// Records the names that are not recorded yet, unless its store is away.
     ///
     /// # Errors
     /// The store is away again.
@@ -193,13 +193,13 @@ impl Conversation {
         Ok(())
     }
 
-    /// Takes up a note that another host has written.
+    /// Merges a note that another host has written.
     fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
         self.take_over(stored, parse(note)?);
         Ok(())
     }
 
-    /// Merges what is stored now.
+    /// Merges the note that the store has now.
     fn take_over(&self, stored: &mut Stored, now: Stored) {
         stored.forget_unless_in(&now);
         let mut state = self.state();
@@ -209,18 +209,18 @@ impl Conversation {
     }
 }
 
-/// What of a conversation was stored last, and what still has to be.
+/// The data that was stored last, and the data that still has to be stored.
 pub(super) struct Storing {
     pub(super) stored: Stored,
-    /// What was open before it was opened again, as long as exchanges use it.
+    /// The sessions that were open before it was opened again, as long as exchanges use them.
     replaced: Vec<Replaced>,
 }
 
-/// Plugins that exchanges go on with which began before the conversation was opened again.
+/// Plugins of exchanges that began before the conversation was opened again.
 struct Replaced {
     store: Arc<dyn SessionState>,
     caller: Arc<Caller>,
-    /// What was copied from a store of this process alone.
+    /// The state that was copied from a store of this process only.
     copied: Option<Copied>,
 }
 
@@ -229,7 +229,7 @@ impl Storing {
         Self { stored, replaced: Vec::new() }
     }
 
-    /// Makes durable what plugins keep that were replaced, or has it stored with what follows in `to`.
+    /// Makes the state of replaced plugins durable, or has it stored with the next batch of `to`.
     async fn settle_replaced(&mut self, to: &dyn SessionState) -> Result<(), StateError> {
         let mut at = 0;
         while let Some(one) = self.replaced.get_mut(at) {
@@ -255,7 +255,7 @@ impl Replaced {
     }
 }
 
-/// Reads what is stored of a conversation.
+/// Reads the stored note of a conversation.
 pub(super) async fn read(store: &dyn SessionState) -> Result<Stored, StateError> {
     let notes = store.load(&PluginId::host()).await?.entries;
     parse(notes.into_iter().find(|note| note.key == KEY).map(|note| note.value))

@@ -1,4 +1,4 @@
-//! The events of a conversation's thread: those that the loop of a session emits about its turns.
+//! The events of a conversation's thread: the same as those that a session's loop emits about its turns.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -8,18 +8,18 @@ use serde_json::Map;
 
 use super::Conversation;
 
-/// What is known of the thread.
+/// The state of the thread.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// It has records of earlier processes.
+    /// Whether it has records of earlier processes.
     pub(super) is_continued: bool,
-    /// Its first event of this process was emitted.
+    /// Whether its first event of this process was emitted.
     has_begun: bool,
-    /// A turn is open.
+    /// Whether a turn is open.
     in_turn: bool,
-    /// Steps of the turn.
+    /// The number of steps of the turn.
     step: u32,
-    /// Steps of this process.
+    /// The number of steps of this process.
     steps: u32,
     turns: u32,
     usage: Usage,
@@ -27,7 +27,7 @@ pub(super) struct Thread {
 }
 
 impl Conversation {
-    /// A request goes to the model: what it asks is recorded as it is sent.
+    /// Records the content of a request that goes to the model, as it is sent.
     pub(crate) fn ask(&self, asked: &Asked, (provider, model): (&str, &str), continues_turn: bool) {
         let mut thread = self.thread();
         self.begin_thread(&mut thread, provider, model);
@@ -64,7 +64,7 @@ impl Conversation {
         self.emit(EventKind::StepStart { number: thread.steps });
     }
 
-    /// Something has happened in an exchange. The calls of an answer are made by the client, as it has received them.
+    /// Records an event of an exchange. The calls of an answer are made by the client, as it has received them.
     pub(crate) fn happened(&self, event: EventKind) {
         let calls: Vec<(CallId, String, String)> = match &event {
             EventKind::CognitionOut { partial: None, blocks, .. } => {
@@ -84,11 +84,11 @@ impl Conversation {
         }
     }
 
-    /// The exchange is over. `answer`: as its client has received all of it.
+    /// Ends the exchange. `answer`: the complete answer as its client has received it.
     pub(crate) fn answered(&self, answer: Option<&Answer>) {
         let mut thread = self.thread();
         if !thread.in_turn {
-            // Nothing was asked: an extension has answered, or has refused to.
+            // The model was not asked: an extension has answered or refused the request.
             return;
         }
         let (usage, end) = match answer {
@@ -110,7 +110,7 @@ impl Conversation {
         }
     }
 
-    /// The conversation leaves the process.
+    /// Records that the conversation leaves the process.
     pub(super) fn end_thread(&self) {
         let thread = self.thread();
         if thread.has_begun {

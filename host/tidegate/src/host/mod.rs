@@ -398,7 +398,7 @@ impl Host {
         Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), recording).await
     }
 
-    /// Whether this is a model of the host's provider: its own, or one that [`Host::other_model`] has returned.
+    /// Returns whether this is a model of the host's provider: its own, or one that [`Host::other_model`] has returned.
     fn is_of_provider(&self, model: &Arc<dyn Model>) -> bool {
         let own = self.model.as_ref().filter(|_| self.provider.is_some() && !self.has_given_model);
         own.is_some_and(|own| Arc::ptr_eq(own, model))
@@ -409,7 +409,7 @@ impl Host {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The model of the host, where there is one.
+    /// Returns the model of the host, where there is one.
     pub(crate) fn own_model(&self) -> Option<&Arc<dyn Model>> {
         self.model.as_ref()
     }

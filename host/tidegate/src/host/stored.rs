@@ -72,7 +72,7 @@ fn default_folder() -> Option<PathBuf> {
 }
 
 impl Host {
-    /// Whether what sessions keep is gone with the process. A store that an embedder has brought counts as one that keeps it.
+    /// Returns whether what sessions keep is gone with the process. A store that an embedder has brought counts as one that keeps it.
     pub(crate) fn keeps_state_in_memory(&self) -> bool {
         let shared = self.live.shared();
         shared.basis.stored.is_in_memory

@@ -28,7 +28,7 @@ fn rule(number: usize) -> String {
     format!("rule-{number}")
 }
 
-/// The rules: each acts once, and answers of a turn are stopped three times at most.
+/// Returns the rules: each acts once, and answers of a turn are stopped three times at most.
 fn options(folder: &TempDir) -> ConversationOptions {
     let spec = |number| RuleSpec::new(rule(number), "Do not.").condition(format!("NEVER{number}")).scope("text");
     (0..ROUNDS * 2).map(spec).fold(ConversationOptions::new(folder.path()), ConversationOptions::rule)
@@ -68,7 +68,7 @@ async fn child() {
     }
 }
 
-/// One exchange in which a rule stops an answer, and something is noted.
+/// Runs one exchange in which a rule stops an answer, and changes the memory.
 async fn exchange(keeper: &std::sync::Arc<Conversations>, asked: &Value, ended: oneshot::Receiver<()>) -> Value {
     let request = &asked["request"];
     let session = asked["session"].as_str().map(str::to_owned);
@@ -146,7 +146,7 @@ impl Instance {
 
 const NAME: &str = "any_instance_has_each_request_and_one_is_killed";
 
-/// Whether all of a conversation is one turn: its client gives results of calls.
+/// Returns whether all of a conversation is one turn: its client gives results of calls.
 fn is_one_turn(number: usize) -> bool {
     number % 4 == 3
 }
@@ -200,7 +200,7 @@ impl Client {
         let noted: BTreeSet<String> =
             done["noted"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default();
         assert_eq!(noted.len(), self.noted, "{done}");
-        // A question begins a turn, whose budget is full; a result goes on with the turn, and with what that has spent.
+        // A question begins a turn with a full budget; a result continues the turn with the remaining budget.
         let (completed, spent) = if is_one_turn(number) { (0, round.min(BUDGET)) } else { (round, 0) };
         assert_eq!(
             (&done["knew"]["completed"], &done["knew"]["interrupts"]),
@@ -220,7 +220,7 @@ fn any_instance_has_each_request_and_one_is_killed() {
     let mut random = 7_u64;
     for round in 0..ROUNDS {
         if round == ROUNDS / 2 {
-            // One is killed and takes what only it knew with it: nothing that a client has the answer to.
+            // One instance is killed: data that only it had is lost, but not that of any answer that a client has received.
             let killed = std::mem::replace(&mut instances[1], Instance::start(&server));
             killed.kill();
         }
@@ -236,7 +236,7 @@ fn any_instance_has_each_request_and_one_is_killed() {
                 let mut other = client.request(number, round, 1);
                 other["waits"] = json!(true);
                 instances[1 - first].ask(&other);
-                // The same request again, at the same time and elsewhere: both are guarded, and neither loses what the other has done.
+                // The same request again, concurrently on another instance: both are guarded, and neither loses the changes of the other.
                 instances.iter_mut().for_each(|instance| assert_eq!(instance.done(), json!({"entered": number})));
                 instances.iter_mut().for_each(|instance| instance.ask(&json!({"ends": true})));
                 let done = [instances[first].done(), instances[1 - first].done()];

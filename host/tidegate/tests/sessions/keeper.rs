@@ -30,7 +30,7 @@ pub(super) fn keeper(host: Host, folder: &TempDir, limits: ConversationLimits) -
     Conversations::new(host, options(folder), limits)
 }
 
-/// The trail of a request with these texts, of the user and the model in turns.
+/// Returns the trail of a request with these texts, of the user and the model in turns.
 pub(super) fn trail(session: Option<&str>, texts: &[String], tools: bool) -> Trail {
     let message =
         |(at, text): (usize, &String)| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text});

@@ -20,7 +20,7 @@ async fn keeper(folder: &TempDir, sessions: &TempDir) -> Arc<Conversations> {
     Conversations::new(host, ConversationOptions::new(folder.path()), ConversationLimits::default())
 }
 
-/// An accepted answer of the model, as its event.
+/// Returns an accepted answer of the model, as its event.
 fn out(text: &str, blocks: Vec<AnswerBlock>) -> EventKind {
     EventKind::CognitionOut {
         text: text.to_owned(),

@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// A walk through what is below `folder`. `ignored`: also what ignore files leave out.
+/// Returns a walk through what is below `folder`. `ignored`: also what ignore files leave out.
 fn walk(folder: &Path, ignored: bool) -> WalkBuilder {
     let mut builder = WalkBuilder::new(folder);
     builder
@@ -68,7 +68,7 @@ pub fn files_of(folder: &Path, most: usize) -> (Vec<PathBuf>, bool) {
     (files, is_cut)
 }
 
-/// All places below `folder` (or `folder` itself, when it is a file), in order of their names.
+/// Returns all places below `folder` (or `folder` itself, when it is a file), in order of their names.
 ///
 /// # Errors
 /// Files that are not on the disk cannot be listed.

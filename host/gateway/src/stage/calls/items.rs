@@ -78,7 +78,7 @@ impl Items {
         self.0.len() - 1
     }
 
-    /// The item that an event refers to: by id, else by index, else the latest.
+    /// Returns the item that an event refers to: by id, else by index, else the latest.
     fn at(&mut self, data: &Value) -> usize {
         let [own, call] = ids(&data["item"]);
         let names = [data["item_id"].as_str().unwrap_or_default().to_owned(), own, call];

@@ -34,7 +34,7 @@ impl Sent {
         }
     }
 
-    /// Whether the calls are those with these arguments.
+    /// Returns whether the calls are those with these arguments.
     pub(super) fn are<'a>(self, expected: impl Iterator<Item = &'a str>) -> bool {
         !self.is_wrong && calls(self.received.finish().blocks).eq(expected.map(read))
     }

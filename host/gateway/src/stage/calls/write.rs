@@ -159,7 +159,7 @@ impl Writer {
     }
 }
 
-/// A whole number, also in quotes.
+/// Returns a whole number, also in quotes.
 pub(super) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
 }

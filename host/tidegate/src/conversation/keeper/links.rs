@@ -1,29 +1,29 @@
-//! What conversations are found by, as far as it is in memory.
+//! The links in memory, by which conversations are found.
 
 use std::collections::HashMap;
 
 use flow::SessionId;
 
-/// The most that are remembered; beyond it the older half is forgotten, and found in the store.
+/// The maximum number of links in memory; beyond it, the older half is dropped, and found in the store.
 const MOST: usize = 100_000;
 
 /// A point of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) id: SessionId,
-    /// The turns that had ended there.
+    /// The number of turns that had ended there.
     pub(super) completed: u64,
-    /// Its name; empty: the conversation begins there.
+    /// The name of the point; empty at the beginning of the conversation.
     pub(super) point: String,
 }
 
 impl Link {
-    /// How stores keep it.
+    /// Returns the line under which stores keep it.
     pub(super) fn line(&self) -> String {
         format!("{} {} {}", self.id, self.completed, self.point)
     }
 
-    /// Reads a line; `None`: it is none.
+    /// Parses a line; returns `None` if it is invalid.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(3, ' ');
         let (id, completed) = (words.next().filter(|id| !id.is_empty())?, words.next()?.parse().ok()?);
@@ -39,7 +39,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// The first of these names that is known, with its place among them.
+    /// Returns the first of these names that is known, with its index.
     pub(super) fn first(&mut self, names: &[String]) -> Option<(usize, Link)> {
         self.used += 1;
         let used = self.used;

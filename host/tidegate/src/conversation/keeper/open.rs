@@ -12,16 +12,16 @@ use super::super::Conversation;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 
-/// How long the end of a process waits until conversations are closed.
+/// The time limit for closing conversations when the process ends.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// Those that are open, and how many exchanges each has.
+/// The open conversations, and the number of exchanges in each.
 pub(super) struct OpenConversations {
     limits: ConversationLimits,
-    /// The store is memory: what is closed stays there.
+    /// The store is in memory: closed conversations stay there.
     is_in_memory: bool,
     state: Mutex<State>,
-    /// The bytes of what they remember.
+    /// The total size of what they remember, in bytes.
     bytes: Arc<AtomicUsize>,
     sweeps: AtomicBool,
     evicted: AtomicU64,
@@ -32,24 +32,24 @@ pub(super) struct OpenConversations {
 #[derive(Default)]
 struct State {
     open: HashMap<SessionId, Arc<Entry>>,
-    /// Of a store in memory: those that were closed, the first one first.
+    /// The closed conversations of a store in memory, in the order in which they were closed.
     closed: VecDeque<SessionId>,
 }
 
 struct Entry {
     cell: OnceCell<Conversation>,
     use_of: Mutex<Use>,
-    /// What all of them remember, and how much of it this one was counted with.
+    /// The shared total of what all conversations remember, to which this entry has added `counted`.
     bytes: Arc<AtomicUsize>,
     counted: AtomicUsize,
-    /// Locked while it is closed, and by who opens it again.
+    /// Locked while the conversation is closed, and by the caller that opens it again.
     closing: tokio::sync::Mutex<()>,
 }
 
 struct Use {
     exchanges: u32,
     last: Instant,
-    /// It is to be closed, and is not to be used any more.
+    /// The conversation is about to be closed and must not be used any more.
     is_over: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Visited {
 }
 
 impl Visited {
-    /// Whether nobody else has an exchange in it.
+    /// Returns whether nobody else has an exchange in it.
     pub(super) fn is_alone(&self) -> bool {
         lock(&self.joined.0.use_of).exchanges == 1
     }
@@ -82,14 +82,14 @@ impl Entry {
         Arc::new(Self { cell, use_of, bytes, counted: AtomicUsize::new(0), closing })
     }
 
-    /// Counts what it remembers now.
+    /// Updates the number of bytes that it is counted with.
     fn count(&self, now: usize) {
         let before = self.counted.swap(now, Ordering::Relaxed);
         self.bytes.fetch_add(now, Ordering::Relaxed);
         self.bytes.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Begins an exchange; `None`: it cannot be used any more.
+    /// Begins an exchange; returns `None` if the entry must not be used any more.
     fn join(self: &Arc<Self>) -> Option<Joined> {
         let mut use_of = lock(&self.use_of);
         use_of.exchanges += u32::from(!use_of.is_over);
@@ -103,12 +103,12 @@ impl Entry {
         use_of.last = Instant::now();
     }
 
-    /// Whether something of it is in memory alone.
+    /// Returns whether some of its data is in memory only.
     fn is_unstored(&self) -> bool {
         self.cell.get().is_some_and(Conversation::is_unstored)
     }
 
-    /// Ends its use where nobody has it, and `is_due` says so of the time of its last use.
+    /// Ends its use if no exchange has it and `is_due` returns true for the time of its last use.
     fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
         let mut use_of = lock(&self.use_of);
         let ends = use_of.exchanges == 0 && !use_of.is_over && is_due(use_of.last);
@@ -124,7 +124,7 @@ impl OpenConversations {
         Self { limits, is_in_memory, state, bytes, sweeps, evicted, forgotten, lost }
     }
 
-    /// What they have done, and have.
+    /// Returns how many conversations are open, and what happened to the others.
     pub(super) fn counts(&self) -> ConversationCounts {
         let (open, unstored) = {
             let state = lock(&self.state);
@@ -135,12 +135,12 @@ impl OpenConversations {
         ConversationCounts { open, evicted, forgotten, unstored, lost, ..ConversationCounts::default() }
     }
 
-    /// Whether the caller has to see to it that idle ones are closed.
+    /// Returns whether the caller has to arrange for idle conversations to be closed.
     pub(super) fn begins_to_sweep(&self) -> bool {
         !self.sweeps.swap(true, Ordering::Relaxed)
     }
 
-    /// Begins an exchange in a conversation, which `opening` opens where it is not open.
+    /// Begins an exchange in a conversation; `opening` opens it if it is not open.
     pub(super) async fn visit<F: Future<Output = Result<Conversation, HostError>>>(
         self: &Arc<Self>,
         id: &SessionId,
@@ -150,7 +150,7 @@ impl OpenConversations {
         loop {
             let entry = self.entry(id);
             let Some(joined) = entry.join() else {
-                // Wait until it is closed, and open it again.
+                // Waits until it is closed, and opens it again.
                 drop(entry.closing.lock().await);
                 self.remove(id, &entry);
                 continue;
@@ -172,7 +172,7 @@ impl OpenConversations {
         }
     }
 
-    /// Closes those that nobody has used for a while. What the store has not got stays, until it is back.
+    /// Closes the conversations that have been idle for a while. Those with data that is not in the store stay open until it is back.
     pub(super) async fn close_idle(&self, host: &Host) {
         let now = Instant::now();
         let is_idle = |last: Instant| now.saturating_duration_since(last) >= self.limits.idle;
@@ -184,7 +184,7 @@ impl OpenConversations {
         }
     }
 
-    /// Stores what is in memory alone, as far as the store is back.
+    /// Stores the data that is in memory only, if the store is back.
     async fn store_late(&self) {
         for (id, entry) in self.entries() {
             let Some(conversation) = entry.cell.get().filter(|conversation| conversation.is_unstored()) else {
@@ -197,7 +197,7 @@ impl OpenConversations {
         }
     }
 
-    /// Closes all that nobody uses, within a time: what their exchanges have changed was stored when those ended.
+    /// Closes all unused conversations within a time limit: the changes of their exchanges were stored when those ended.
     pub(super) async fn close_all(self: &Arc<Self>, host: &Host) {
         let closing = async {
             self.store_late().await;
@@ -213,7 +213,7 @@ impl OpenConversations {
         }
     }
 
-    /// Closes the one that was used least recently as long as there are too many.
+    /// Closes the least recently used conversation while there are too many.
     async fn make_way(self: &Arc<Self>, host: &Host) {
         while self.is_full() {
             let Some((id, entry)) = self.oldest() else { return };
@@ -229,7 +229,7 @@ impl OpenConversations {
         lock(&self.state).open.len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
     }
 
-    /// The one that was used least recently, of those that nobody uses; where there is another, none that the store has not got.
+    /// Returns the least recently used conversation without an exchange, preferring one whose data is all in the store.
     fn oldest(&self) -> Option<(SessionId, Arc<Entry>)> {
         let state = lock(&self.state);
         let last = |entry: &Arc<Entry>| {
@@ -241,7 +241,7 @@ impl OpenConversations {
         Some((id.clone(), Arc::clone(entry)))
     }
 
-    /// Closes one to the end, even if nobody waits for it any more.
+    /// Closes a conversation completely, even if the caller stops waiting for it.
     async fn close_whole(self: &Arc<Self>, id: SessionId, entry: Arc<Entry>, host: &Host) {
         let (own, host) = (Arc::clone(self), host.clone());
         if let Err(error) = tokio::spawn(async move { own.close(&id, &entry, &host).await }).await {
@@ -266,7 +266,7 @@ impl OpenConversations {
         self.remove(id, entry);
     }
 
-    /// A store in memory keeps so many, and no more.
+    /// A store in memory keeps the given number of conversations.
     async fn forget(&self, id: &SessionId, host: &Host) {
         if !self.is_in_memory {
             return;
@@ -279,7 +279,7 @@ impl OpenConversations {
         };
         if let Some(oldest) = oldest {
             self.forgotten.fetch_add(1, Ordering::Relaxed);
-            // One that is open again is refused, and stays.
+            // A conversation that is open again is refused, and stays.
             let _stays = host.state_admin().clear(&oldest, None).await;
         }
     }
@@ -305,7 +305,7 @@ impl OpenConversations {
     }
 }
 
-/// The data are valid after every statement, so a panic elsewhere does not matter.
+/// Locks a mutex. The data is valid after every statement, so a panic elsewhere does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,13 +12,13 @@ use super::open::Visited;
 use super::{Conversation, Conversations};
 use crate::HostError;
 
-/// One exchange in a conversation, which stays in memory as long.
+/// One exchange in a conversation, which stays in memory until this is dropped.
 pub struct Visit {
     conversation: Conversation,
     trail: Trail,
     rules: RuleSession,
     began: RuleMemory,
-    /// `None`: nothing of it is kept.
+    /// `None` if nothing of it is kept.
     kept: Option<(Arc<Conversations>, Visited)>,
 }
 
@@ -40,18 +40,18 @@ impl Visit {
         Self { conversation, trail, rules, began, kept: None }
     }
 
-    /// The conversation that the request belongs to.
+    /// Returns the conversation that the request belongs to.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
-    /// The rules of the exchange, with what the conversation remembers.
+    /// Returns the rules of the exchange, with the memory of the conversation.
     pub fn rules(&self) -> RuleSession {
         self.rules.clone()
     }
 
-    /// The request goes to the model. `asked`: what its body asks as it is sent, after extensions have changed it, so that what they mask is
-    /// recorded as they masked it.
+    /// Notes that the request goes to the model. `asked`: the content of its body as sent, after extensions have changed it, so that masked
+    /// text is recorded masked.
     pub fn asked(&self, asked: &Asked, provider: &str, model: &str) {
         self.conversation.set_model(provider, model);
         if self.kept.is_some() {
@@ -59,17 +59,17 @@ impl Visit {
         }
     }
 
-    /// Something has happened in the exchange, as `Filtered::take_events` returns it.
+    /// Emits an event of the exchange, as `Filtered::take_events` returns it.
     pub fn happened(&self, events: impl IntoIterator<Item = EventKind>) {
         events.into_iter().for_each(|event| self.conversation.happened(event));
     }
 
-    /// Ends the exchange, and stores what its rules have done and what the embedder has the conversation remember. `answer`: as the client has
-    /// received all of it; `None`: it broke off. To be called before the client gets the end of the answer: its next request can go to another
+    /// Ends the exchange, and stores the records of its rules and the memory of the embedder. `answer`: the complete answer as the client
+    /// has received it; `None` if it broke off. Call this before the client gets the end of the answer: its next request can go to another
     /// host.
     ///
     /// # Errors
-    /// It is not stored yet, and stored with a later exchange.
+    /// The data is not stored yet; a later exchange stores it.
     pub async fn end(&self, ended: &RuleSession, answer: Option<&Answer>) -> Result<(), HostError> {
         self.conversation.end(&self.began, ended);
         let Some((keeper, _)) = &self.kept else { return Ok(()) };
@@ -91,7 +91,7 @@ impl Visit {
 }
 
 impl Conversations {
-    /// Has a conversation found by the point behind an answer, and by the id of the answer.
+    /// Records the names by which the conversation is found: the point behind an answer, and the id of the answer.
     async fn link(&self, conversation: &Conversation, point: &str, response: Option<String>) -> Result<(), StateError> {
         let completed = conversation.completed_turns();
         let link = Link { id: conversation.id().clone(), completed, point: point.to_owned() };

@@ -159,7 +159,7 @@ impl Returned for InputAnswer {
     }
 }
 
-/// The bytes of a message's text.
+/// Returns the bytes of a message's text.
 fn size(message: &Message) -> usize {
     message.parts.iter().map(|part| if let Part::Text(text) = part { text.len() } else { 0 }).sum()
 }

@@ -13,7 +13,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The answer of `plugin`, which was called with `given`.
+    /// Returns the answer of `plugin`, which was called with `given`.
     pub(super) fn of(answer: InputAnswer, given: &[Message], plugin: &PluginId) -> Self {
         let own = |messages: Vec<Message>| owned(messages, given, plugin);
         let answer = match answer {
@@ -69,7 +69,7 @@ fn owned(returned: Vec<Message>, given: &[Message], plugin: &PluginId) -> Vec<Me
     done
 }
 
-/// The bytes of the images that were in none of the given messages.
+/// Returns the bytes of the images that were in none of the given messages.
 fn added(returned: &[Message], given: &[Message]) -> usize {
     let known: Vec<&Image> = given.iter().flat_map(images).collect();
     let is_known = |image: &Image| {

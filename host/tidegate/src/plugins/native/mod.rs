@@ -192,7 +192,7 @@ impl Native {
         self
     }
 
-    /// Whether words of its own are in no report.
+    /// Returns whether words of its own are in no report.
     fn is_discreet(&self) -> bool {
         let guards = self.registration.required || self.registration.callbacks.iter().any(Registered::guards);
         guards && !self.full_diagnostics
