@@ -59,8 +59,6 @@ pub struct Exchange {
     now: Now,
     /// The client gets one body.
     is_whole: bool,
-    /// The message was ended with words of the gateway's own.
-    is_closed: bool,
     held: HeldLimits,
     fired: Vec<Fired>,
     /// What the model is reminded of in the next request of the conversation.
@@ -70,8 +68,7 @@ pub struct Exchange {
     calls: Calls,
     /// Bytes of text that earlier attempts passed on.
     passed_before: u64,
-    /// Where in what was returned last the words begin that end the message in the place of an answer.
-    closing: Option<usize>,
+    ended: Option<Ended>,
     notices: Vec<String>,
     events: ExchangeEvents,
 }
@@ -85,6 +82,15 @@ enum Calls {
     Checked,
     /// The answer is complete, and waits for their decision. An answer that came as one body is here.
     Waiting(Vec<u8>),
+}
+
+/// How the client's message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// With the answer.
+    Accepted,
+    /// With the gateway's own words in the place of an answer: from this byte on of the bytes that were returned last.
+    Closed(usize),
 }
 
 /// A match in an exchange.
@@ -136,14 +142,13 @@ impl Exchange {
             number: 1,
             now,
             is_whole: false,
-            is_closed: false,
             held: HeldLimits::default(),
             fired: Vec::new(),
             due: None,
             id: None,
             calls: Calls::Free,
             passed_before: 0,
-            closing: None,
+            ended: None,
             notices: Vec::new(),
             events: ExchangeEvents::default(),
         }
@@ -284,8 +289,7 @@ impl Exchange {
             let reminder = before.chain(refusals.iter().cloned()).collect::<Vec<_>>().join("\n\n");
             return self.again(&[], reminder, send);
         }
-        self.events.accepted(&self.now.core.answer);
-        self.now.queue.complete();
+        self.accept();
         let send = if self.is_whole { body } else { self.send() };
         Next { send, then: Then::End }
     }
@@ -298,7 +302,7 @@ impl Exchange {
     /// An extension gives the answer.
     pub(crate) fn say(&mut self, words: &str) -> Next {
         let next = self.close_with(words, Vec::new());
-        self.closing = None;
+        self.ended = Some(Ended::Accepted);
         self.passed_before += words.len() as u64;
         next
     }
@@ -314,9 +318,14 @@ impl Exchange {
         self.close(cause)
     }
 
-    /// Where in what was returned last the words begin that end the message in the place of an answer.
+    /// The first byte, of those that were returned last, of the words that end the message in the place of an answer.
     pub(crate) fn closing(&self) -> Option<usize> {
-        self.closing
+        if let Some(Ended::Closed(at)) = self.ended { Some(at) } else { None }
+    }
+
+    /// Whether the message ended with the model's answer, or with that of an extension. One that failed in its middle has not.
+    pub fn is_accepted(&self) -> bool {
+        self.ended == Some(Ended::Accepted)
     }
 
     /// Bytes of text that were passed on, in all attempts.
@@ -358,7 +367,7 @@ impl Exchange {
 
     /// Returns whether the client's message was ended with words of the gateway's own: by a rule, or because it could not be checked.
     pub fn is_closed(&self) -> bool {
-        self.is_closed
+        self.closing().is_some()
     }
 
     /// Returns the matches so far.
@@ -474,8 +483,7 @@ impl Exchange {
                 self.calls = Calls::Waiting(Vec::new());
                 return Next { send: self.send(), then: Then::More };
             }
-            self.events.accepted(&self.now.core.answer);
-            self.now.queue.complete();
+            self.accept();
             return Next { send: self.send(), then: Then::End };
         }
         let send = self.send();
@@ -486,6 +494,12 @@ impl Exchange {
         self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
         violations.extend(reminders);
         self.again(&violations, reminder, send)
+    }
+
+    fn accept(&mut self) {
+        self.events.accepted(&self.now.core.answer);
+        self.now.queue.complete();
+        self.ended = Some(Ended::Accepted);
     }
 
     /// What was noted about the calls of the answer.
@@ -580,13 +594,12 @@ impl Exchange {
     }
 
     fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {
-        self.closing = Some(if self.is_whole { 0 } else { send.len() });
+        self.ended = Some(Ended::Closed(if self.is_whole { 0 } else { send.len() }));
         match self.is_whole {
             true => send = self.message.whole(words).to_string().into_bytes(),
             false => self.message.close(words, &mut send),
         }
         self.now.input = Input::None;
-        self.is_closed = true;
         Next { send, then: Then::End }
     }
 

@@ -30,8 +30,6 @@ pub struct Filtered {
     notified: usize,
     /// What an extension has answered in the model's place.
     reply: Option<Answer>,
-    /// The answer was accepted, and nothing of it was replaced by words of the gateway.
-    is_accepted: bool,
 }
 
 impl Filtered {
@@ -41,7 +39,7 @@ impl Filtered {
         if caller.as_ref().is_some_and(|caller| caller.gets_calls()) {
             exchange.check_calls();
         }
-        Self { exchange, stage, caller, memory, is_whole: false, notified: 0, reply: None, is_accepted: false }
+        Self { exchange, stage, caller, memory, is_whole: false, notified: 0, reply: None }
     }
 
     /// The body that goes upstream, as [`Exchange::request`].
@@ -148,7 +146,7 @@ impl Filtered {
             None => self.exchange.remember(&mut memory),
             Some(stage) => {
                 self.exchange.remember_shown(&mut memory, &stage.both().shown);
-                if self.is_accepted {
+                if self.exchange.is_accepted() {
                     note_answer(stage, self.exchange.answer_number(), &mut memory);
                 }
             }
@@ -178,8 +176,8 @@ impl Filtered {
         let Some(stage) = &mut self.stage else { return Ok(Step::Done(next.then)) };
         let Next { send, then } = next;
         if let Some(calls) = self.exchange.waiting_calls() {
-            if !self.is_whole {
-                take(stage, &send, out).await?;
+            if !self.is_whole && !take(stage, &send, false, out).await? {
+                return Ok(Step::Failed(UNGIVEN.to_owned()));
             }
             let (decided, refusals) = check(stage.caller(), calls).await?;
             let refusals = leaving(stage.caller(), refusals).await?;
@@ -188,9 +186,9 @@ impl Filtered {
             return Ok(Step::Again(self.exchange.checked(&refusals)));
         }
         let closing = self.exchange.closing();
-        self.is_accepted = then == Then::End && closing.is_none();
+        let is_accepted = then == Then::End && self.exchange.is_accepted();
         if self.is_whole {
-            if !self.is_accepted {
+            if !is_accepted {
                 out.extend(send);
                 return Ok(Step::Done(then));
             }
@@ -207,12 +205,12 @@ impl Filtered {
             return Ok(Step::Done(then));
         }
         let (before, words) = send.split_at(closing.unwrap_or(send.len()).min(send.len()));
-        take(stage, before, out).await?;
-        if !stage.has_all(self.exchange.passed_bytes()) {
+        let is_given = take(stage, before, then != Then::More, out).await?;
+        if !is_given || !stage.has_all(self.exchange.passed_bytes()) {
             return Ok(Step::Failed(UNGIVEN.to_owned()));
         }
         match then {
-            Then::End if closing.is_none() => {
+            Then::End if is_accepted => {
                 let answer = self.reply.as_mut().unwrap_or_else(|| self.exchange.answer());
                 if !stage.finish(Some(answer), out).await? {
                     return Ok(Step::Failed(UNWRITTEN.to_owned()));
@@ -242,7 +240,6 @@ impl Filtered {
     }
 
     fn fail(&mut self, cause: &str, mut out: Vec<u8>) -> Next {
-        self.is_accepted = false;
         let Next { send, then } = self.exchange.fail(cause);
         match &mut self.stage {
             Some(stage) if !self.is_whole => stage.close(&crate::exchange::ended_because(cause), &mut out),
@@ -265,9 +262,9 @@ async fn leaving(caller: &Caller, refusals: Vec<String>) -> Result<Vec<String>, 
     })
 }
 
-/// Has the stage take frames. Where that fails, those before the failure go out.
-async fn take(stage: &mut Stage, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), CallFailure> {
-    let taken = stage.take(bytes).await;
+/// Has the stage take frames, as [`Stage::take`]. Where that fails, those before the failure go out.
+async fn take(stage: &mut Stage, bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> Result<bool, CallFailure> {
+    let taken = stage.take(bytes, is_last).await;
     if taken.is_err() {
         stage.send(false, out);
     }

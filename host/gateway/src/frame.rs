@@ -41,14 +41,41 @@ impl Frame {
         own
     }
 
-    /// Writes its bytes anew, because its data was changed.
+    /// Writes its data again, because that was changed. Its other fields and its comments stay.
     pub(crate) fn write(&mut self) {
         let Some(data) = &self.data else { return };
         self.is_changed = true;
+        if let Some(raw) = with_data(&self.raw, data) {
+            self.raw = raw;
+            return;
+        }
         self.raw.clear();
         if !self.name.is_empty() {
             self.raw.extend_from_slice(format!("event: {}\n", self.name).as_bytes());
         }
         self.raw.extend_from_slice(format!("data: {data}\n\n").as_bytes());
     }
+}
+
+/// Returns the bytes of a frame with other data. `None`: it has no line of data, no blank line at its end, or lines that end with a carriage return
+/// alone.
+fn with_data(raw: &[u8], data: &Value) -> Option<Vec<u8>> {
+    let (mut out, mut is_written) = (Vec::with_capacity(raw.len()), false);
+    for line in raw.split_inclusive(|byte| *byte == b'\n') {
+        let end =
+            if line.ends_with(b"\r\n") { line.len() - 2 } else { line.len() - usize::from(line.ends_with(b"\n")) };
+        let (field, end) = line.split_at(end);
+        // The line feed behind the last carriage return can be on its way.
+        if field.contains(&b'\r') && line != b"\r" {
+            return None;
+        }
+        if !(field == b"data" || field.starts_with(b"data:")) {
+            out.extend_from_slice(line);
+        } else if !std::mem::replace(&mut is_written, true) {
+            out.extend_from_slice(format!("data: {data}").as_bytes());
+            out.extend_from_slice(end);
+        }
+    }
+    // The end of a stream can leave out the blank line.
+    (is_written && [&b"\n\n"[..], b"\n\r\n", b"\n\r"].iter().any(|end| out.ends_with(end))).then_some(out)
 }

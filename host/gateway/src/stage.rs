@@ -83,26 +83,32 @@ impl Stage {
         })
     }
 
-    /// Takes frames. Nothing goes out before [`Stage::send`].
+    /// Takes frames. Nothing goes out before [`Stage::send`]. `is_last`: no bytes follow, so that a frame without its blank line is complete.
+    ///
+    /// Returns whether they could be read: a frame that grew, because it repeats what earlier attempts have sent, can be too large.
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(crate) async fn take(&mut self, bytes: &[u8]) -> Result<(), CallFailure> {
-        for frame in self.frames(bytes) {
+    pub(crate) async fn take(&mut self, bytes: &[u8], is_last: bool) -> Result<bool, CallFailure> {
+        let (frames, is_read) = self.frames(bytes, is_last);
+        for frame in frames {
             self.frame(frame).await?;
         }
-        Ok(())
+        Ok(is_read)
     }
 
-    fn frames(&mut self, bytes: &[u8]) -> Vec<Frame> {
+    /// The frames up to the first that is too large, and whether there is none.
+    fn frames(&mut self, bytes: &[u8], is_last: bool) -> (Vec<Frame>, bool) {
         let mut frames = Vec::new();
-        // They were read once already, within the same limits.
-        let read = self.sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
+        let mut each = |frame: &wire::Frame<'_>| -> Result<(), TooLarge> {
             frames.push(Frame::new(frame.raw, frame.event.as_ref()));
             Ok(())
-        });
-        debug_assert!(read.is_ok(), "a frame has become larger");
-        frames
+        };
+        let mut read = self.sse.push_frames(bytes, &mut each);
+        if is_last && read.is_ok() {
+            read = std::mem::take(&mut self.sse).finish_frames(&mut each);
+        }
+        (frames, read.is_ok())
     }
 
     async fn frame(&mut self, mut frame: Frame) -> Result<(), CallFailure> {
@@ -124,6 +130,9 @@ impl Stage {
         for (at, piece) in pieces.iter().enumerate() {
             self.repeats.begin(piece);
             self.lane(piece.stream).push((number, at), &piece.text).await?;
+            if piece.stream == TextStream::Thinking && pieces::is_complete(self.wire, &frame) {
+                self.thinking.finish().await?;
+            }
         }
         self.bytes += frame.raw.len();
         self.waiting.push_back(Waiting { number, frame, pieces });
@@ -160,7 +169,8 @@ impl Stage {
     fn send_first(&mut self, out: &mut Vec<u8>) {
         let Some(Waiting { number, mut frame, pieces }) = self.waiting.pop_front() else { return };
         self.bytes -= frame.raw.len();
-        let (mut is_changed, mut is_empty) = (false, !pieces.is_empty());
+        // What is in the frame for the first time is written after it, over what is equal to it.
+        let (mut is_changed, mut is_empty) = (self.repeats.apply(self.wire, &mut frame), !pieces.is_empty());
         for (at, piece) in pieces.iter().enumerate() {
             let shown = self.lane(piece.stream).take((number, at)).unwrap_or_default();
             self.repeats.end(piece, &shown);
@@ -173,7 +183,6 @@ impl Stage {
         if is_changed && is_empty && pieces::is_alone(self.wire, &frame) {
             return;
         }
-        is_changed |= pieces.is_empty() && self.repeats.apply(self.wire, &mut frame);
         if self.dropped > 0 && self.wire == Wire::Anthropic {
             is_changed |= pieces::lower_index(&mut frame, self.dropped);
         }
@@ -250,7 +259,11 @@ impl Stage {
 
     /// Frames of the gateway itself end the message: nothing of them is for callbacks.
     pub(crate) fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        for mut frame in self.frames(bytes) {
+        let (frames, is_read) = self.frames(bytes, true);
+        if !is_read {
+            return out.extend_from_slice(bytes);
+        }
+        for mut frame in frames {
             if self.dropped > 0 && self.wire == Wire::Anthropic && pieces::lower_index(&mut frame, self.dropped) {
                 frame.write();
             }

@@ -5,6 +5,7 @@ mod call_shapes;
 mod custom_calls;
 mod evasions;
 mod fidelity;
+mod frames;
 mod kept_texts;
 mod plugin_edges;
 mod plugins;

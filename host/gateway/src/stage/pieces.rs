@@ -84,22 +84,49 @@ fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
     let summary = data["summary_index"].as_u64().unwrap_or(0);
     let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
     // What ends without having been streamed is read from its end.
-    let (stream, path, block) = match data["type"].as_str().unwrap_or_default() {
+    let found = match data["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" | "response.refusal.delta" => {
             return vec![(answer, "/delta".into(), (index, part))];
         }
         "response.reasoning_summary_text.delta" => return vec![(thinking, "/delta".into(), (index, summary))],
-        "response.reasoning_text.delta" => return vec![(thinking, "/delta".into(), (index, 1 << 32 | part))],
-        "response.output_text.done" => (answer, "/text", (index, part)),
-        "response.refusal.done" => (answer, "/refusal", (index, part)),
-        "response.content_part.done" => (answer, "/part/text", (index, part)),
-        "response.reasoning_summary_text.done" => (thinking, "/text", (index, summary)),
-        "response.output_item.done" if data["item"]["type"] == "message" => {
-            (answer, "/item/content/0/text", (index, 0))
+        "response.reasoning_text.delta" => return vec![(thinking, "/delta".into(), (index, REASONING | part))],
+        "response.output_text.done" => vec![(answer, "/text".into(), (index, part))],
+        "response.refusal.done" => vec![(answer, "/refusal".into(), (index, part))],
+        "response.content_part.done" if data["part"]["type"] == "reasoning_text" => {
+            vec![(thinking, "/part/text".into(), (index, REASONING | part))]
         }
+        "response.content_part.done" => vec![(answer, "/part/text".into(), (index, part))],
+        "response.reasoning_summary_text.done" => vec![(thinking, "/text".into(), (index, summary))],
+        "response.reasoning_summary_part.done" => vec![(thinking, "/part/text".into(), (index, summary))],
+        "response.reasoning_text.done" => vec![(thinking, "/text".into(), (index, REASONING | part))],
+        "response.output_item.done" => of_item(&data["item"], index),
         _ => return Vec::new(),
     };
-    if known.has(stream, block) { Vec::new() } else { vec![(stream, path.to_owned(), block)] }
+    found.into_iter().filter(|(stream, _, block)| !known.has(*stream, *block)).collect()
+}
+
+/// Reasoning itself has other numbers than its summaries.
+const REASONING: u64 = 1 << 32;
+
+/// The texts of an item that is complete.
+fn of_item(item: &Value, index: u64) -> Vec<Found> {
+    let parts = |key: &str| item[key].as_array().map_or(0, Vec::len) as u64;
+    let text = |stream, key: &'static str, flag: u64| {
+        move |part: u64| (stream, format!("/item/{key}/{part}/text"), (index, flag | part))
+    };
+    match item["type"].as_str() {
+        Some("message") => vec![text(TextStream::Answer, "content", 0)(0)],
+        Some("reasoning") => {
+            let summaries = (0..parts("summary")).map(text(TextStream::Thinking, "summary", 0));
+            summaries.chain((0..parts("content")).map(text(TextStream::Thinking, "content", REASONING))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the texts of a frame are complete: no frame that follows has more of them.
+pub(super) fn is_complete(wire: Wire, frame: &Frame) -> bool {
+    wire == Wire::OpenAiResponses && frame.kind().ends_with(".done")
 }
 
 /// Returns whether a frame ends the reasoning before it, if there is any.

@@ -39,7 +39,7 @@ impl Repeats {
 
     /// Changes a frame that repeats texts. Returns whether it does.
     pub(super) fn apply(&self, wire: Wire, frame: &mut Frame) -> bool {
-        if wire != Wire::OpenAiResponses {
+        if wire != Wire::OpenAiResponses || frame.kind().ends_with(".delta") {
             return false;
         }
         let changed: Vec<&Both> = self.0.values().filter(|both| both.original != both.shown).collect();
@@ -48,18 +48,27 @@ impl Repeats {
     }
 }
 
+/// Members that repeat a text.
+const TEXTS: [&str; 3] = ["text", "refusal", "output_text"];
+
+fn replace_text(text: &mut String, changed: &[&Both]) -> bool {
+    let Some(both) = changed.iter().find(|both| both.original == *text) else { return false };
+    text.clone_from(&both.shown);
+    true
+}
+
 fn replace(value: &mut Value, changed: &[&Both]) -> bool {
     match value {
-        Value::String(text) => match changed.iter().find(|both| both.original == *text) {
-            Some(both) => {
-                text.clone_from(&both.shown);
-                true
-            }
-            None => false,
-        },
         Value::Array(items) => items.iter_mut().fold(false, |any, item| replace(item, changed) | any),
         Value::Object(members) => {
-            let is_changed = members.values_mut().fold(false, |any, member| replace(member, changed) | any);
+            let mut is_changed = false;
+            for (key, member) in members.iter_mut() {
+                is_changed |= match member {
+                    // Other members, such as a status, can have the same letters.
+                    Value::String(text) => TEXTS.contains(&key.as_str()) && replace_text(text, changed),
+                    other => replace(other, changed),
+                };
+            }
             if let Some(logprobs) = members.get_mut("logprobs").filter(|_| is_changed) {
                 *logprobs = Value::Array(Vec::new());
             }

@@ -191,7 +191,8 @@ impl Guarded {
             self.notify();
             if next.then == Then::End {
                 is_over = true;
-                self.begun.end(true).await;
+                // A client does not keep an answer that failed in its middle.
+                self.begun.end(self.ended() != "broken").await;
             }
             let size = next.send.len();
             if !self.client.send(next.send.into()).await {
@@ -199,7 +200,7 @@ impl Guarded {
                 break;
             }
             self.progress.sent(size);
-            self.progress.noted(self.begun.own.exchange(), self.begun.conversation());
+            self.progress.noted(&self.begun);
             match next.then {
                 Then::More => {}
                 Then::End => {
@@ -244,13 +245,13 @@ impl Guarded {
                 let next = self.begun.own.receive(&bytes, now).await;
                 self.progress.worked(begun.elapsed());
                 if next.then == Then::End {
-                    *outcome = if self.begun.own.exchange().is_closed() { "ended" } else { "checked" };
+                    *outcome = self.ended();
                 }
                 next
             }
             Came::End => {
                 let next = self.begun.own.end(now).await;
-                *outcome = if self.begun.own.exchange().is_closed() { "ended" } else { "checked" };
+                *outcome = self.ended();
                 next
             }
             Came::Due => self.begun.own.release(now).await,
@@ -264,6 +265,15 @@ impl Guarded {
                 self.begun.own.give_up(&self.progress.limits().late_words()).await
             }
             Came::Broken(_) | Came::Gone => Next { then: Then::Break, ..Next::default() },
+        }
+    }
+
+    /// The outcome of a message that is over.
+    fn ended(&self) -> &'static str {
+        match self.begun.own.exchange() {
+            exchange if exchange.is_closed() => "ended",
+            exchange if exchange.is_accepted() => "checked",
+            _ => "broken",
         }
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::Exchange;
 use serde_json::json;
 use tidegate::config::GatewayLimits;
 use tidegate::rule::Action;
@@ -156,9 +155,9 @@ impl Progress {
     }
 
     /// Counts what is held back and what has fired since the last time, and writes what was stopped to the audit file.
-    pub(super) fn noted(&mut self, exchange: &Exchange, conversation: &str) {
-        let held = exchange.held_bytes() as u64;
-        self.hold(held);
+    pub(super) fn noted(&mut self, begun: &Begun) {
+        let (exchange, conversation) = (begun.own.exchange(), begun.conversation());
+        self.hold(begun.own.held_bytes() as u64);
         let new = &exchange.fired()[self.noted..];
         self.noted += new.len();
         let stops = |action: Action| matches!(action, Action::Interrupt | Action::Block | Action::Stop);
@@ -192,7 +191,7 @@ impl Progress {
     /// A guarded answer is over.
     pub(super) fn guarded(mut self, begun: &Begun, outcome: &'static str) {
         let exchange = begun.own.exchange();
-        self.noted(exchange, begun.conversation());
+        self.noted(begun);
         for notice in exchange.notices() {
             tracing::warn!(route = self.name(), "{notice}");
         }
