@@ -1,4 +1,4 @@
-//! What a request has that the conversation did not have: what its user says, and the results of calls.
+//! The part of a request that is new to its conversation: messages of the user, and results of calls.
 
 use flow::{CallId, Message, Origin, Part, Role, ToolResult};
 use wire::Wire;
@@ -6,7 +6,7 @@ use wire::Wire;
 use crate::conversation::{self, Author, Conversation};
 use crate::json::Doc;
 
-/// What follows the last answer in a request.
+/// The part of a request behind its last answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Asked {
@@ -17,7 +17,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What a request asks, as its body goes upstream. Without a conversation it asks nothing.
+    /// Reads the new part of a request from its body as it goes upstream. Without a conversation it is empty.
     pub fn of(wire: Wire, body: &[u8]) -> Self {
         let mut own = Self::default();
         let Some((doc, root)) = Doc::read(body) else { return own };

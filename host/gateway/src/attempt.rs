@@ -1,4 +1,4 @@
-//! The attempt under way: what its frames bring to the rules, and which of them wait for what.
+//! The attempt under way: passes the deltas of its frames to the rules, and holds frames back until their verdict.
 
 use flow::{Delta, StreamKind};
 use guard::attempt::{Attempt, Prefix};
@@ -16,15 +16,15 @@ pub(crate) struct Now {
     pub(crate) core: Attempt,
     pub(crate) input: Input,
     pub(crate) queue: Queue,
-    /// What the blocks of the answer are.
+    /// The stream kinds of the blocks of the answer.
     kinds: Vec<StreamKind>,
     watches_thinking: bool,
 }
 
-/// How the answer comes.
+/// The form in which the answer arrives.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Nothing of it is read: it has not begun, or is over.
+    /// No answer is read: it has not begun, or it is over.
     None,
     Stream {
         sse: SseDecoder,
@@ -53,7 +53,7 @@ impl Now {
         Self { core, input: Input::None, queue: Queue::default(), kinds: Vec::new(), watches_thinking }
     }
 
-    /// Bytes that wait for a verdict.
+    /// Returns the number of bytes that wait for a verdict.
     pub(crate) fn held_bytes(&self) -> usize {
         match &self.input {
             Input::Whole(body) => body.len(),
@@ -66,7 +66,7 @@ impl Now {
         self.kinds.is_empty()
     }
 
-    /// A frame, with the deltas that it has brought, waits for what the rules say about it.
+    /// Adds a frame with its deltas, which waits for the verdict of the rules.
     pub(crate) fn push(&mut self, frame: Frame, deltas: &[Delta], message: &dyn Message) {
         let is_first = self.kinds.is_empty();
         let (mut text, mut thinking) = (String::new(), String::new());
@@ -102,7 +102,7 @@ impl Now {
             self.queue.call_begins();
         }
         if begins_reasoning && self.watches_thinking {
-            // A part of it without its signature would be refused by providers later.
+            // Providers would later refuse a part of it without its signature.
             self.queue.reasoning_begins();
         }
         if ends_reasoning {

@@ -1,4 +1,4 @@
-//! The shapes of calls in the Responses API: what is a call, and which of its members are its arguments.
+//! The shapes of calls in the Responses API: which items are calls, and which of their members are the arguments.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The conversation in a request: who wrote which text of it, and where that is in the bytes.
+//! The conversation in a request: the author of each text, and its place in the bytes.
 
 use serde_json::Value;
 use wire::Wire;
@@ -11,9 +11,9 @@ use crate::json::{Doc, Edits, Kind, Node};
 pub(crate) struct Conversation<'d> {
     wire: Wire,
     doc: Doc<'d>,
-    /// What has the messages.
+    /// The value that contains the messages.
     input: &'d Node,
-    /// The list of messages; `None`: the input is one text.
+    /// The list of messages; `None` if the input is one text.
     list: Option<&'d Node>,
     pub(crate) messages: Vec<Message<'d>>,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Conversation<'d> {
 pub(crate) struct Message<'d> {
     pub(crate) author: Author,
     pub(crate) parts: Vec<Part<'d>>,
-    /// The list of its parts; `None`: it is one text, or has none.
+    /// The list of its parts; `None` if it is one text, or has none.
     pub(crate) content: Option<&'d Node>,
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
     User,
@@ -35,7 +35,7 @@ pub(crate) enum Author {
     Tool,
     /// Instructions of the client's program.
     System,
-    /// Nobody: an item that has no text, such as a reference to another one.
+    /// An item without text, such as a reference to another one.
     Nobody,
 }
 
@@ -64,14 +64,14 @@ pub(crate) struct Call<'d> {
     pub(crate) given: Given<'d>,
 }
 
-/// What a call is given, as it is written.
+/// The input of a call, as written.
 #[derive(Clone, Debug)]
 pub(crate) enum Given<'d> {
     /// A value of any kind.
     Value(&'d Node),
     /// JSON in a string.
     Written(&'d Node),
-    /// A string that is no JSON: the argument `input`.
+    /// A string that is not JSON: the argument `input`.
     Input(&'d Node),
     /// Members of the item, or a list, each as the argument of its name.
     Members(Vec<(&'static str, &'d Node)>),
@@ -122,15 +122,16 @@ impl<'d> Conversation<'d> {
         self.list
     }
 
-    /// The number of the first message behind the last of the model's. What the model is to continue, at the end of the request, is none of
-    /// its answers.
+    /// Returns the number of the first message behind the last answer of the model. A message at the end of the request that the model is
+    /// to continue is not an answer.
     pub(crate) fn first_new(&self) -> usize {
         let is_said = |one: &Message<'_>| !matches!(one.author, Author::Model | Author::Nobody);
         let end = self.messages.iter().rposition(is_said).unwrap_or(0);
         self.messages[..end].iter().rposition(|one| one.author == Author::Model).map_or(0, |last| last + 1)
     }
 
-    /// The messages of the model, each with the number of its answer, and the number of the answer to come. Those in a row are one answer.
+    /// Returns the messages of the model, each with the number of its answer, and the number of the next answer. Adjacent messages are one
+    /// answer.
     pub(crate) fn answers(&self) -> (Vec<(usize, &Message<'d>)>, usize) {
         let (mut found, mut number, mut is_open) = (Vec::new(), 0, false);
         for one in &self.messages {
@@ -146,8 +147,8 @@ impl<'d> Conversation<'d> {
         (found, number)
     }
 
-    /// Puts words of the host behind the model's message with this number: behind the results of its calls, and before what the user says next.
-    /// Nothing that is before them changes. Returns whether there is such a place.
+    /// Inserts a text of the host behind the model's message with this number: behind the results of its calls, and before the next text of
+    /// the user. Nothing before it changes. Returns whether there is such a place.
     pub(crate) fn remind(&self, after: Option<usize>, words: &str, edits: &mut Edits) -> bool {
         let first = after.map_or(0, |after| after + 1);
         let results = |one: &&Message<'_>| one.author == Author::Tool;
@@ -193,7 +194,7 @@ impl<'d> Conversation<'d> {
     }
 }
 
-/// Reads a message; in an answer the message itself.
+/// Reads a message; in the case of an answer, the message itself.
 pub(crate) fn message<'d>(wire: Wire, doc: Doc<'d>, node: &'d Node) -> Message<'d> {
     let kind = doc.text_of(node, "type").unwrap_or_default();
     let content = node.get("content");
@@ -318,7 +319,7 @@ fn chat<'d>(doc: Doc<'d>, node: &'d Node, content: Option<&'d Node>, own: &mut M
         let (id, name) = (of(call, "id"), of(function, "name"));
         own.parts.extend(given.map(|given| Part::Call(Call { id, name, given })));
     }
-    // What the format had before: one call, without an id.
+    // The legacy form: one call, without an id.
     if let Some((old, given)) = node.get("function_call").and_then(|old| Some((old, old.get("arguments")?))) {
         let (id, name, given) = (String::new(), of(old, "name"), Given::Written(given));
         own.parts.push(Part::Call(Call { id, name, given }));

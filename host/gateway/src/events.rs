@@ -1,10 +1,10 @@
-//! What happens in an exchange as the events of its conversation.
+//! Emits the events of a conversation for an exchange.
 
 use flow::{Action, EventKind, Keeping, KeptText, Retained, RuleMatch, RuleRecord};
 use guard::attempt::Answer;
 use rules::{InjectionRecord, Judgement};
 
-/// The events of an exchange that nobody has taken yet.
+/// The pending events of an exchange.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeEvents(Vec<EventKind>);
 
@@ -13,7 +13,7 @@ impl ExchangeEvents {
         self.0.push(event);
     }
 
-    /// Rules have fired at one byte.
+    /// Adds the matches of rules at one byte.
     pub(crate) fn fired(&mut self, matches: &[RuleMatch], judgement: &Judgement) {
         let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
         for (found, ((action, first), again)) in matches.iter().zip(decisions) {
@@ -22,7 +22,7 @@ impl ExchangeEvents {
         }
     }
 
-    /// An answer was stopped, and the model was reminded. `kept`: what the client has of it.
+    /// Notes that an answer was stopped, and that the model was reminded. `kept`: the part of it that the client keeps.
     pub(crate) fn stopped(
         &mut self,
         answer: &Answer,
@@ -37,7 +37,7 @@ impl ExchangeEvents {
         let why = format!("a rule stopped attempt {attempt}");
         self.0.extend(answer.cut_events(&why, kept.len() as u64, (retained, false)));
         self.has_of_last(kept);
-        // The first has all of them.
+        // The first one has all of them.
         let mut tokens = Some(answer.usage().output.map_or((answer.bytes() / 4, true), |tokens| (tokens, false)));
         let record = |one: InjectionRecord| {
             let found = found.iter().find(|found| found.rule == one.rule)?;
@@ -54,18 +54,18 @@ impl ExchangeEvents {
         }
     }
 
-    /// The answer is complete.
+    /// Notes that the answer is complete.
     pub(crate) fn accepted(&mut self, answer: &Answer) {
         self.0.extend(answer.accepted_events());
     }
 
-    /// The client has this in place of the text of the last answer.
+    /// Notes the text that the client has in place of the text of the last answer.
     pub(crate) fn was_shown(&mut self, seen: &str) {
         self.last().into_iter().for_each(|last| replace_text(last, seen));
         self.has_of_last(seen);
     }
 
-    /// As much as this was shown of the last answer, where that did not complete: the client has it from here, and not from the attempt.
+    /// Notes how much of the last answer was shown, if it did not complete: the client has that much from here, not from the attempt.
     fn has_of_last(&mut self, seen: &str) {
         if let Some(EventKind::CognitionOut { partial: Some(partial), .. }) = self.last() {
             partial.shown_bytes = seen.len() as u64;
@@ -76,14 +76,14 @@ impl ExchangeEvents {
         self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }))
     }
 
-    /// Takes them, without what is not kept.
+    /// Takes the events, without parts that are not kept.
     pub(crate) fn take(&mut self, keeping: Keeping) -> Vec<EventKind> {
         let events = std::mem::take(&mut self.0).into_iter();
         events.filter_map(|event| kept(event, keeping)).collect()
     }
 }
 
-/// What a reader was shown in the place of the text of an answer.
+/// Replaces the text of an answer by the text that a reader was shown.
 fn replace_text(event: &mut EventKind, seen: &str) {
     let EventKind::CognitionOut { text, keep, blocks, retained, .. } = event else { return };
     let mut left = seen.len() as u64;
@@ -99,9 +99,9 @@ fn replace_text(event: &mut EventKind, seen: &str) {
     *keep = KeptText::Shown;
 }
 
-/// Returns an event without what is not kept of it; `None`: nothing of it is.
+/// Removes the parts of an event that are not kept; returns `None` if nothing of it is kept.
 fn kept(mut event: EventKind, keeping: Keeping) -> Option<EventKind> {
-    // Of an answer that was stopped or failed before anybody was shown it, the text is not kept at all.
+    // The text of an answer that was stopped or failed before any of it was shown is not kept at all.
     if let EventKind::CognitionOut { keep: KeptText::Original, retained, .. } = &mut event
         && keeping.answer
     {

@@ -18,12 +18,12 @@ use crate::frame::Frame;
 use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
 
-/// What is held back of one answer at most; beyond it the answer ends.
+/// The limits of what is held back of one answer; beyond them the answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldLimits {
-    /// Bytes of an answer that comes as one body, and of what waits of one that streams.
+    /// Bytes of an answer that arrives as one body, or of the waiting part of a stream.
     pub bytes: usize,
-    /// Events that wait.
+    /// Number of waiting events.
     pub frames: usize,
 }
 
@@ -61,9 +61,9 @@ pub struct Exchange {
     is_whole: bool,
     held: HeldLimits,
     fired: Vec<Fired>,
-    /// What the model is reminded of in the next request of the conversation.
+    /// The reminder for the next request of the conversation.
     due: Option<String>,
-    /// The id of an answer that came as one body.
+    /// The id of an answer that arrived as one body.
     id: Option<String>,
     calls: Calls,
     /// Bytes of text that earlier attempts passed on.
@@ -76,11 +76,11 @@ pub struct Exchange {
 /// Who decides about the calls of an answer, after the rules.
 #[derive(Debug, PartialEq)]
 enum Calls {
-    /// Nobody but the rules.
+    /// Only the rules.
     Free,
-    /// Extensions, which have not had them yet.
+    /// Extensions, which have not got them yet.
     Checked,
-    /// The answer is complete, and waits for their decision. An answer that came as one body is here.
+    /// The answer is complete, and waits for their decision. Contains an answer that arrived as one body.
     Waiting(Vec<u8>),
 }
 
@@ -99,7 +99,7 @@ enum Ended {
 pub struct Fired {
     /// What was found.
     pub found: RuleMatch,
-    /// What was done about it.
+    /// The action that was taken.
     pub action: Action,
     /// The attempt in which it was, from 1.
     pub attempt: u32,
@@ -154,7 +154,7 @@ impl Exchange {
         }
     }
 
-    /// Holds back this much at most.
+    /// Sets the limits of what is held back.
     #[must_use]
     pub fn holding(mut self, held: HeldLimits) -> Self {
         self.held = held;
@@ -205,7 +205,7 @@ impl Exchange {
             send.extend_from_slice(&next.send);
             if next.then != Then::More {
                 if next.then == Then::End && send.ends_with(b"\r\n\r") {
-                    // The rest of its line end is on the way, and nothing is read any more.
+                    // The rest of its line end is still to come, and nothing is read any more.
                     send.push(b'\n');
                 }
                 return Next { send, then: next.then };
@@ -266,12 +266,12 @@ impl Exchange {
         self.message.keep_alive()
     }
 
-    /// The calls of an answer are decided about by somebody else, too: they wait until [`Exchange::checked`].
+    /// Makes the calls of an answer wait for a decision in addition to that of the rules, until [`Exchange::checked`].
     pub(crate) fn check_calls(&mut self) {
         self.calls = Calls::Checked;
     }
 
-    /// Returns the calls that wait, of an answer that is complete.
+    /// Returns the waiting calls of an answer that is complete.
     pub(crate) fn waiting_calls(&self) -> Option<Vec<ToolCall>> {
         self.waits().then(|| self.now.core.answer.calls())
     }
@@ -280,7 +280,7 @@ impl Exchange {
         matches!(self.calls, Calls::Waiting(_))
     }
 
-    /// What was decided about the calls: why some of them must not run, as the model reads it.
+    /// Continues after the decision about the calls. `refusals`: the reasons why some of them must not run, as the model reads them.
     pub(crate) fn checked(&mut self, refusals: &[String]) -> Next {
         let Calls::Waiting(body) = std::mem::replace(&mut self.calls, Calls::Checked) else { return Next::default() };
         if !refusals.is_empty() {
@@ -299,7 +299,7 @@ impl Exchange {
         self.wire
     }
 
-    /// An extension gives the answer.
+    /// Ends the message with the answer of an extension.
     pub(crate) fn say(&mut self, words: &str) -> Next {
         let next = self.close_with(words, Vec::new());
         self.ended = Some(Ended::Accepted);
@@ -307,28 +307,28 @@ impl Exchange {
         next
     }
 
-    /// The request is not sent.
+    /// Ends the message because the request is not sent.
     pub(crate) fn refuse(&mut self, words: &str, notice: String) -> Next {
         self.notices.push(notice);
         self.close_with(words, Vec::new())
     }
 
-    /// Ends the message, because something went wrong outside of it.
+    /// Ends the message because of a failure outside of it.
     pub(crate) fn fail(&mut self, cause: &str) -> Next {
         self.close(cause)
     }
 
-    /// The first byte, of those that were returned last, of the words that end the message in the place of an answer.
+    /// Returns the offset, in the bytes that were returned last, of the text of the gateway that ends the message in place of an answer.
     pub(crate) fn closing(&self) -> Option<usize> {
         if let Some(Ended::Closed(at)) = self.ended { Some(at) } else { None }
     }
 
-    /// Whether the message ended with the model's answer, or with that of an extension. One that failed in its middle has not.
+    /// Returns whether the message ended with the model's answer, or with that of an extension. An answer that broke off was not accepted.
     pub fn is_accepted(&self) -> bool {
         self.ended == Some(Ended::Accepted)
     }
 
-    /// Bytes of text that were passed on, in all attempts.
+    /// Returns the number of bytes of text that were passed on, in all attempts.
     pub(crate) fn passed_bytes(&self) -> u64 {
         self.passed_before + self.now.queue.passed_bytes()
     }
@@ -338,34 +338,34 @@ impl Exchange {
         &mut self.now.core.answer
     }
 
-    /// The client has other words of the last attempt than those that were passed on.
+    /// Notes that the client has another text of the last attempt than the one that was passed on.
     pub(crate) fn keeps(&mut self, shown: &str) {
         self.request.keeps(shown);
         self.events.was_shown(shown);
     }
 
-    /// Events since the last time. `keeping`: of what a reader has is kept, in place of what the model wrote.
+    /// Takes the events since the last call. `keeping`: how much of the reader's text is kept, in place of the model's.
     pub(crate) fn take_events(&mut self, keeping: Keeping) -> Vec<EventKind> {
         self.events.take(keeping)
     }
 
-    /// The client has this in place of the text of the accepted answer.
+    /// Notes the text that the client has in place of the text of the accepted answer.
     pub(crate) fn accepted_as(&mut self, shown: &str) {
         self.events.was_shown(shown);
     }
 
-    /// Returns whether all that waits is within the limits, with so much that waits elsewhere.
+    /// Returns whether all that waits is within the limits, including the given amount that waits elsewhere.
     pub(crate) fn may_hold(&self, bytes: usize, frames: usize) -> bool {
         let queue = &self.now.queue;
         queue.bytes() + bytes <= self.held.bytes && queue.frames() + frames <= self.held.frames
     }
 
-    /// Bytes that are held back now.
+    /// Returns the number of bytes that are held back now.
     pub fn held_bytes(&self) -> usize {
         self.now.held_bytes()
     }
 
-    /// Returns whether the client's message was ended with words of the gateway's own: by a rule, or because it could not be checked.
+    /// Returns whether the client's message was ended with a text of the gateway: by a rule, or because it could not be checked.
     pub fn is_closed(&self) -> bool {
         self.closing().is_some()
     }
@@ -375,17 +375,17 @@ impl Exchange {
         &self.fired
     }
 
-    /// What its user has to know, a sentence each: what could not be checked, and what was shown before it was judged.
+    /// Returns notices for the user, one sentence each: parts that could not be checked, and parts that were shown before they were judged.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// The exchange is over: notes what its conversation has to remember.
+    /// Ends the exchange: records in the memory what its conversation needs later.
     pub fn remember(&self, memory: &mut Memory) {
         self.remember_shown(memory, self.now.core.answer.text());
     }
 
-    /// The same for a client that has this text of the answer.
+    /// Does the same as [`Self::remember`] for a client that has this text of the answer.
     pub(crate) fn remember_shown(&self, memory: &mut Memory, text: &str) {
         if let (Some(id), Some(accepted)) = (self.message.id(), self.message.accepted_id())
             && id != accepted
@@ -405,7 +405,7 @@ impl Exchange {
         crate::memory::next_answer(wire, body)
     }
 
-    /// Returns the rules with what they remember.
+    /// Returns the rules with their memory.
     pub fn rules(&self) -> &RuleSession {
         &self.rules
     }
@@ -488,7 +488,7 @@ impl Exchange {
         }
         let send = self.send();
         let reminder = self.rules.reminder(&[refusals.clone(), reminders.clone()].concat());
-        // That a call could not be read is no violation: its rules remain as they were.
+        // A call that cannot be read is not a violation: its rules keep their state.
         let (unread, mut violations): (Vec<RuleMatch>, _) =
             refusals.into_iter().partition(|found| found.evidence.unread);
         self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
@@ -502,7 +502,7 @@ impl Exchange {
         self.ended = Some(Ended::Accepted);
     }
 
-    /// What was noted about the calls of the answer.
+    /// Returns the notes about the calls of the answer.
     fn notes(&mut self) -> CallNotes {
         let calls: Vec<CallId> = self.now.core.answer.calls().into_iter().map(|call| call.id).collect();
         let mut all = CallNotes::default();
@@ -514,7 +514,7 @@ impl Exchange {
         all
     }
 
-    /// The model is reminded in the next request.
+    /// Reminds the model in the next request.
     fn remind(&mut self, matches: &[RuleMatch]) {
         if matches.is_empty() {
             return;
@@ -631,7 +631,7 @@ impl Exchange {
     }
 }
 
-/// What of the reports of an attempt its user has to know.
+/// Returns the notice for the user about a report of an attempt, if there is one.
 fn notice(event: EventKind) -> Option<String> {
     match event {
         EventKind::Notice { message } => Some(message),

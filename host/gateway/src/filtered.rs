@@ -1,4 +1,4 @@
-//! An exchange behind which the callbacks of extensions act: what the client gets has passed the gate and them.
+//! An exchange with the callbacks of extensions behind it: the client gets the output of the gate after it has passed through them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +17,8 @@ use crate::requests::canonical;
 use crate::stage::{Both, Decided, Stage, Whole, check};
 use crate::{Exchange, Fired, Next, Then};
 
-/// An exchange with the callbacks of its conversation, and with what that remembers. Without extensions it does what the exchange does, and waits
-/// for nothing.
+/// An exchange with the callbacks of its conversation and with its memory. Without extensions it behaves like the exchange, and waits for
+/// nothing.
 #[derive(Debug)]
 pub struct Filtered {
     exchange: Exchange,
@@ -28,7 +28,7 @@ pub struct Filtered {
     is_whole: bool,
     /// Matches of which extensions were notified.
     notified: usize,
-    /// What an extension has answered in the model's place.
+    /// The answer that an extension gave in the model's place.
     reply: Option<Answer>,
 }
 
@@ -42,42 +42,42 @@ impl Filtered {
         Self { exchange, stage, caller, memory, is_whole: false, notified: 0, reply: None }
     }
 
-    /// The body that goes upstream, as [`Exchange::request`].
+    /// Returns the body that goes upstream, as [`Exchange::request`] does.
     pub fn request(&self) -> Option<Bytes> {
         self.exchange.request()
     }
 
-    /// The answer begins, as a stream of events or as one body.
+    /// Begins the answer, as a stream of events or as one body.
     pub fn begin(&mut self, is_stream: bool) {
         self.is_whole = !is_stream;
         self.exchange.begin(is_stream);
     }
 
-    /// More of the answer, as [`Exchange::receive`].
+    /// Takes more bytes of the answer, as [`Exchange::receive`] does.
     pub async fn receive(&mut self, bytes: &[u8], now: Duration) -> Next {
         let next = self.exchange.receive(bytes, now);
         self.pass(next).await
     }
 
-    /// Upstream has ended the answer, as [`Exchange::end`].
+    /// Ends the answer of the server, as [`Exchange::end`] does.
     pub async fn end(&mut self, now: Duration) -> Next {
         let next = self.exchange.end(now);
         self.pass(next).await
     }
 
-    /// Releases bytes that have waited for as long as they may.
+    /// Releases bytes whose time limit for waiting is over.
     pub async fn release(&mut self, now: Duration) -> Next {
         let next = Next { send: self.exchange.release(now), then: Then::More };
         self.pass(next).await
     }
 
-    /// The request after a stop was refused, as [`Exchange::give_up`].
+    /// Gives up because the request after a stop was refused, as [`Exchange::give_up`] does.
     pub async fn give_up(&mut self, cause: &str) -> Next {
         let next = self.exchange.give_up(cause);
         self.pass(next).await
     }
 
-    /// An extension answers in the model's place: its words go through the callbacks as those of a model.
+    /// Answers with the text of an extension in the model's place: it goes through the callbacks like a model's.
     pub async fn reply(&mut self, words: &str, is_stream: bool) -> Next {
         self.begin(is_stream);
         let keeping = self.caller.as_ref().map(|caller| caller.keeping()).unwrap_or_default();
@@ -86,24 +86,24 @@ impl Filtered {
         self.pass(next).await
     }
 
-    /// The request is not sent: the client gets these words.
-    /// `notice`: what the log has of it, without words of extensions.
+    /// Ends the message because the request is not sent: the client gets this text. `notice`: the text for the log, without words of
+    /// extensions.
     pub fn refuse(&mut self, words: &str, notice: String, is_stream: bool) -> Next {
         self.begin(is_stream);
         self.exchange.refuse(words, notice)
     }
 
-    /// When held bytes have waited for as long as they may, as [`Exchange::deadline`].
+    /// Returns the time limit for bytes that are held back, as [`Exchange::deadline`] does.
     pub fn deadline(&self) -> Option<Duration> {
         self.exchange.deadline()
     }
 
-    /// What keeps the client's connection alive while nothing is sent.
+    /// Returns the bytes that keep the client's connection alive while nothing is sent.
     pub fn keep_alive(&self) -> &'static [u8] {
         self.stage.as_ref().map_or_else(|| self.exchange.keep_alive(), Stage::keep_alive)
     }
 
-    /// Bytes that are held back now, for rules and for callbacks.
+    /// Returns the number of bytes that are held back now, for rules and for callbacks.
     pub fn held_bytes(&self) -> usize {
         self.exchange.held_bytes() + self.stage.as_ref().map_or(0, |stage| stage.held().0)
     }
@@ -113,19 +113,19 @@ impl Filtered {
         &self.exchange
     }
 
-    /// Events of the conversation since this was called last: what rules did, and the answers of the model as they are kept. What extensions did is
-    /// emitted by the caller itself.
+    /// Takes the events of the conversation since the last call: actions of rules, and the answers of the model as they are kept. The
+    /// caller itself emits the events of extensions.
     pub fn take_events(&mut self) -> Vec<EventKind> {
         let keeping = self.caller.as_ref().map(|caller| caller.keeping()).unwrap_or_default();
         self.exchange.take_events(keeping)
     }
 
-    /// What calls the extensions.
+    /// Returns the caller of the extensions.
     pub fn caller(&self) -> Option<&Arc<Caller>> {
         self.caller.as_ref()
     }
 
-    /// Returns the matches of which extensions are to be notified now, with `Caller::notify`: nothing waits for that.
+    /// Takes the matches of which extensions are to be notified now with `Caller::notify`, without waiting.
     pub fn take_notices(&mut self) -> Vec<TtsrEvent> {
         let fired = self.exchange.fired();
         let Some(caller) = self.caller.as_ref().filter(|caller| caller.gives_notices()) else { return Vec::new() };
@@ -139,7 +139,7 @@ impl Filtered {
         new.iter().map(event).collect()
     }
 
-    /// The exchange is over, however it ended: its conversation remembers it.
+    /// Ends the exchange, however it went, and updates the memory of its conversation.
     pub fn finish(&self) {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.stage {
@@ -153,7 +153,7 @@ impl Filtered {
         }
     }
 
-    /// Takes what the exchange passes on through the callbacks.
+    /// Passes the output of the exchange through the callbacks.
     async fn pass(&mut self, mut next: Next) -> Next {
         if self.stage.is_none() {
             return next;
@@ -181,7 +181,7 @@ impl Filtered {
             }
             let (decided, refusals) = check(stage.caller(), calls).await?;
             let refusals = leaving(stage.caller(), refusals).await?;
-            // Of calls that are made again nothing is sent.
+            // Nothing is sent of calls that the model is asked to make again.
             stage.decide(if refusals.is_empty() { decided } else { Decided::default() });
             return Ok(Step::Again(self.exchange.checked(&refusals)));
         }
@@ -249,8 +249,8 @@ impl Filtered {
     }
 }
 
-/// Why calls are refused goes to the model, and can repeat what a callback before it has put into them: it passes those that get all that
-/// leaves.
+/// Passes the reasons of refused calls through the callbacks that get everything that leaves: the reasons go to the model, and can repeat
+/// what an earlier callback put into the calls.
 async fn leaving(caller: &Caller, refusals: Vec<String>) -> Result<Vec<String>, CallFailure> {
     if refusals.is_empty() {
         return Ok(refusals);
@@ -262,7 +262,7 @@ async fn leaving(caller: &Caller, refusals: Vec<String>) -> Result<Vec<String>, 
     })
 }
 
-/// Has the stage take frames, as [`Stage::take`]. Where that fails, those before the failure go out.
+/// Passes frames to the stage, as [`Stage::take`] does. If that fails, the frames before the failure are sent.
 async fn take(stage: &mut Stage, bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> Result<bool, CallFailure> {
     let taken = stage.take(bytes, is_last).await;
     if taken.is_err() {
@@ -275,21 +275,21 @@ const UNGIVEN: &str = "a part of its text is written in a way that extensions ca
 
 const UNWRITTEN: &str = "a call in it is written in a way in which extensions cannot change it";
 
-/// What follows a step.
+/// The action after a step.
 enum Step {
     Done(Then),
     Again(Next),
     Failed(String),
 }
 
-/// Notes what of an answer goes upstream when the client sends it back.
+/// Records the text that goes upstream when the client sends the answer back.
 fn note_answer(stage: &Stage, number: usize, memory: &mut Memory) {
     let keeping = stage.caller().keeping();
     let mut times = HashMap::<(&str, &str), u32>::new();
     for (stream, about) in [(TextStream::Answer, About::Answer), (TextStream::Thinking, About::Thinking)] {
         for Both { original, shown } in stage.repeats().blocks(stream) {
             let (original, shown) = (original.trim(), shown.trim());
-            // Reasoning is signed: its provider gets it as it was.
+            // Reasoning is signed: its provider gets the original.
             if shown.is_empty() || (keeping.answer && stream == TextStream::Answer) {
                 continue;
             }

@@ -14,7 +14,8 @@ pub(crate) struct Frame {
     pub(crate) data: Option<Value>,
     /// Its bytes are not those that came.
     pub(crate) is_changed: bool,
-    /// A string in it has half of a character, whose other half another frame has: written anew, it would be lost.
+    /// Whether a string in it has half of a surrogate pair, whose other half is in another frame: it would be lost if the frame were
+    /// rewritten.
     pub(crate) has_halves: bool,
 }
 

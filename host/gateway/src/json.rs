@@ -1,5 +1,5 @@
-//! JSON with the place of each value in its bytes: what is changed is written over its own bytes, and everything else stays as it was, so that
-//! the caches of providers keep hitting.
+//! JSON with the byte range of each value: a changed value is written over its own bytes, and all other bytes stay, so that the caches of
+//! providers keep hitting.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,17 +8,17 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Deeper values are not read.
+/// The maximum nesting depth.
 const MAX_DEPTH: u32 = 128;
 
-/// A value and where it is.
+/// A value and its byte range.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) at: Range<usize>,
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Object(Vec<Member>),
@@ -32,19 +32,19 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    /// Where its name is written.
+    /// The byte range of its name.
     pub(crate) key: Range<usize>,
     pub(crate) value: Node,
 }
 
-/// A document that was read.
+/// A parsed document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc<'b> {
     pub(crate) bytes: &'b [u8],
 }
 
 impl<'b> Doc<'b> {
-    /// Reads a document. `None`: it is no JSON, or nested too deeply.
+    /// Parses a document; returns `None` if it is not JSON, or nested too deeply.
     pub(crate) fn read(bytes: &'b [u8]) -> Option<(Self, Node)> {
         serde_json::from_slice::<IgnoredAny>(bytes).ok()?;
         let mut reader = Reader { bytes, at: 0 };
@@ -52,20 +52,19 @@ impl<'b> Doc<'b> {
         Some((Self { bytes }, root))
     }
 
-    /// The value of a string; `None`: the node is none. Half of a character that is escaped alone is replaced by the mark for one that is
-    /// unknown.
+    /// Returns the value of a string; `None` if the node is not a string. An unpaired surrogate is replaced by U+FFFD.
     pub(crate) fn text(self, node: &Node) -> Option<String> {
         matches!(node.kind, Kind::String).then(|| decoded(&self.bytes[node.at.clone()]))
     }
 
-    /// Returns the text at a member of an object.
+    /// Returns the string at a member of an object.
     pub(crate) fn text_of(self, node: &Node, name: &str) -> Option<String> {
         self.text(node.get(name)?)
     }
 }
 
 impl Node {
-    /// Returns a member of an object; of several of one name the last, which is the one that counts.
+    /// Returns a member of an object; of several with one name, the last one, which is the one that counts.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Object(members) => members.iter().rev().find(|one| one.name == name).map(|one| &one.value),
@@ -73,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Returns the elements of an array; none of anything else.
+    /// Returns the elements of an array; none for any other value.
     pub(crate) fn items(&self) -> &[Self] {
         if let Kind::Array(items) = &self.kind { items } else { &[] }
     }
@@ -87,7 +86,7 @@ impl Node {
     }
 }
 
-/// Returns a string literal as its value.
+/// Decodes a string literal.
 fn decoded(literal: &[u8]) -> String {
     let strict = serde_json::from_slice::<Cow<'_, str>>(literal).map(Cow::into_owned);
     strict.unwrap_or_else(|_| {
@@ -101,17 +100,17 @@ fn decoded(literal: &[u8]) -> String {
 pub(crate) struct Edits(Vec<(Range<usize>, String)>);
 
 impl Edits {
-    /// Puts a string in the place of another value, or of the name of a member.
+    /// Replaces a value, or the name of a member, by a string.
     pub(crate) fn text(&mut self, at: &Range<usize>, text: &str) {
         self.raw(at.clone(), Value::from(text).to_string());
     }
 
-    /// Puts JSON in the place of bytes.
+    /// Replaces bytes by JSON.
     pub(crate) fn raw(&mut self, at: Range<usize>, json: String) {
         self.0.push((at, json));
     }
 
-    /// Puts an element before the one with this number, or behind the last.
+    /// Inserts an element before the one with this number, or at the end.
     pub(crate) fn insert(&mut self, list: &Node, number: usize, json: &str) {
         match list.items().get(number) {
             Some(next) => self.raw(next.at.start..next.at.start, format!("{json},")),
@@ -123,7 +122,7 @@ impl Edits {
         }
     }
 
-    /// Removes the elements of a list with these numbers, each with a comma next to it.
+    /// Removes the elements with these numbers from a list, each with an adjacent comma.
     pub(crate) fn remove(&mut self, list: &Node, numbers: &BTreeSet<usize>) {
         let items = list.items();
         let mut is_kept_before = false;
@@ -145,7 +144,7 @@ impl Edits {
         self.0.is_empty()
     }
 
-    /// Returns the document with the changes. Of changes of the same bytes the first counts.
+    /// Returns the document with the changes. Of several changes of the same bytes, the first one counts.
     pub(crate) fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.0.sort_by_key(|(at, _)| (at.start, at.end));
         let (mut out, mut end) = (Vec::with_capacity(bytes.len()), 0);
@@ -162,7 +161,7 @@ impl Edits {
     }
 }
 
-/// Reads what is known to be JSON.
+/// Parses a value that is known to be valid JSON.
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -176,7 +175,7 @@ impl Reader<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Returns the next byte, where it is this one.
+    /// Consumes the next byte if it is this one.
     fn take(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);
         self.at += usize::from(is_it);

@@ -8,7 +8,7 @@
 //!              └► Dialect: the next answer continues the same message
 //! ```
 //! A server owns the connections: it sends [`Exchange::request`], gives what comes back to [`Exchange::receive`], and sends on what that
-//! returns; with extensions it has [`Filtered`] do so. What decides about a match is the code that decides in turns and replays.
+//! returns; with extensions, [`Filtered`] does so. The code that decides about a match is that of turns and replays.
 #![forbid(unsafe_code)]
 
 mod asked;

@@ -1,5 +1,5 @@
-//! What a conversation remembers from one request to the next, so that what was changed once is changed in the same way ever after: clients send
-//! what they have, and the caches of providers keep hitting only where the same bytes come again.
+//! The memory of a conversation between requests, so that a change is repeated in the same way in every later request: clients send the
+//! conversation as they have it, and the caches of providers only hit if the same bytes come again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,51 +11,51 @@ use wire::Wire;
 use crate::conversation::{Author, Conversation, Part};
 use crate::json::{Doc, Edits, Node};
 
-/// So many bytes of notes are kept of texts that the latest request does not have, such as those before a compaction.
+/// The maximum number of bytes of notes about texts that the latest request does not have, such as those before a compaction.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The memory of a conversation: notes by the digest of what they are about. A note never gets another value, so that two memories of one
-/// conversation are merged by having the notes of both; but of an answer that was written twice, the words of the model that the client was
-/// not shown count.
+/// The memory of a conversation: notes by the digest of their subject. A note never changes its value, so that two memories of one
+/// conversation are merged by taking the notes of both. The exception is an answer that was written twice: the note with the model's text
+/// that the client was not shown is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Memory {
     notes: BTreeMap<String, Note>,
-    /// What the latest request has a use for.
+    /// The keys of the notes that the latest request used.
     #[serde(skip)]
     used: BTreeSet<String>,
 }
 
-/// What is known about a text.
+/// The note about a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Note {
-    /// This goes upstream in its place.
+    /// This text goes upstream in its place.
     Text(String),
-    /// It goes upstream as it is, or not at all.
+    /// Whether it goes upstream unchanged, or not at all.
     Passes(bool),
 }
 
-/// What a note is about; a part of its key.
+/// The subject of a note; a part of its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About {
     /// The answer that a reminder follows.
     Reminder,
-    /// The id of a response that the client has: the one that its server knows.
+    /// The id of a response as the client has it: its note is the id that the server knows.
     Response,
-    /// A text of the user: what extensions made of it.
+    /// A text of the user: its note is the text that extensions made of it.
     Input,
     /// A text of the user that was refused with its request.
     Refused,
-    /// A text of a tool's result: the same.
+    /// A text of a tool's result, as for [`About::Input`].
     Result,
-    /// Any other text of a request: the same.
+    /// Any other text of a request, as for [`About::Input`].
     Text,
-    /// A text that the client was shown: what the model wrote.
+    /// A text that the client was shown: its note is the text of the model.
     Answer,
-    /// The same of reasoning.
+    /// Reasoning that the client was shown, as for [`About::Answer`].
     Thinking,
-    /// The same of the arguments of a call.
+    /// The arguments of a call that the client was shown, as for [`About::Answer`].
     Call,
 }
 
@@ -75,7 +75,7 @@ impl About {
     }
 }
 
-/// The answers of a request, each with what it is found again by.
+/// An answer of a request, with the key by which it is found again.
 struct Answer {
     key: String,
     /// The number of its last message.
@@ -83,7 +83,7 @@ struct Answer {
 }
 
 impl Memory {
-    /// Takes the notes of another memory of the same conversation, the later one.
+    /// Adds the notes of another memory of the same conversation, the later one.
     pub fn merge(&mut self, other: Self) {
         let later: BTreeSet<String> = other.notes.keys().cloned().collect();
         other.notes.into_iter().for_each(|(key, note)| self.insert(key, note));
@@ -99,12 +99,12 @@ impl Memory {
         }
     }
 
-    /// A request begins to be read: what it uses from here on is kept by [`Memory::drop_unused`].
+    /// Begins to read a request: [`Memory::drop_unused`] keeps the notes that are used from here on.
     pub(crate) fn begin(&mut self) {
         self.used.clear();
     }
 
-    /// Drops notes that the request had no use for, where they are many.
+    /// Drops notes that the request did not use, if they are many.
     pub(crate) fn drop_unused(&mut self) {
         let used = std::mem::take(&mut self.used);
         self.shorten(&used);
@@ -126,13 +126,13 @@ impl Memory {
         Some(note)
     }
 
-    /// Adds a note. One that is there remains.
+    /// Adds a note. An existing note remains unchanged.
     pub(crate) fn note(&mut self, about: About, parts: &[&str], note: Note) {
         self.insert(key(about, parts), note);
     }
 
-    /// The body of a request with the reminders of earlier answers, each behind the answer that it follows. Where there is none, it is the
-    /// same.
+    /// Returns the body of a request with the reminders of earlier answers, each behind its answer. Without reminders, the body is
+    /// unchanged.
     pub fn remind(&self, wire: Wire, body: Bytes) -> Bytes {
         self.with_reminders(wire, &body).unwrap_or(body)
     }
@@ -157,7 +157,8 @@ impl Memory {
         self.notes.is_empty()
     }
 
-    /// Puts the reminders of earlier answers into a request, and the id of the response that it follows as its server knows it.
+    /// Inserts the reminders of earlier answers into a request, and replaces the id of the previous response by the one that its server
+    /// knows.
     pub(crate) fn reminders(
         &self,
         doc: Doc<'_>,
@@ -184,7 +185,7 @@ impl Memory {
         }
     }
 
-    /// Notes what the model is reminded of after the answer to a request, of which the client has these calls, this text and this id.
+    /// Adds the reminder after the answer to a request, of which the client has these calls, this text and this id.
     pub(crate) fn note_reminder(&mut self, wire: Wire, body: &[u8], said: &Said<'_>, words: &str) {
         let note = Note::Text(words.to_owned());
         if let Some(id) = said.id {
@@ -200,7 +201,7 @@ impl Memory {
     }
 }
 
-/// What the client has of an answer.
+/// The parts of an answer that the client has.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
     pub(crate) calls: Vec<String>,
@@ -209,7 +210,7 @@ pub(crate) struct Said<'a> {
     pub(crate) id: Option<&'a str>,
 }
 
-/// What an answer is found again by: its last call, whose id is unique, else its place and its text, which can be said again.
+/// Returns the key of an answer: its last call, whose id is unique, else its position and its text, because a text can occur twice.
 fn identity(call: Option<&str>, text: &str, number: usize) -> Option<Vec<String>> {
     if let Some(call) = call.filter(|call| !call.is_empty()) {
         return Some(vec!["call".to_owned(), call.to_owned()]);
@@ -245,7 +246,7 @@ fn answers(doc: Doc<'_>, conversation: &Conversation<'_>) -> Vec<Answer> {
     all
 }
 
-/// How an answer to a request is found again: by its number, and that of a block among those with the same text.
+/// Returns the key of the place of a block: the number of its answer, and its number among the blocks with the same text.
 pub(crate) fn place_of(answer: usize, times: u32) -> String {
     format!("{answer}.{times}")
 }

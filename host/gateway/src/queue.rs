@@ -17,7 +17,7 @@ pub(crate) struct Queue {
     thinking: String,
     /// Text that was sent.
     sent: String,
-    /// Bytes of text that were sent, also those that a provider made void.
+    /// Bytes of text that were sent, including those that a provider made void.
     passed_bytes: u64,
     /// From this frame on, all wait for the end of the answer: it has the first tool call.
     call: Option<u64>,
@@ -70,7 +70,7 @@ impl Queue {
         self.reasoning = None;
     }
 
-    /// The provider restarts its answer with the frame that follows: what waits before it is void, and so is what was sent.
+    /// Restarts the answer with the frame that follows: the frames that wait and the text that was sent are void.
     pub(crate) fn restart(&mut self) {
         self.taken += self.waiting.len() as u64;
         self.waiting.clear();
@@ -97,7 +97,7 @@ impl Queue {
         &self.sent
     }
 
-    /// Bytes of text that were sent.
+    /// Returns the number of bytes of text that were sent.
     pub(crate) fn passed_bytes(&self) -> u64 {
         self.passed_bytes
     }
@@ -107,7 +107,7 @@ impl Queue {
         self.passed_bytes += text.len() as u64;
     }
 
-    /// Returns the bytes of the frames that wait.
+    /// Returns the size of the waiting frames in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

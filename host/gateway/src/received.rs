@@ -1,4 +1,4 @@
-//! What the client has received of an answer, read from the bytes that were sent to it.
+//! The answer as the client has received it, read from the bytes that were sent to it.
 
 use flow::{Delta, StopReason, StreamKind, Usage};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::frame::Frame;
 /// An answer as its client has it.
 #[derive(Debug)]
 pub struct Received {
-    /// What is particular to its wire format.
+    /// The state that is specific to its wire format.
     message: Box<dyn Message>,
     reading: Reading,
     answer: Answer,
@@ -20,19 +20,19 @@ pub struct Received {
 enum Reading {
     Stream(Box<(SseDecoder, AnswerDecoder)>),
     Whole(Vec<u8>),
-    /// It could not be read to its end.
+    /// The answer could not be read to its end.
     Broken,
 }
 
-/// What an answer consists of.
+/// The content of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// Its blocks, in order, each with its text; that of a call is its arguments.
+    /// Its blocks, in order, each with its text; the text of a call is its arguments.
     pub blocks: Vec<(StreamKind, String)>,
-    /// Tokens, as its provider counts them.
+    /// The tokens, as counted by its provider.
     pub usage: Usage,
-    /// Why it ended; `None`: it has not.
+    /// The reason why it ended; `None` if it has not.
     pub stop: Option<StopReason>,
     /// The model, as its provider names it.
     pub model: Option<String>,
@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns the text of all its blocks of text.
+    /// Returns the concatenated text of its text blocks.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter(|(kind, _)| *kind == StreamKind::Text);
         texts.map(|(_, text)| text.as_str()).collect()
@@ -57,7 +57,7 @@ impl Answer {
 }
 
 impl Received {
-    /// Nothing was received yet.
+    /// Creates the state before anything was received.
     pub fn new(wire: Wire, is_stream: bool) -> Self {
         let reading = match is_stream {
             true => Reading::Stream(Box::new((SseDecoder::new(), AnswerDecoder::new(wire)))),
@@ -66,7 +66,7 @@ impl Received {
         Self { message: dialect::message(wire, ""), reading, answer: Answer::default() }
     }
 
-    /// More was sent to the client.
+    /// Takes bytes that were sent to the client.
     pub fn push(&mut self, bytes: &[u8]) {
         let read = match &mut self.reading {
             Reading::Broken => return,
@@ -88,7 +88,7 @@ impl Received {
         }
     }
 
-    /// Nothing more is sent: what was received.
+    /// Ends the answer and returns it.
     pub fn finish(mut self) -> Answer {
         match self.reading {
             Reading::Stream(reading) => {
@@ -123,7 +123,7 @@ impl Answer {
             self.id = ids.into_iter().find_map(Value::as_str).map(str::to_owned);
         }
         let read = message.for_rules(frame);
-        // What the decoder refuses, the client reads as it can.
+        // The client reads as much as it can of an answer that the decoder refuses.
         let _refused = decoder.push(read.as_deref().unwrap_or(&frame.raw));
         self.take(std::iter::from_fn(|| decoder.next_delta()));
     }

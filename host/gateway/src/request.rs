@@ -30,15 +30,15 @@ impl Request {
         self.stopped.push((kept.trim_end().to_owned(), reminder));
     }
 
-    /// What the client has of the answer that was stopped last.
+    /// Sets the text that the client has of the answer that was stopped last.
     pub(crate) fn keeps(&mut self, shown: &str) {
         if let Some((kept, _)) = self.stopped.last_mut() {
             shown.trim_end().clone_into(kept);
         }
     }
 
-    /// The next body: the client's own bytes, and after a stop what was kept and the reminder behind the last message. `None`: the body has no
-    /// conversation that could be continued.
+    /// Returns the next body: the client's own bytes and, after a stop, the kept text and the reminder behind the last message. `None` if
+    /// the body has no conversation that can be continued.
     pub(crate) fn body(&self) -> Option<Bytes> {
         if self.stopped.is_empty() {
             return Some(self.body.clone());

@@ -1,8 +1,7 @@
-//! Stage: what a client sends goes through the callbacks of extensions before it leaves.
+//! Stage: passes a client's request through the callbacks of extensions before it is sent.
 //!
-//! A client sends all of its conversation with every request, as it has it. What a callback has made of a text is a note of the
-//! [`Memory`], and goes upstream in the place of that text ever after; callbacks get what no note is about. Only the bytes of strings that
-//! are replaced change.
+//! A client sends its whole conversation, as it has it, with every request. The text that a callback returned is a note of the [`Memory`]
+//! and replaces the original in every later request; callbacks get only texts without a note. Only the bytes of replaced strings change.
 
 mod beyond;
 mod input;
@@ -20,29 +19,29 @@ use crate::conversation::{Call, Conversation, Given, Part};
 use crate::json::{Doc, Edits, Node};
 use crate::memory::{About, Memory, Note, place_of};
 
-/// What becomes of a request.
+/// The outcome of preparing a request.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Prepared {
-    /// It goes upstream as this body.
+    /// The request goes upstream with this body.
     Ask(Bytes),
     /// Nothing goes upstream: an extension gives this answer in the model's place.
     Reply(String),
-    /// Nothing goes upstream.
+    /// Nothing goes upstream because the request was refused.
     Refused {
-        /// What the client gets.
+        /// The text for the client.
         words: String,
-        /// What the log has of it: the extension and its callback, and nothing that it has said.
+        /// The text for the log: the extension and its callback, without any words of the extension.
         notice: String,
     },
 }
 
-/// Why a request does not go upstream.
+/// The reason why a request does not go upstream.
 #[derive(Debug)]
 enum Stop {
     Reply(String),
     Refused(String),
-    /// As the extension says it; `notice` has none of its words.
+    /// `cause` has the words of the extension; `notice` has none of them.
     Rejected {
         cause: String,
         notice: String,
@@ -70,7 +69,7 @@ impl Stop {
     }
 }
 
-/// Takes a request through the callbacks, and puts the reminders of the conversation into it.
+/// Passes a request through the callbacks, and inserts the reminders of the conversation.
 pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Prepared {
     lock(memory).begin();
     if !caller.gets_requests() {
@@ -101,7 +100,8 @@ pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: 
     }
 }
 
-/// What an extension says about a request can repeat it: when the client sends the refusal back as an answer, the model gets none of that.
+/// Notes the refusal of a request. The reason of an extension can repeat the request: when the client sends the refusal back as an answer,
+/// the model gets none of it.
 fn noted(memory: &Mutex<Memory>, number: usize, refused: Prepared) -> Prepared {
     if let Prepared::Refused { words, .. } = &refused {
         let note = Note::Text("[Tidegate: this request was not sent.]".to_owned());
@@ -115,7 +115,8 @@ fn refused(cause: &str, notice: &str) -> Prepared {
     Prepared::Refused { words, notice: format!("a request was not sent, because {notice}") }
 }
 
-/// Returns the body of a request whose texts no callback gets: with the originals of what the client was shown, and reminders.
+/// Returns the body of a request whose texts no callback gets: with the originals of texts that were changed for the client, and with
+/// reminders.
 fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
     if lock(memory).is_empty() {
         return None;
@@ -134,7 +135,7 @@ fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the originals in the place of what the client was shown of answers. `seen` gets the places of what a note is about.
+/// Restores the originals of the texts of answers that were changed for the client. `seen` gets the places of texts with a note.
 fn restore(
     memory: &mut Memory,
     doc: Doc<'_>,
@@ -176,7 +177,7 @@ fn restore_call(memory: &mut Memory, doc: Doc<'_>, call: &Call<'_>, edits: &mut 
     }
 }
 
-/// Puts other arguments in the place of those of a call.
+/// Replaces the arguments of a call.
 pub(crate) fn give(call: &Call<'_>, arguments: &str, edits: &mut Edits) {
     match &call.given {
         Given::Members(members) => {
@@ -196,7 +197,7 @@ pub(crate) fn give(call: &Call<'_>, arguments: &str, edits: &mut Edits) {
     }
 }
 
-/// Arguments as they are compared: clients read them and write them anew.
+/// Returns arguments in canonical form for comparison, because clients parse and rewrite them.
 pub(crate) fn canonical(arguments: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(arguments);
     value.map_or_else(
@@ -214,7 +215,7 @@ struct Stage<'a, 'b> {
     memory: &'a Mutex<Memory>,
     doc: Doc<'b>,
     edits: Edits,
-    /// The places of strings about which nothing is left to be done.
+    /// The places of strings that need no further work.
     seen: BTreeSet<usize>,
 }
 
@@ -224,7 +225,7 @@ impl<'b> Stage<'_, 'b> {
             lock(self.memory).reminders(self.doc, root, Some(conversation), &mut self.edits);
             restore(&mut lock(self.memory), self.doc, conversation, &mut self.edits, &mut self.seen);
             for part in conversation.messages.iter().flat_map(|one| &one.parts) {
-                // Its provider refuses other words.
+                // Its provider refuses any other text.
                 if let Part::Thinking { at, is_signed: true } = part {
                     self.seen.insert(at.at.start);
                 }
@@ -243,7 +244,7 @@ impl<'b> Stage<'_, 'b> {
         self.beyond(root, &arguments.collect()).await
     }
 
-    /// Does what a note says about a string.
+    /// Applies a note to a string.
     fn apply(&mut self, at: &Node, note: &Note) {
         self.seen.insert(at.at.start);
         if let Note::Text(text) = note {
@@ -251,7 +252,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// Returns the note about a text; where there is none yet, this one.
+    /// Returns the note about a text, after adding `note` if there is none.
     fn noted(&self, about: About, parts: &[&str], note: Note) -> Note {
         let mut memory = lock(self.memory);
         memory.note(about, parts, note.clone());
@@ -263,7 +264,7 @@ impl<'b> Stage<'_, 'b> {
     }
 }
 
-/// Returns the note that a text becomes another one.
+/// Returns the note that replaces a text by another one.
 fn note(before: &str, after: String) -> Note {
     if before == after { Note::Passes(true) } else { Note::Text(after) }
 }

@@ -1,7 +1,7 @@
-//! Stage: what the client gets of an answer goes through the callbacks of extensions.
+//! Stage: passes the answer for the client through the callbacks of extensions.
 //!
-//! It is behind the gate: the frames that come in are those that a client without extensions would get. Each goes out as it is, in order, as
-//! soon as nothing of its text waits for a callback; only strings that callbacks change are written anew.
+//! It is behind the gate: the frames that come in are those that a client without extensions would get. Each frame is sent unchanged and in
+//! order as soon as none of its text waits for a callback; only strings that callbacks change are rewritten.
 
 mod calls;
 mod lane;
@@ -36,17 +36,17 @@ pub(crate) struct Stage {
     text: Lane,
     thinking: Lane,
     waiting: VecDeque<Waiting>,
-    /// The bytes of the frames that wait.
+    /// The size of the waiting frames in bytes.
     bytes: usize,
     /// The number of the next frame.
     next: u64,
     repeats: Repeats,
     calls: Decided,
-    /// Blocks of which callbacks have left nothing: those behind them have lower indexes.
+    /// The number of blocks without any text left: the indexes of later blocks are lower by this number.
     dropped: u64,
 }
 
-/// A frame that waits for what callbacks make of its text.
+/// A frame that waits for the results of callbacks for its text.
 #[derive(Debug)]
 struct Waiting {
     number: u64,
@@ -54,7 +54,7 @@ struct Waiting {
     pieces: Vec<Piece>,
 }
 
-/// The text of an answer as it was before, and as the client has it.
+/// The original text of an answer, and the text that the client has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Both {
     pub(crate) original: String,
@@ -62,7 +62,7 @@ pub(crate) struct Both {
 }
 
 impl Stage {
-    /// A stage for a message that has not begun. `None`: no callback gets anything of answers.
+    /// Creates a stage for a message that has not begun; `None` if no callback gets anything of answers.
     pub(crate) fn new(wire: Wire, model: &str, caller: &Arc<Caller>) -> Option<Self> {
         let text = Lane::new(Segments::new(Arc::clone(caller)), caller.has_rewriter());
         let thinking = Lane::new(Segments::of_thinking(Arc::clone(caller)), false);
@@ -83,7 +83,7 @@ impl Stage {
         })
     }
 
-    /// Takes frames. Nothing goes out before [`Stage::send`]. `is_last`: no bytes follow, so that a frame without its blank line is complete.
+    /// Takes frames. Nothing is sent before [`Stage::send`]. `is_last`: no bytes follow, so that a frame without its blank line is complete.
     ///
     /// Returns whether they could be read: a frame that grew, because it repeats what earlier attempts have sent, can be too large.
     ///
@@ -97,7 +97,7 @@ impl Stage {
         Ok(is_read)
     }
 
-    /// The frames up to the first that is too large, and whether there is none.
+    /// Returns the frames before the first one that is too large, and whether all of them could be read.
     fn frames(&mut self, bytes: &[u8], is_last: bool) -> (Vec<Frame>, bool) {
         let mut frames = Vec::new();
         let mut each = |frame: &wire::Frame<'_>| -> Result<(), TooLarge> {
@@ -143,7 +143,7 @@ impl Stage {
         if stream == TextStream::Thinking { &mut self.thinking } else { &mut self.text }
     }
 
-    /// Sends the frames of which nothing waits. `is_over`: no frame follows.
+    /// Sends the frames that have no waiting text. `is_over`: whether no frame follows.
     pub(crate) fn send(&mut self, is_over: bool, out: &mut Vec<u8>) {
         while let Some(first) = self.waiting.front() {
             if !first.pieces.iter().enumerate().all(|(at, piece)| self.is_resolved(first.number, at, piece)) {
@@ -218,9 +218,8 @@ impl Stage {
         Opens::Unknown
     }
 
-    /// The answer ends: everything that waits goes out. `answer` is the model's; `None`: it did not come to its end.
-    ///
-    /// Returns whether it could: calls that were not written as was decided stay here.
+    /// Ends the answer, and sends everything that waits. `answer`: the model's complete answer, if there is one. Returns whether it could:
+    /// calls that were not written as decided are kept back.
     ///
     /// # Errors
     /// The failure of a `required` extension.
@@ -250,14 +249,15 @@ impl Stage {
         Ok(())
     }
 
-    /// Another attempt follows, and the client keeps what it has: what waits of the text is void. Returns what it has of this attempt.
+    /// Begins another attempt, while the client keeps its text: text that waits is void. Returns the text that the client has of this
+    /// attempt.
     pub(crate) fn keep_shown(&mut self, out: &mut Vec<u8>) -> String {
         self.text.void(Segments::new(Arc::clone(&self.caller)));
         self.send(true, out);
         self.text.take_shown()
     }
 
-    /// Frames of the gateway itself end the message: nothing of them is for callbacks.
+    /// Takes frames of the gateway that end the message: callbacks get none of them.
     pub(crate) fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let (frames, is_read) = self.frames(bytes, true);
         if !is_read {
@@ -271,34 +271,34 @@ impl Stage {
         }
     }
 
-    /// Ends the message with these words. What waits is not sent.
+    /// Ends the message with this text. Frames that wait are not sent.
     pub(crate) fn close(&mut self, words: &str, out: &mut Vec<u8>) {
         self.waiting.clear();
         self.bytes = 0;
         self.client.close(words, out);
     }
 
-    /// What keeps the client's connection alive while nothing is sent.
+    /// Returns the bytes that keep the client's connection alive while nothing is sent.
     pub(crate) fn keep_alive(&self) -> &'static [u8] {
         self.client.keep_alive()
     }
 
-    /// Returns the bytes of the frames that wait for callbacks, and how many they are.
+    /// Returns the size in bytes and the number of the frames that wait for callbacks.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.bytes, self.waiting.len())
     }
 
-    /// Returns whether all text that was passed on has come here.
+    /// Returns whether all text that was passed on has arrived here.
     pub(crate) fn has_all(&self, bytes: u64) -> bool {
         self.text.is_idle() || self.text.bytes() == bytes
     }
 
-    /// Returns the text of the answer.
+    /// Returns both versions of the text of the answer.
     pub(crate) fn both(&self) -> &Both {
         self.text.both()
     }
 
-    /// What extensions have decided about the calls of the answer.
+    /// Sets the decisions of extensions about the calls of the answer.
     pub(crate) fn decide(&mut self, calls: Decided) {
         self.calls = calls;
     }
@@ -316,15 +316,15 @@ impl Stage {
     }
 }
 
-/// What a frame begins.
+/// The block that a frame begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opens {
-    /// No block of text.
+    /// No text block.
     Nothing,
-    /// One with text, or that was empty from the beginning.
+    /// A block with text, or one that is empty from the start.
     Text,
-    /// One of which nothing is left, and that ends with the frame at this place.
+    /// A block without any text left, which ends with the frame at this index.
     Empty(usize),
-    /// One whose text is still to come.
+    /// A block whose text is still to come.
     Unknown,
 }

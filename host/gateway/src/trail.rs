@@ -1,9 +1,9 @@
-//! What of a request shows which conversation it belongs to: what the client calls it, and how its messages begin.
+//! The evidence in a request of which conversation it belongs to: the client's name for it, and how its messages begin.
 //!
-//! A **point** is a place in a conversation right behind an answer, named by a digest of everything up to there. The next request of the
-//! conversation has the same answers, and so the same points. Of answers the digest has the text without white space and the ids of calls:
-//! what clients give back as they received it. Reasoning, cache marks, system prompts and the results of calls are not in it, because clients
-//! change them, or leave them out.
+//! A **point** is a place in a conversation directly behind an answer, named by a digest of everything before it. The next request of the
+//! conversation has the same answers, and thus the same points. The digest contains the text of answers without white space, and the ids of
+//! calls: clients send these back as received. Reasoning, cache marks, system prompts and the results of calls are not in it, because
+//! clients change them or leave them out.
 
 mod messages;
 
@@ -16,19 +16,19 @@ use self::messages::{Item, items};
 /// Headers by which clients name a conversation.
 const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "thread-id"];
 
-/// What a request shows of its conversation.
+/// The evidence in a request of which conversation it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trail {
-    /// Digest of the credential, and of what the client calls the conversation. Nothing is shared between two of them.
+    /// Digest of the credential and of the client's name for the conversation. Nothing is shared between two scopes.
     salt: [u8; 32],
     is_named: bool,
-    /// Its name is all that counts: the header that the operator has chosen says which conversation it is.
+    /// Whether the name alone identifies the conversation: it is in the header that the operator has chosen.
     is_fixed: bool,
     /// The messages before the first answer.
     root: String,
-    /// Behind each answer, the oldest first.
+    /// The points behind each answer, the oldest first.
     points: Vec<String>,
-    /// All of the request.
+    /// Digest of the whole request.
     head: [u8; 32],
     previous: Option<String>,
     continues: bool,
@@ -37,9 +37,9 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// The trail of a request. `header`: the value of one of its headers, by its name in lower case. `own_header`: the one that the operator
-    /// has chosen, which counts before all others. `credential`: what the client has shown to be allowed; it is in nothing that a trail
-    /// returns.
+    /// Returns the trail of a request. `header`: returns the value of one of its headers, by its name in lower case. `own_header`: the
+    /// header that the operator has chosen, which counts before all others. `credential`: the credential of the client; it is in nothing
+    /// that a trail returns.
     pub fn of<'h>(
         wire: Wire,
         request: &Value,
@@ -54,7 +54,7 @@ impl Trail {
         let salt = digest(&[b"conversation", &Sha256::digest(credential), name.unwrap_or_default().as_bytes()]);
         let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
         let root = items[..first].iter().fold(salt, next);
-        // A client that names its conversation is free to change what it has said before: its words are not compared.
+        // A client that names its conversation is free to change earlier messages: they are not compared.
         let (mut head, mut points) = (if is_named { salt } else { root }, Vec::new());
         for item in &items[first..] {
             if item.is_answer || !is_named {
@@ -81,12 +81,12 @@ impl Trail {
         }
     }
 
-    /// Returns the point behind an answer to the request: its text, and the ids of its calls, as the client has received them.
+    /// Returns the point behind an answer to the request, by its text and the ids of its calls as the client has received them.
     pub fn answered<'c>(&self, text: &str, calls: impl Iterator<Item = &'c str>) -> String {
         short(&next(self.head, &Item::answer(text, calls)))
     }
 
-    /// Returns the name of an answer by the id that its provider has given it, for requests that continue it by that.
+    /// Returns the name of an answer by its provider's id, for requests that continue it by that id.
     pub fn response(&self, id: &str) -> String {
         short(&response(self.salt, id))
     }
@@ -101,12 +101,12 @@ impl Trail {
         &self.points
     }
 
-    /// Returns the answer that the request continues by its provider's id.
+    /// Returns the name of the answer that the request continues by its provider's id.
     pub fn previous(&self) -> Option<&str> {
         self.previous.as_deref()
     }
 
-    /// Returns whether the client says which conversation it is.
+    /// Returns whether the client names the conversation.
     pub fn is_named(&self) -> bool {
         self.is_named
     }
@@ -116,12 +116,12 @@ impl Trail {
         self.is_fixed || (self.points.is_empty() && self.previous.is_none() && !self.continues)
     }
 
-    /// Returns whether the name alone says which conversation it is, whatever its messages are.
+    /// Returns whether the name alone identifies the conversation, whatever its messages are.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
 
-    /// Returns whether the request gives the results of calls: the turn goes on.
+    /// Returns whether the request has the results of calls, so that the turn continues.
     pub fn continues_turn(&self) -> bool {
         self.continues
     }
@@ -131,7 +131,7 @@ impl Trail {
         self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
 
-    /// The same of a request that asks for no answer, such as the number of its tokens.
+    /// Marks a request that asks for no answer, such as a count of tokens, as one next to the conversation.
     #[must_use]
     pub fn beside(mut self) -> Self {
         self.is_beside = true;
@@ -139,7 +139,7 @@ impl Trail {
     }
 }
 
-/// What the client calls its conversation.
+/// Returns the client's name for its conversation.
 fn named<'h>(request: &Value, header: &impl Fn(&str) -> Option<&'h str>) -> Option<String> {
     let in_head = HEADERS.iter().find_map(|name| header(name)).filter(|name| !name.trim().is_empty());
     let of_user = || request["metadata"]["user_id"].as_str().and_then(session_of);
@@ -147,7 +147,7 @@ fn named<'h>(request: &Value, header: &impl Fn(&str) -> Option<&'h str>) -> Opti
     in_head.map(str::to_owned).or_else(of_user).or_else(cached)
 }
 
-/// Returns the session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is no conversation.
+/// Returns the session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is not a conversation.
 fn session_of(user: &str) -> Option<String> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(user) {
         return fields.get("session_id")?.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
@@ -160,7 +160,7 @@ fn response(salt: [u8; 32], id: &str) -> [u8; 32] {
     digest(&[b"response", &salt, id.as_bytes()])
 }
 
-/// Returns the digest of everything up to an item.
+/// Returns the digest of everything up to and including an item.
 fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
     let kind: &[u8] = if item.is_answer { b"answer" } else { b"input" };
     let mut parts: Vec<&[u8]> = vec![kind, &before, item.text.as_bytes()];
@@ -168,7 +168,7 @@ fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
     digest(&parts)
 }
 
-/// Returns a digest of parts of any length, of which no other parts have the same.
+/// Returns a digest of parts of any length that differs for different parts.
 fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -178,7 +178,7 @@ fn digest(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Long enough that no two conversations of a credential have the same one by chance.
+/// Long enough that no two conversations of a credential have the same name by chance.
 fn short(digest: &[u8; 32]) -> String {
     digest[..12].iter().fold(String::with_capacity(24), |mut text, byte| {
         let _infallible = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));

@@ -63,7 +63,7 @@ impl Message for Anthropic {
         let kind = frame.kind().to_owned();
         match kind.as_str() {
             "message_start" if self.earlier.is_some() => {
-                // The provider may also restart its answer: what is open of the void start ends.
+                // The provider may also restart its answer: open blocks of the void start are closed.
                 self.end_open(out);
                 self.earlier = Some(self.next);
                 return;

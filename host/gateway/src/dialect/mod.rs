@@ -54,12 +54,12 @@ pub(crate) trait Message: Debug + Send + Sync {
         b": keep-alive\n\n"
     }
 
-    /// Returns the id by which a later request can continue the answer without repeating it.
+    /// Returns the id of the message as the client has it, by which a later request can continue it.
     fn id(&self) -> Option<String> {
         None
     }
 
-    /// Returns the id by which its server knows what it continues: that of the last attempt.
+    /// Returns the id by which the server knows the message: that of the last attempt.
     fn accepted_id(&self) -> Option<String> {
         None
     }

@@ -18,7 +18,7 @@ pub(crate) struct OpenAiResponses {
     model: String,
     /// The response as the first event has it.
     first: Option<Value>,
-    /// The id of the response of the last attempt, where that is another one.
+    /// The id of the response of the last attempt, if it differs.
     accepted: Option<String>,
     /// The number of the next event.
     number: u64,
@@ -143,7 +143,7 @@ impl OpenAiResponses {
         });
         (response["status"], response["output"]) = (Value::from(status), Value::from(self.ended.clone()));
         if status == "completed" && response["usage"].is_null() {
-            // Clients take an end without it for none, and ask again.
+            // Clients take an end without it for a broken answer, and send the request again.
             let (input, output) = (self.lost.input.unwrap_or(0), self.lost.output.unwrap_or(0));
             response["usage"] = json!({
                 "input_tokens": input, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -209,7 +209,7 @@ impl Message for OpenAiResponses {
         let is_call = |item: &Value| CALLS.iter().any(|kind| item["type"] == *kind);
         match frame.kind() {
             "response.output_item.added" | "response.output_item.done" => is_call(&data["item"]),
-            // They may come before anything says whose they are.
+            // They can come before the event that says which item they belong to.
             kind if kind.starts_with("response.function_call") || kind.starts_with("response.custom_tool_call") => true,
             _ => data["response"]["output"].as_array().is_some_and(|output| output.iter().any(is_call)),
         }
@@ -264,7 +264,7 @@ impl Message for OpenAiResponses {
         let before = data.clone();
         match kind.as_str() {
             "response.created" | "response.in_progress" | "response.queued" if self.earlier.is_some() => {
-                // The provider may also restart its answer: what is open of the void start ends.
+                // The provider may also restart its answer: open items of the void start are closed.
                 if kind == "response.created" {
                     self.accepted = data["response"]["id"].as_str().map(str::to_owned);
                     std::mem::take(&mut self.open).into_iter().for_each(|item| self.end(item, out));

@@ -1,5 +1,5 @@
-//! What leaves with an input goes through the callbacks that asked for it: instructions, descriptions of tools, and history that no note
-//! is about.
+//! Passes the parts of a request that are not input through the callbacks that asked for them: instructions, descriptions of tools, and
+//! history without a note.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::{Stage, Stop, note};
 use crate::json::{Doc, Edits, Kind, Member, Node};
 use crate::memory::{About, Note};
 
-/// Members whose strings are names, ids and data, and no texts.
+/// Members whose strings are names, ids or data, not text.
 const NAMES: [&str; 20] = [
     "type",
     "role",
@@ -35,7 +35,7 @@ const NAMES: [&str; 20] = [
     "namespace",
 ];
 
-/// Members of a request that are about the request, and no part of what the model reads.
+/// Members of a request that configure it, and that the model does not read.
 const SETTINGS: [&str; 12] = [
     "metadata",
     "user",
@@ -51,19 +51,19 @@ const SETTINGS: [&str; 12] = [
     "prompt_cache_retention",
 ];
 
-/// So many bytes of texts are given to a callback at once.
+/// The size of the batches of texts that a callback gets, in bytes.
 const BATCH: usize = 64 << 10;
 
-/// Shorter strings hide nothing.
+/// The minimum length of strings that can contain a secret.
 const SHORTEST: usize = 3;
 
-/// So many characters of a number can be those of a card, a phone or an account.
+/// The minimum length of numbers that can be those of a card, a phone or an account, in characters.
 const LONG_NUMBER: usize = 8;
 
 /// A string of the request.
 struct Leaf {
     at: Range<usize>,
-    /// The arguments, written as a string, that it is in.
+    /// The arguments in a JSON string that contain it.
     inside: Option<usize>,
     text: String,
     role: Role,
@@ -76,7 +76,7 @@ struct Written {
     edits: Edits,
 }
 
-/// What was found of a request.
+/// The strings that were found in a request.
 #[derive(Default)]
 struct Found {
     leaves: Vec<Leaf>,
@@ -147,7 +147,7 @@ impl<'b> Stage<'_, 'b> {
         Ok(())
     }
 
-    /// Collects the strings of a value. `keys`: it is in arguments, of which the names of members and long numbers count, too.
+    /// Collects the strings of a value. `keys`: whether it is in arguments, where names of members and long numbers are collected, too.
     fn collect(&self, node: &Node, role: Role, keys: bool, arguments: &BTreeSet<usize>, found: &mut Found) {
         if self.seen.contains(&node.at.start) {
             return;
@@ -157,7 +157,7 @@ impl<'b> Stage<'_, 'b> {
             Kind::Object(members) => {
                 let role = self.role(node).unwrap_or(role);
                 for one in members {
-                    // Arguments can have members of any name.
+                    // Arguments can have members with any name.
                     if !keys && one.value.is_string() && self.is_no_text(node, one) {
                         continue;
                     }
@@ -196,7 +196,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// Who wrote a message, where a value is one.
+    /// Returns the author if a value is a message.
     fn role(&self, node: &Node) -> Option<Role> {
         let kind = || self.doc.text_of(node, "type");
         match self.doc.text_of(node, "role").as_deref() {
@@ -209,7 +209,7 @@ impl<'b> Stage<'_, 'b> {
     }
 }
 
-/// Collects the strings of arguments that are JSON in a string. Returns whether they are.
+/// Collects the strings of arguments that are JSON in a string. Returns whether they are JSON.
 fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
     fn strings(doc: Doc<'_>, node: &Node, inside: usize, leaves: &mut Vec<Leaf>) {
         let mut leaf = |at: &Range<usize>, text: String| {
@@ -234,7 +234,7 @@ fn inner(at: &Range<usize>, text: &str, found: &mut Found) -> bool {
     true
 }
 
-/// Returns a number as it is written, where it is a long one.
+/// Returns a number as it is written, if it is a long one.
 fn long_number(doc: Doc<'_>, node: &Node) -> Option<String> {
     let literal = std::str::from_utf8(&doc.bytes[node.at.clone()]).ok()?;
     let is_number = matches!(node.kind, Kind::Other) && literal.starts_with(|c: char| c == '-' || c.is_ascii_digit());
@@ -253,7 +253,7 @@ fn is_base64(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte))
 }
 
-/// Texts in batches of about the same number of bytes.
+/// Splits texts into batches of about the same number of bytes.
 fn batches(texts: &[(Role, String)]) -> Vec<&[(Role, String)]> {
     let (mut batches, mut from, mut bytes) = (Vec::new(), 0, 0);
     for (at, (_, text)) in texts.iter().enumerate() {

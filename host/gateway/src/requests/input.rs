@@ -1,5 +1,5 @@
-//! What the user has said goes through `on_input_messages`, once: what is new of it with its request, and what is before an answer without
-//! one.
+//! Passes texts of the user through `on_input_messages`, once: the new ones with their request, and one by one those before an answer that
+//! have no note.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,16 +15,16 @@ use crate::memory::{About, Note};
 #[derive(Clone, Debug)]
 struct Text<'b> {
     at: &'b Node,
-    /// The number of its message, and that of its block in it.
+    /// The number of its message, and of its block in the message.
     place: (usize, usize),
     text: String,
-    /// How many of the texts before it are the same: it can be said again.
+    /// How many equal texts precede it: a text can occur several times.
     number: String,
-    /// How many messages of the model are before it.
+    /// How many messages of the model precede it.
     answers: usize,
 }
 
-/// What goes upstream in the place of a text that was refused with its request.
+/// The text that goes upstream in place of a text that was refused with its request.
 const NOT_SENT: &str = "[Tidegate: this message was refused, and not sent.]";
 
 impl<'b> Stage<'_, 'b> {
@@ -48,8 +48,8 @@ impl<'b> Stage<'_, 'b> {
         self.remove(conversation, &removed)
     }
 
-    /// Texts before an answer that no callback has had, such as those of a refused request that the client repeats, or of a conversation
-    /// that began elsewhere. What is refused of them does not leave, and the request goes on without it.
+    /// Passes texts before an answer that no callback has had, such as those of a refused request that the client repeats, or of a
+    /// conversation that began elsewhere. Refused texts do not leave, and the request continues without them.
     async fn earlier(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
         let is_refused = |one: &Text<'_>| self.known(About::Refused, &[&one.number, &one.text]).is_some();
         let (refused, unknown): (Vec<Text<'b>>, Vec<Text<'b>>) = texts.iter().cloned().partition(is_refused);
@@ -70,7 +70,7 @@ impl<'b> Stage<'_, 'b> {
         Ok(())
     }
 
-    /// Texts behind the last answer.
+    /// Passes the texts behind the last answer.
     async fn latest(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
         let given = messages(texts);
         let refused = match input::run(self.caller, given.clone()).await {
@@ -86,7 +86,7 @@ impl<'b> Stage<'_, 'b> {
             Ok(Input::Reject { by, reason }) => Stop::rejected(&by, &reason),
             Err(failure) => failure.into(),
         };
-        // The client repeats them with the refusal behind them.
+        // The client repeats them, followed by the refusal.
         self.note_refused(texts);
         Err(refused)
     }
@@ -97,7 +97,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// Notes what texts have become, and puts it in their place.
+    /// Adds notes for the new texts, and replaces the old ones.
     fn becomes(
         &mut self,
         texts: &[Text<'b>],
@@ -130,8 +130,8 @@ impl<'b> Stage<'_, 'b> {
         texts
     }
 
-    /// Where a message that goes is all there is between two answers, or before the first, words of the host are in its place: answers have
-    /// the same numbers in the request that leaves.
+    /// Replaces a removed message by a text of the host if it is the only one between two answers, or before the first one: answers must
+    /// have the same numbers in the request that leaves.
     fn keep_apart(&mut self, conversation: &Conversation<'b>, gone: &mut BTreeSet<usize>) {
         let mut is_apart = false;
         for (number, message) in conversation.messages.iter().enumerate() {
@@ -160,7 +160,7 @@ impl<'b> Stage<'_, 'b> {
         }
     }
 
-    /// Removes texts that extensions have dropped, and messages of which nothing is left.
+    /// Removes texts that extensions have dropped, and messages without any text left.
     fn remove(&mut self, conversation: &Conversation<'b>, removed: &BTreeSet<(usize, usize)>) -> Result<(), Stop> {
         let mut gone = BTreeSet::new();
         for (number, message) in conversation.messages.iter().enumerate() {
@@ -199,8 +199,8 @@ fn messages(texts: &[Text<'_>]) -> Vec<Message> {
     texts.chunk_by(same).map(message).collect()
 }
 
-/// What becomes of each text of the messages `given`. Where the texts of a message are other ones in number, all of what it has become is in the
-/// place of its first; so are messages that were added behind the last.
+/// Assigns the returned texts to the texts of the messages `given`. If the number of texts of a message has changed, its first text gets
+/// all of them; so do messages that were added at the end.
 fn spread(given: &[Message], made: &[Message]) -> Vec<Note> {
     let mut notes = Vec::new();
     for (number, before) in given.iter().enumerate() {

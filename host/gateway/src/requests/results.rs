@@ -1,4 +1,4 @@
-//! Results of tools that the client ran go through `on_tool_result`.
+//! Passes the results of tools that the client ran through `on_tool_result`.
 
 use flow::{CallId, ToolCall};
 use guard::results;
@@ -42,7 +42,7 @@ impl<'b> Stage<'_, 'b> {
         Ok(())
     }
 
-    /// Returns the call that a result is of, as the client has it.
+    /// Returns the call of a result, as the client has it.
     fn call(&self, conversation: &Conversation<'b>, id: &str) -> ToolCall {
         let parts: Vec<&Part<'_>> = conversation.messages.iter().flat_map(|one| &one.parts).collect();
         let mut found = parts.into_iter().rev().filter_map(|part| match part {
@@ -56,7 +56,7 @@ impl<'b> Stage<'_, 'b> {
     }
 }
 
-/// What becomes of each block. Where the blocks are other ones in number, the first has all of them, and the others are empty.
+/// Assigns the returned texts to the blocks. If their number has changed, the first block gets all of them, and the others become empty.
 fn spread(before: &[String], after: Vec<String>) -> Vec<Note> {
     if before.len() == after.len() {
         return before.iter().zip(after).map(|(before, after)| note(before, after)).collect();

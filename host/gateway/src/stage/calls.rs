@@ -1,4 +1,4 @@
-//! Calls whose arguments extensions have replaced: the client gets the new ones in one part, and nothing of those that the model wrote.
+//! Calls whose arguments extensions have replaced: the client gets the new arguments in one part, and none of the original ones.
 
 mod items;
 mod sent;
@@ -17,17 +17,17 @@ use self::write::Writer;
 use crate::frame::Frame;
 use crate::requests::canonical;
 
-/// What extensions have decided about the calls of an answer.
+/// The decisions of extensions about the calls of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     /// The calls as the model made them, each with the arguments that it gets instead.
     pub(crate) calls: Vec<(ToolCall, Option<String>)>,
     writer: Writer,
-    /// What is sent of the calls; `None`: nothing of them changes.
+    /// The calls that are sent; `None` if none of them changes.
     sent: Option<Sent>,
 }
 
-/// Has the extensions decide about calls. Returns why some must not run.
+/// Asks the extensions about calls. Returns the reasons why some must not run.
 ///
 /// # Errors
 /// The failure of a `required` extension.
@@ -72,7 +72,7 @@ impl Decided {
         self.calls.iter().map(|(call, new)| new.as_ref().unwrap_or(&call.arguments).as_str())
     }
 
-    /// Returns the call of a whole answer that is written with these arguments, from the call with the number `from` on: its number.
+    /// Returns the number of the call of a complete answer that is written with these arguments, starting at the call `from`.
     pub(super) fn find(&self, from: usize, arguments: &str) -> Option<usize> {
         let given = canonical(or_none(arguments));
         (from..self.calls.len()).find(|at| canonical(&self.calls[*at].0.arguments) == given)
@@ -82,7 +82,7 @@ impl Decided {
         self.calls.get(number).and_then(|(_, new)| new.as_deref())
     }
 
-    /// Changes a frame of a call. One of which nothing is left has no bytes. Returns a frame that follows it.
+    /// Changes a frame of a call. A frame without any content left has no bytes. Returns a frame to insert after it.
     pub(super) fn edit(&mut self, wire: Wire, frame: &mut Frame) -> Option<Frame> {
         if !self.is_changed() {
             return None;
@@ -97,7 +97,7 @@ impl Decided {
         added
     }
 
-    /// Whether the calls are sent as was decided, as a client reads them. A way of writing calls that is not known here ends the answer.
+    /// Returns whether a client reads the calls as decided. The answer ends at a form of calls that is not known here.
     pub(super) fn are_sent(&mut self) -> bool {
         if !self.is_changed() {
             return true;
@@ -106,13 +106,13 @@ impl Decided {
         sent.is_some_and(|sent| sent.are(self.expected()))
     }
 
-    /// The same for an answer that came as one body.
+    /// Does the same as [`Self::are_sent`] for an answer that arrived as one body.
     pub(super) fn are_in(&self, wire: Wire, body: &[u8]) -> bool {
         !self.is_changed() || Sent::whole(wire, body, self.expected())
     }
 }
 
-/// Arguments as guard gives them to extensions where a call has none.
+/// Returns the arguments as guard gives them to extensions: `{}` for a call without any.
 fn or_none(arguments: &str) -> &str {
     if arguments.trim().is_empty() { "{}" } else { arguments }
 }

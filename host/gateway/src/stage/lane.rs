@@ -1,4 +1,4 @@
-//! A stream of text on its way through the callbacks: which part of what they return belongs to which part of what they got.
+//! A stream of text on its way through the callbacks: maps the parts of their output to the parts of their input.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ pub(super) type Place = (u64, usize);
 #[derive(Debug)]
 pub(super) struct Lane {
     segments: Segments,
-    /// All of it waits for the end of the answer.
+    /// Whether all of it waits for the end of the answer.
     is_held: bool,
-    /// What was pushed and not returned yet.
+    /// The texts that were pushed and not returned yet.
     pending: Vec<(Place, String)>,
-    /// What callbacks have returned for that so far.
+    /// The output of callbacks for the pending texts so far.
     returned: String,
-    /// What is shown of each text that was resolved.
+    /// The output for each text that was resolved.
     resolved: BTreeMap<Place, String>,
     both: Both,
     bytes: u64,
@@ -64,7 +64,7 @@ impl Lane {
             self.pending.push((place, text.to_owned()));
             return Ok(());
         }
-        // Units end with lines: what is behind the last one waits alone.
+        // Units end with lines: the text behind the last line end waits alone.
         for line in text.split_inclusive('\n') {
             self.pending.push((place, line.to_owned()));
             self.returned.push_str(&self.segments.push(line).await?);
@@ -75,7 +75,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The text, or a block of it, ends.
+    /// Ends the text, or a block of it.
     ///
     /// # Errors
     /// The failure of a `required` extension.
@@ -90,13 +90,13 @@ impl Lane {
         Ok(())
     }
 
-    /// All of the text becomes this one.
+    /// Replaces all of the text by this one.
     pub(super) fn replace(&mut self, text: &str) {
         text.clone_into(&mut self.returned);
         self.resolve();
     }
 
-    /// What waits is void.
+    /// Drops the waiting text.
     pub(super) fn void(&mut self, segments: Segments) {
         self.segments = segments;
         let void: usize = self.pending.iter().map(|(_, text)| text.len()).sum();
@@ -105,13 +105,13 @@ impl Lane {
         self.resolve();
     }
 
-    /// What the client has, of which nothing is counted any more.
+    /// Takes the text that the client has; it is not counted any more.
     pub(super) fn take_shown(&mut self) -> String {
         std::mem::take(&mut self.both).shown
     }
 
-    /// What was returned is what has become of all that is pending: each text keeps its place where nothing was changed, else all of it is in
-    /// the place of the first.
+    /// Resolves the pending texts by the output so far: each text keeps its place if nothing was changed, else the first one gets all of
+    /// the output.
     fn resolve(&mut self) {
         let (pending, returned) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.returned));
         let is_same = pending.iter().map(|(_, text)| text.len()).sum::<usize>() == returned.len()
@@ -133,7 +133,7 @@ impl Lane {
         self.resolved(place).is_some()
     }
 
-    /// What is shown of a text.
+    /// Returns the output for a text.
     pub(super) fn resolved(&self, place: Place) -> Option<&str> {
         let waits = self.pending.iter().any(|(of, _)| *of == place);
         self.resolved.get(&place).filter(|_| !waits).map(String::as_str)

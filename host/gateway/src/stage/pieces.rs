@@ -1,4 +1,4 @@
-//! Where the texts are that callbacks get, in the frames of each wire format.
+//! The places of the texts for callbacks in the frames of each wire format.
 
 use flow::TextStream;
 use serde_json::Value;
@@ -12,14 +12,14 @@ use crate::frame::Frame;
 pub(crate) struct Piece {
     pub(crate) stream: TextStream,
     pub(crate) text: String,
-    /// Where it is in the data, as a JSON pointer.
+    /// Its place in the data, as a JSON pointer.
     pub(crate) path: String,
-    /// The block of the message that it is a part of: index, and the number of the part in it.
+    /// The block of the message that it belongs to: the index of the block, and that of the part in it.
     pub(crate) block: (u64, u64),
 }
 
 impl Piece {
-    /// Puts another text in its place. What repeats it token by token goes.
+    /// Replaces the text. Members that repeat it token by token are removed.
     pub(super) fn set(&self, frame: &mut Frame, text: &str) {
         let Some(data) = &mut frame.data else { return };
         if let Some(value) = data.pointer_mut(&self.path) {
@@ -34,7 +34,7 @@ impl Piece {
     }
 }
 
-/// Returns the texts of a frame. `known`: what was streamed before, which ends of blocks repeat.
+/// Returns the texts of a frame. `known`: the texts that were streamed before, which ends of blocks repeat.
 pub(super) fn of(wire: Wire, data: &Value, known: &Repeats) -> Vec<Piece> {
     let paths = match wire {
         Wire::Anthropic => anthropic(data),
@@ -83,7 +83,7 @@ fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
     let part = data["content_index"].as_u64().unwrap_or(0);
     let summary = data["summary_index"].as_u64().unwrap_or(0);
     let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
-    // What ends without having been streamed is read from its end.
+    // Text that was not streamed is read from the end of its block.
     let found = match data["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" | "response.refusal.delta" => {
             return vec![(answer, "/delta".into(), (index, part))];
@@ -161,7 +161,7 @@ pub(super) fn is_alone(wire: Wire, frame: &Frame) -> bool {
     }
 }
 
-/// Returns the index of a block of text that a frame begins, where a block without text is refused later.
+/// Returns the index of a text block that a frame begins, in formats in which a block without text is refused later.
 pub(super) fn opened(wire: Wire, frame: &Frame) -> Option<u64> {
     let data = frame.data.as_ref().filter(|_| wire == Wire::Anthropic)?;
     let is_text = frame.kind() == "content_block_start" && data["content_block"]["type"] == "text";

@@ -1,4 +1,4 @@
-//! What ends of blocks repeat: a text that was changed while it streamed is changed there, too.
+//! Repeated text at the ends of blocks: a text that was changed in the stream is changed there, too.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::frame::Frame;
 pub(crate) struct Repeats(BTreeMap<(bool, (u64, u64)), Both>);
 
 impl Repeats {
-    /// A text comes in.
+    /// Adds a text that was received.
     pub(super) fn begin(&mut self, piece: &Piece) {
         self.0.entry((piece.stream == TextStream::Thinking, piece.block)).or_default();
     }
 
-    /// What was sent of it.
+    /// Adds the text that was sent for it.
     pub(super) fn end(&mut self, piece: &Piece, shown: &str) {
         let both = self.0.entry((piece.stream == TextStream::Thinking, piece.block)).or_default();
         both.original.push_str(&piece.text);

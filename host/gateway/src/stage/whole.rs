@@ -1,4 +1,4 @@
-//! An answer that came as one body goes through the callbacks.
+//! Passes an answer that arrived as one body through the callbacks.
 
 use std::collections::BTreeSet;
 
@@ -16,24 +16,24 @@ use crate::requests::give;
 struct Text<'d> {
     piece: Piece,
     at: &'d Node,
-    /// The number of its message, and of its block in it.
+    /// The number of its message, and of its block in the message.
     place: (usize, usize),
     number: lane::Place,
 }
 
-/// What becomes of an answer.
+/// The outcome for an answer.
 #[derive(Debug)]
 pub(crate) enum Whole {
-    /// The body with what callbacks make of it.
+    /// The body with the output of callbacks.
     Body(Vec<u8>),
-    /// A part of its text cannot be given to them.
+    /// A part of its text cannot be given to callbacks.
     Ungiven,
     /// A call in it cannot be changed.
     Unwritten,
 }
 
 impl Stage {
-    /// Takes an answer through the callbacks.
+    /// Passes an answer through the callbacks.
     ///
     /// # Errors
     /// The failure of a `required` extension.
@@ -79,7 +79,7 @@ impl Stage {
         Ok(if self.calls.are_in(self.wire, &body) { Whole::Body(body) } else { Whole::Unwritten })
     }
 
-    /// Calls are matched in their order: ids can be missing, or the same for several calls.
+    /// Calls are matched by position: ids can be missing, or equal for several calls.
     fn write_calls(&self, doc: Doc<'_>, messages: &[Message<'_>], edits: &mut Edits) {
         let mut next = 0;
         for part in messages.iter().flat_map(|one| &one.parts) {
@@ -94,7 +94,7 @@ impl Stage {
         }
     }
 
-    /// Removes what repeats a text token by token.
+    /// Removes members that repeat a text token by token.
     fn without_tokens(&self, root: &Node, message: &Message<'_>, block: usize, edits: &mut Edits) {
         let choice = root.get("choices").and_then(|choices| choices.items().first());
         let part = message.content.and_then(|content| content.items().get(block));

@@ -1,13 +1,13 @@
-//! The messages of a request, in each wire format, as far as they show which conversation it is.
+//! The messages of a request in each wire format, as far as they identify the conversation.
 
 use serde_json::Value;
 use wire::Wire;
 
-/// An answer of the model, or what is between two of them.
+/// An answer of the model, or the messages between two answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) is_answer: bool,
-    /// It has the result of a call.
+    /// Whether it has the result of a call.
     pub(super) is_result: bool,
     /// Its text, without white space.
     pub(super) text: String,
@@ -23,7 +23,7 @@ impl Item {
     }
 
     fn say(&mut self, text: &str) {
-        // What a client tells the model about its surroundings, anew in each request.
+        // Data about a client's environment, which changes with each request.
         if self.is_answer || !text.trim_start().starts_with("<system-reminder>") {
             self.text.extend(text.chars().filter(|c| !c.is_whitespace()));
         }
@@ -34,7 +34,7 @@ impl Item {
     }
 }
 
-/// Returns the answers in a request, and what is between them. Messages that follow each other on one side are one.
+/// Returns the answers in a request, and the messages between them. Adjacent messages of one side are one item.
 pub(super) fn items(wire: Wire, request: &Value) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let input = &request[if wire == Wire::OpenAiResponses { "input" } else { "messages" }];
@@ -63,7 +63,7 @@ pub(super) fn items(wire: Wire, request: &Value) -> Vec<Item> {
     items
 }
 
-/// Returns whether a message is the model's; `None`: it is nobody's, such as a system prompt or reasoning.
+/// Returns whether a message is the model's; `None` if it belongs to no side, such as a system prompt or reasoning.
 fn side(wire: Wire, message: &Value) -> Option<bool> {
     let kind = message["type"].as_str().unwrap_or("message");
     if wire == Wire::OpenAiResponses && kind != "message" {

@@ -26,7 +26,7 @@ impl Streamed {
         let index = event["output_index"].as_u64().unwrap_or(0);
         let part = event["content_index"].as_u64().unwrap_or(0);
         match event["type"].as_str().unwrap_or_default() {
-            // A second one: the events before it are void.
+            // A second start: the events before it are void.
             "response.created" => {
                 self.0.clear();
                 false

@@ -1,4 +1,4 @@
-//! Writes new arguments into the frames of the Responses API, each of which can say them whole.
+//! Writes new arguments into the frames of the Responses API, each of which can contain all of them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::write::number;
 use crate::calls::{self, CALLS};
 use crate::frame::Frame;
 
-/// The items that are calls, in the order in which they came.
+/// The items that are calls, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Items(Vec<Item>);
 
@@ -57,7 +57,7 @@ impl Items {
         }
     }
 
-    /// The end of a response has all of its items; some servers give them other ids there.
+    /// Changes the items at the end of a response; some servers give them other ids there.
     fn output(&self, output: &mut Value, new: &[Option<&str>]) -> bool {
         let (mut told, mut is_changed) = (BTreeSet::new(), false);
         for (number, item) in output.as_array_mut().into_iter().flatten().filter(|item| is_call(item)).enumerate() {
@@ -78,7 +78,7 @@ impl Items {
         self.0.len() - 1
     }
 
-    /// Returns the item that an event refers to: by id, else by index, else the latest.
+    /// Returns the item that an event refers to: by id, else by index, else the latest one.
     fn at(&mut self, data: &Value) -> usize {
         let [own, call] = ids(&data["item"]);
         let names = [data["item_id"].as_str().unwrap_or_default().to_owned(), own, call];
@@ -107,7 +107,7 @@ fn ids(item: &Value) -> [String; 2] {
     ["id", "call_id"].map(|key| item[key].as_str().unwrap_or_default().to_owned())
 }
 
-/// Gives an item its new arguments, where it has arguments. Returns whether it does.
+/// Replaces the arguments of an item, if it has any. Returns whether it does.
 fn give(item: &mut Value, new: &str) -> bool {
     if item["type"] == "custom_tool_call" {
         let is_any = item["input"].as_str().is_some_and(|input| !input.is_empty());
@@ -127,7 +127,7 @@ fn give(item: &mut Value, new: &str) -> bool {
             item[*key] = Value::from(new);
         }
         [key] if !item[*key].is_array() => item[*key] = value,
-        // Callbacks get one object of them.
+        // Callbacks get all of them as one object.
         keys => keys.iter().for_each(|key| item[*key] = value.get_mut(*key).map(Value::take).unwrap_or_default()),
     }
     true

@@ -1,4 +1,4 @@
-//! The calls that are sent to a client, read as it reads them.
+//! The calls that are sent to a client, as it reads them.
 
 use flow::StreamKind;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::requests::canonical;
 pub(super) struct Sent {
     received: Received,
     message: Box<dyn Message>,
-    /// A frame repeats arguments that no call is to be sent with.
+    /// A frame repeats arguments that differ from those of all calls.
     is_wrong: bool,
 }
 
@@ -24,7 +24,7 @@ impl Sent {
         Self { received: Received::new(wire, true), message: dialect::message(wire, ""), is_wrong: false }
     }
 
-    /// A frame is sent. `expected`: the arguments of all calls.
+    /// Takes a frame that is sent. `expected`: the arguments of all calls.
     pub(super) fn push<'a>(&mut self, frame: &Frame, expected: impl Iterator<Item = &'a str>) {
         self.received.push(&frame.raw);
         let repeated = repeated(&*self.message, frame);
@@ -39,7 +39,7 @@ impl Sent {
         !self.is_wrong && calls(self.received.finish().blocks).eq(expected.map(read))
     }
 
-    /// The same for an answer that came as one body.
+    /// Checks an answer that arrived as one body.
     pub(super) fn whole<'a>(wire: Wire, body: &[u8], expected: impl Iterator<Item = &'a str>) -> bool {
         let mut received = Received::new(wire, false);
         received.push(body);
@@ -55,7 +55,7 @@ fn calls(blocks: Vec<(StreamKind, String)>) -> impl Iterator<Item = String> {
     blocks.into_iter().filter(|(kind, _)| kind.is_tool()).map(|(_, given)| read(&given))
 }
 
-/// Complete arguments in a frame of the Responses API, which says them up to four times: its clients act on any of them.
+/// Returns complete arguments in a frame of the Responses API, which repeats them up to four times: its clients use any of them.
 fn repeated(message: &dyn Message, frame: &Frame) -> Vec<String> {
     let Some(data) = &frame.data else { return Vec::new() };
     let of = |output: &Value| calls(message.blocks(&json!({"output": output}))).collect();

@@ -1,5 +1,5 @@
-//! Writes new arguments into the frames of a stream. Calls are numbered in the order in which they begin, as the decoder numbers them: ids can be
-//! missing, or the same for several calls.
+//! Writes new arguments into the frames of a stream. Calls are numbered in the order in which they begin, as the decoder numbers them: ids
+//! can be missing, or equal for several calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use super::input;
 use super::items::Items;
 use crate::frame::Frame;
 
-/// The calls that have come so far.
+/// The calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     /// Anthropic: the numbers of the calls that are open, by the index of their block.
     open: BTreeMap<u64, usize>,
     /// Anthropic: the calls that have begun.
     begun: usize,
-    /// Chat: the index and the id of each call; `None`: its server has given it no id.
+    /// Chat Completions: the index and the id of each call; `None` if its server has given it no id.
     known: Vec<(u64, Option<String>)>,
     /// The calls whose arguments were sent.
     given: BTreeSet<usize>,
@@ -25,7 +25,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Changes a frame. One of which nothing is left has no bytes. Returns a frame that follows it.
+    /// Changes a frame. A frame without any content left has no bytes. Returns a frame to insert after it.
     pub(super) fn edit(&mut self, wire: Wire, frame: &mut Frame, new: &[Option<&str>]) -> Option<Frame> {
         match wire {
             Wire::Anthropic => return self.anthropic(frame, new),
@@ -71,7 +71,7 @@ impl Writer {
     fn chat(&mut self, frame: &mut Frame, new: &[Option<&str>]) {
         let Some(choice) = frame.data.as_mut().and_then(|data| data.pointer_mut("/choices/0")) else { return };
         let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
-        // One message in the place of parts, which servers also send behind them.
+        // One message in place of deltas, which servers also send after them.
         let whole = choice.get_mut("message").and_then(Value::as_object_mut);
         let mut is_changed = whole.is_some_and(|message| {
             let before = std::mem::take(&mut self.given);
@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// Changes the calls of a message, or of a part of one.
+    /// Changes the calls of a message or a delta.
     fn message(&mut self, message: &mut serde_json::Map<String, Value>, new: &[Option<&str>]) -> bool {
         let mut is_changed = false;
         if let Some(list) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
@@ -109,7 +109,7 @@ impl Writer {
                 message.remove("tool_calls");
             }
         }
-        // What the format had before: one call, without an id.
+        // The legacy form: one call, without an id.
         let old = message.get_mut("function_call").filter(|old| old.is_object());
         let Some(old) = old else { return is_changed };
         let at = self.at(None, "");
@@ -120,7 +120,7 @@ impl Writer {
         true
     }
 
-    /// Puts all of the new arguments into the first part of a call. Returns whether anything is left of a part.
+    /// Writes all of the new arguments into the first delta of a call. Returns whether anything is left of a delta.
     fn piece(&mut self, part: Option<&mut Value>, is_custom: bool, (at, new): (usize, &str)) -> bool {
         let is_first = self.given.insert(at);
         let Some(part) = part.and_then(Value::as_object_mut) else {
@@ -139,8 +139,8 @@ impl Writer {
         is_first || part.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty())
     }
 
-    /// The number of the call that a part belongs to: by its index, but a server that gives every call the same one, or none, distinguishes them
-    /// by id.
+    /// Returns the number of the call that a delta belongs to: by its index, or by its id for servers that give every call the same index,
+    /// or none.
     fn at(&mut self, index: Option<u64>, id: &str) -> usize {
         let same_id = |known: &Option<String>| id.is_empty() || known.as_deref().is_none_or(|known| known == id);
         let found = match index {
@@ -159,7 +159,7 @@ impl Writer {
     }
 }
 
-/// Returns a whole number, also in quotes.
+/// Parses an integer, also in quotes.
 pub(super) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
 }
