@@ -1,4 +1,4 @@
-//! Who is admitted: tokens of clients, and how many of their requests are answered at once.
+//! Admission of clients: tokens, and the number of concurrent requests of each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::token;
 /// The token of a client, or of several.
 #[derive(Clone)]
 pub struct Token {
-    /// Its name in logs, metrics and the audit file.
+    /// The name of the token in logs, metrics and the audit file.
     pub name: String,
-    /// What clients send.
+    /// The secret that clients send.
     pub value: String,
-    /// The most requests at once.
+    /// The maximum number of concurrent requests.
     pub concurrent: u32,
-    /// The paths of the routes that it is for; `None`: all.
+    /// The paths of the routes that the token is for; `None` for all.
     pub routes: Option<Vec<String>>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Token {
 }
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// The headers in which vendors' clients send what admits them.
+/// The headers in which vendors' clients send their credentials.
 pub(super) const CREDENTIALS: [HeaderName; 4] =
     [header::AUTHORIZATION, X_API_KEY, HeaderName::from_static("api-key"), HeaderName::from_static("x-goog-api-key")];
 
@@ -37,7 +37,7 @@ pub(super) const CREDENTIALS: [HeaderName; 4] =
 #[derive(Debug)]
 pub(super) struct Access {
     clients: Vec<Client>,
-    /// For all requests, where there are no tokens.
+    /// The limit for all requests, if there are no tokens.
     all: Running,
 }
 
@@ -47,24 +47,24 @@ struct Client {
     running: Running,
 }
 
-/// Requests under way.
+/// The number of requests under way, as permits.
 #[derive(Clone, Debug)]
 struct Running {
     free: Arc<Semaphore>,
     limit: u32,
 }
 
-/// A client that is admitted; its request counts as under way until this is dropped.
+/// An admitted client; its request counts as under way until this is dropped.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    /// The name of its token; `None`: none is needed.
+    /// The name of its token; `None` if no token is needed.
     pub(super) name: Option<String>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Access {
-    /// `concurrent`: the most requests at once where there are no tokens. Requests that are under way by `before` count, as far as limits are
-    /// the same.
+    /// Creates the access for these tokens. `concurrent`: the maximum number of concurrent requests if there are no tokens. Requests that
+    /// are under way in `before` count, as far as the limits are the same.
     pub(super) fn new(tokens: Vec<Token>, concurrent: u32, before: Option<&Self>) -> Self {
         let all = before.map(|before| &before.all).filter(|all| all.limit == concurrent);
         let clients = tokens.into_iter().map(|token| {
@@ -83,10 +83,10 @@ impl Access {
         !self.clients.is_empty()
     }
 
-    /// Whether a request has a token that is known.
+    /// Checks that a request has a known token.
     ///
     /// # Errors
-    /// It has none.
+    /// The request has no known token.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         self.client(headers).map(|_| ())
     }
@@ -94,7 +94,7 @@ impl Access {
     /// Admits a request to a route.
     ///
     /// # Errors
-    /// It has no token that is known, one for other routes, or as many requests are under way as may be.
+    /// The request has no known token, or a token for other routes, or too many requests are under way.
     pub(super) fn admit(&self, headers: &HeaderMap, target: &str, route: &str) -> Result<Admitted, Refusal> {
         let Some(client) = self.client(headers)? else {
             return Ok(Admitted { name: None, _permit: self.all.enter()? });
@@ -108,18 +108,18 @@ impl Access {
         Ok(Admitted { name: Some(client.token.name.clone()), _permit: client.running.enter()? })
     }
 
-    /// Returns the client of a request; `None`: no token is needed.
+    /// Returns the client of a request; `None` if no token is needed.
     fn client(&self, headers: &HeaderMap) -> Result<Option<&Client>, Refusal> {
         if !self.has_tokens() {
             return Ok(None);
         }
         let given: Vec<&str> = credentials(headers).map(|(_, given)| given).collect();
-        // All are compared, so that the time does not tell which one is near.
+        // All tokens are compared, so that the time does not reveal which one is similar.
         let known: Vec<&Client> = self.clients.iter().filter(|client| client.is_in(&given)).collect();
         known.first().map(|client| Some(*client)).ok_or(Refusal::Token { is_given: !given.is_empty() })
     }
 
-    /// Returns the headers that go to a server: without tokens, and where it gets another key, without the client's.
+    /// Returns the headers for the server: without tokens and, if it gets another key, without the client's key.
     pub(super) fn forwarded(&self, mut headers: HeaderMap, is_replaced: bool) -> HeaderMap {
         if is_replaced {
             CREDENTIALS.iter().for_each(|name| drop(headers.remove(name)));
@@ -147,7 +147,7 @@ impl Client {
     }
 }
 
-/// What a request gives as its credentials.
+/// Returns the credentials in the headers of a request.
 fn credentials(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &str)> {
     let named = headers.iter().filter(|(name, _)| CREDENTIALS.contains(name));
     named.filter_map(|(name, value)| Some((name, of_header(name, value)?)))
@@ -168,7 +168,7 @@ impl Running {
     }
 }
 
-/// Puts the key of a route into the header in which its server expects it.
+/// Sets the header in which the server expects the key of a route.
 pub(super) fn with_key(headers: &mut HeaderMap, key: &HeaderValue, is_anthropic: bool) {
     if is_anthropic {
         headers.insert(X_API_KEY, key.clone());
@@ -176,7 +176,7 @@ pub(super) fn with_key(headers: &mut HeaderMap, key: &HeaderValue, is_anthropic:
     }
     let mut bearer = b"Bearer ".to_vec();
     bearer.extend_from_slice(key.as_bytes());
-    // A key that is a header is one with this before it.
+    // A key that is a complete header begins with this.
     if let Ok(mut value) = HeaderValue::from_bytes(&bearer) {
         value.set_sensitive(true);
         headers.insert(header::AUTHORIZATION, value);

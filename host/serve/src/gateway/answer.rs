@@ -32,12 +32,12 @@ const WAITING: usize = 8;
 #[derive(Debug)]
 pub(super) struct Client {
     sender: mpsc::Sender<io::Result<Bytes>>,
-    /// One that takes nothing for so long is left.
+    /// A client that takes no bytes for this long is disconnected.
     idle: Duration,
     stuck: CancellationToken,
 }
 
-/// Returns a body that is sent from elsewhere. Without [`Client::end`] it has broken off. `stuck`: closes the connection.
+/// Returns a body and its sender. A body that is dropped without [`Client::end`] breaks off. `stuck`: closes the connection.
 pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let frames = Received { receiver, has_ended: false, failure: None };
@@ -45,12 +45,12 @@ pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body
 }
 
 impl Client {
-    /// Waits until the client has gone.
+    /// Waits until the client has disconnected.
     pub(super) async fn gone(&self) {
         self.sender.closed().await;
     }
 
-    /// Sends bytes, unless there are none. Returns whether the client is still there.
+    /// Sends bytes, if there are any. Returns whether the client is still connected.
     pub(super) async fn send(&self, bytes: Bytes) -> bool {
         bytes.is_empty() || self.put(Ok(bytes)).await
     }
@@ -74,12 +74,12 @@ impl Client {
     }
 }
 
-/// What a client gets; empty bytes are the end.
+/// The chunks for a client; an empty one is the end.
 #[derive(Debug)]
 struct Received {
     receiver: mpsc::Receiver<io::Result<Bytes>>,
     has_ended: bool,
-    /// Why it breaks off.
+    /// The reason why the body breaks off.
     failure: Option<io::Error>,
 }
 
@@ -103,7 +103,7 @@ impl Stream for Received {
             Some(Err(failure)) => failure,
             None => io::Error::other("the answer broke off"),
         };
-        // The connection closes at a failure with all that it has not written: it writes where nothing comes.
+        // On a failure the connection drops unwritten bytes: it writes them while no chunk arrives.
         self.failure = Some(failure);
         cx.waker().wake_by_ref();
         Poll::Pending
@@ -165,7 +165,7 @@ enum Came {
     Due,
     /// Nothing was sent or received for a while.
     Silence,
-    /// The request has taken as long as it may.
+    /// The time limit of the request is over.
     Late,
 }
 
@@ -235,7 +235,7 @@ impl Guarded {
         }
     }
 
-    /// What follows from what the connections brought.
+    /// Handles an event of the connections.
     async fn next(&mut self, came: Came, outcome: &mut &'static str) -> Next {
         let now = self.progress.since().elapsed();
         let begun = Instant::now();
@@ -277,17 +277,17 @@ impl Guarded {
         }
     }
 
-    /// What the connections bring next.
+    /// Waits for the next event of the connections.
     async fn came(&self, upstream: &mut Response, is_stream: bool) -> Came {
         let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
         let silence = self.progress.quiet(is_stream);
         came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await
     }
 
-    /// Asks once more.
+    /// Sends the request again.
     ///
     /// # Errors
-    /// What ends the message instead.
+    /// The action that ends the message instead.
     async fn again(&mut self, is_stream: bool) -> Result<Response, Next> {
         self.progress.asked_again();
         let refused = match self.ask(is_stream).await {
@@ -316,7 +316,7 @@ impl Guarded {
         Ok(response)
     }
 
-    /// Waits for an answer while the client is kept waiting: it gets signs of life.
+    /// Waits for an answer and sends keep-alives to the client meanwhile.
     async fn wait_for<T>(&self, asked: impl Future<Output = T>, is_stream: bool) -> Result<T, String> {
         let mut asked = std::pin::pin!(asked);
         let (silent, limits) = (Instant::now() + self.progress.limits().idle, self.progress.limits());
@@ -339,7 +339,7 @@ impl Guarded {
     }
 }
 
-/// What comes first. `times`: held bytes are due, nothing was sent for long, the request takes too long.
+/// Waits for the first event. `times`: when held bytes are due, when a keep-alive is due, and when the request times out.
 async fn came(upstream: &mut Response, client: &Client, times: [Option<Instant>; 3]) -> Came {
     // Without a time there is nothing to wait for.
     let at = |time: Option<Instant>| async move {

@@ -12,15 +12,15 @@ use serde_json::Value;
 pub struct Audit {
     path: PathBuf,
     file: Mutex<File>,
-    /// Why the last line could not be written.
+    /// The reason why the last line could not be written.
     failed: Mutex<Option<String>>,
 }
 
 impl Audit {
-    /// Opens the file, which is created for its user alone where it is not there.
+    /// Opens the file. A new file is readable by its user only.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -30,7 +30,7 @@ impl Audit {
         Ok(Self { path: path.to_owned(), file: Mutex::new(file), failed: Mutex::default() })
     }
 
-    /// Adds a line. What cannot be written is logged, and shown by `/healthz` until a line can be.
+    /// Appends a line. A failure is logged, and shown by `/healthz` until a line is written again.
     pub(super) fn write(&self, line: &Value) {
         let text = format!("{line}\n");
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());

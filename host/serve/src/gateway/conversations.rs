@@ -1,4 +1,4 @@
-//! The conversations of a route: which one a request belongs to, what goes upstream of it, and what is remembered when it is answered.
+//! The conversations of a route: finds the one of a request, changes the request, and updates the conversation's memory after the answer.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,45 +23,45 @@ use super::request::within;
 /// The conversations of a route.
 #[derive(Debug)]
 pub struct Conversations {
-    /// `None`: nothing acts.
+    /// `None` if nothing acts.
     keeper: Option<Arc<tidegate::gateway::Conversations>>,
     watching: Watching,
     has_rules: bool,
     has_plugins: bool,
     memories: Memories,
-    /// What was counted of them.
+    /// The counts at the last call of [`Conversations::count`].
     counted: Mutex<ConversationCounts>,
 }
 
-/// What acts in conversations.
+/// The rules and plugins that act in conversations.
 #[derive(Debug)]
 pub struct Acting<'a> {
-    /// Opens them, with the plugins.
+    /// The host that opens the conversations, with their plugins.
     pub host: &'a Host,
-    /// The folder whose rules and settings count.
+    /// The folder whose rules and settings apply.
     pub workspace: &'a Path,
     /// The rules that watch answers.
     pub rules: Arc<RuleSet>,
-    /// Those of the host's plugins that act, in addition to those that are required; `None`: all.
+    /// The plugins of the host that act, in addition to the required ones; `None` for all.
     pub plugins: Option<Vec<PluginId>>,
-    /// Whether any of these plugins is given anything of requests or answers.
+    /// Whether any of these plugins has callbacks for requests or answers.
     pub has_plugins: bool,
-    /// How conversations are told apart and watched.
+    /// How conversations are distinguished and watched.
     pub watching: Watching,
-    /// What becomes of requests whose conversation cannot be read.
+    /// How requests are handled whose conversation cannot be read.
     pub without_store: WithoutStore,
-    /// Those whose place they take, and which are closed before requests get to them.
+    /// The conversations that these replace, which are closed before requests get here.
     pub before: Option<&'a Conversations>,
 }
 
 impl Conversations {
-    /// Conversations in which nothing acts: requests and answers pass.
+    /// Creates conversations in which nothing acts: requests and answers pass.
     pub fn idle() -> Arc<Self> {
         let (watching, memories, counted) = (Watching::default(), Memories::default(), Mutex::default());
         Arc::new(Self { keeper: None, watching, has_rules: false, has_plugins: false, memories, counted })
     }
 
-    /// Conversations of a host.
+    /// Creates the conversations of a host.
     pub fn new(acting: Acting<'_>) -> Arc<Self> {
         let Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before } = acting;
         let agent = watching.agent.as_deref().unwrap_or("main");
@@ -80,7 +80,7 @@ impl Conversations {
         Arc::new(Self { keeper, watching, has_rules, has_plugins, memories, counted })
     }
 
-    /// Returns whether anything acts on answers: else a server passes on what it receives.
+    /// Returns whether anything acts on answers: if not, a server passes on the received bytes.
     pub(super) fn act(&self) -> bool {
         self.keeper.is_some() && (self.has_rules || self.has_plugins)
     }
@@ -90,7 +90,7 @@ impl Conversations {
         self.keeper.is_some() && self.has_plugins
     }
 
-    /// Counts what has become of them since this was called last, and returns how many are in memory.
+    /// Counts the changes since the last call, and returns the number of conversations in memory.
     pub(super) fn count(&self, metrics: &Metrics) -> usize {
         let now = self.keeper.as_ref().map(|keeper| keeper.counts()).unwrap_or_default();
         let before = std::mem::replace(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner), now);
@@ -109,17 +109,17 @@ impl Conversations {
         now.open
     }
 
-    /// Stores what is not stored yet: nothing follows.
+    /// Stores the data that is not stored yet, before the end.
     pub async fn close(&self) {
         if let Some(keeper) = &self.keeper {
             keeper.close().await;
         }
     }
 
-    /// A request has texts that no callback can be given.
+    /// Checks a request whose texts cannot be given to callbacks.
     ///
     /// # Errors
-    /// A plugin guards what is sent.
+    /// A plugin guards requests.
     pub(super) async fn pass_unread(&self) -> Result<(), Refusal> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         let trail = Trail::of(Wire::OpenAiChat, &Value::Null, |_| None, None, &[]).beside();
@@ -142,7 +142,7 @@ impl Conversations {
         let Asked { wire, body, credential, asks } = asked;
         let is_answered = asks == Asks::Answer;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
-        // As the stages read it: with halves of characters, too.
+        // Decoded as in the stages: with unpaired surrogates, too.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let request = gateway::read_json(text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
@@ -197,7 +197,8 @@ impl Conversations {
 }
 
 impl Drop for Conversations {
-    /// Others took their place, and the last exchange is over: what is open is closed, so that its next request can be in another's.
+    /// Closes the open conversations when they were replaced and the last exchange is over, so that their next requests find them
+    /// elsewhere.
     fn drop(&mut self) {
         if let (Some(keeper), Ok(runtime)) = (self.keeper.take(), Handle::try_current()) {
             runtime.spawn(async move { keeper.close().await });
@@ -205,14 +206,15 @@ impl Drop for Conversations {
     }
 }
 
-/// What conversations with exchanges under way remember: exchanges at one time have one memory, so that nothing is replaced in two ways.
+/// The memories of conversations with exchanges under way: concurrent exchanges share one memory, so that a text is replaced in one way
+/// only.
 #[derive(Debug, Default)]
 struct Memories(Mutex<HashMap<SessionId, Weak<Mutex<Memory>>>>);
 
 impl Memories {
-    /// `None`: what is stored cannot be read.
+    /// Returns the memory of a conversation; `None` if the stored one cannot be read.
     fn of(&self, conversation: &Conversation) -> Option<Arc<Mutex<Memory>>> {
-        // Another host can have added to it.
+        // Another host can have added notes.
         let stored = remembered(conversation.memory())?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, memory| memory.strong_count() > 0);
@@ -230,24 +232,24 @@ impl Memories {
 pub(super) struct Asked<'a> {
     pub(super) wire: Wire,
     pub(super) body: &'a Bytes,
-    /// What its client has shown to be admitted: nothing is shared between two of them.
+    /// The credential of the client: conversations with different credentials share nothing.
     pub(super) credential: &'a [u8],
     pub(super) asks: Asks,
 }
 
-/// What a request asks for.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asks {
     Answer,
-    /// How many tokens it has.
+    /// The number of its tokens.
     Count,
-    /// A shorter form of its conversation, which goes on with that: it has what the conversation remembers.
+    /// A summary of its conversation, with which the conversation continues and keeps its memory.
     Compaction,
 }
 
-/// What becomes of a request.
+/// The outcome of beginning an exchange.
 pub(super) enum Start {
-    /// This body goes upstream.
+    /// The body to send upstream.
     Ask(Box<Begun>, Bytes),
     /// A plugin has answered or refused it.
     Answered { begun: Box<Begun>, body: Bytes, is_stream: bool },
@@ -260,12 +262,12 @@ pub(super) struct Begun {
     memory: Arc<Mutex<Memory>>,
     received: Received,
     wire: Wire,
-    /// They are closed when nobody has them any more, so that this is dropped last.
+    /// Closed when the last exchange drops it, so this field is dropped last.
     _of: Arc<Conversations>,
 }
 
 impl Begun {
-    /// The answer begins.
+    /// Begins the answer.
     pub(super) fn begin(&mut self, is_stream: bool) {
         self.own.begin(is_stream);
         self.received = Received::new(self.wire, is_stream);
@@ -276,14 +278,14 @@ impl Begun {
         self.visit.conversation().id().as_str()
     }
 
-    /// The client gets these bytes.
+    /// Takes bytes that are sent to the client.
     pub(super) fn sends(&mut self, bytes: &[u8]) {
         self.visit.happened(self.own.take_events());
         self.received.push(bytes);
     }
 
-    /// The exchange is over: its conversation remembers it. Called before the client gets the end of the answer, since its next request can
-    /// come at once, to another instance. `is_complete`: the client has all of the answer.
+    /// Ends the exchange and updates the memory of the conversation. Call this before the client gets the end of the answer, because its
+    /// next request can follow at once, to another instance. `is_complete`: whether the client has all of the answer.
     pub(super) async fn end(&mut self, is_complete: bool) {
         self.visit.happened(self.own.take_events());
         self.own.finish();
@@ -302,12 +304,13 @@ impl Begun {
     }
 }
 
-/// What a conversation remembers; `None`: it cannot be read.
+/// Reads the memory of a conversation; `None` if it cannot be read.
 fn remembered(memory: Value) -> Option<Memory> {
     if memory.is_null() { Some(Memory::default()) } else { serde_json::from_value(memory).ok() }
 }
 
-/// What a conversation remembers, with the notes of an exchange. What cannot be read stays as it is: it is what masks are told by.
+/// Returns the memory of a conversation with the notes of an exchange added. A memory that cannot be read remains unchanged, because masked
+/// texts are restored with it.
 fn with_notes(before: Value, own: Memory) -> Value {
     let Some(mut all) = remembered(before.clone()) else {
         tracing::error!("what a conversation remembers cannot be read, and the notes of an exchange are not added");

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 
 use super::{Gateway, Site};
 
-/// How long a server may take.
+/// The time limit for a server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Asks each server for its models, as a client would: with the key of its route, where that has one, else without any.
+/// Requests the list of models from each server like a client: with the key of its route if it has one, else without any.
 pub async fn doctor(settings: &GatewaySettings, site: Site) -> Vec<Check> {
     let what = "gateway";
     let tokens: Vec<_> = site.tokens.iter().map(|token| (token.name.clone(), token.value.clone())).collect();
@@ -48,7 +48,7 @@ pub async fn doctor(settings: &GatewaySettings, site: Site) -> Vec<Check> {
 
 async fn check(client: &Client, base: &str, route: &GatewayRoute, token: Option<&str>) -> (Health, String) {
     let mut said = (0, String::new());
-    // Servers of both vendors list their models there, and know different keys.
+    // Servers of both vendors list their models there, and expect different keys.
     for is_anthropic in [false, true] {
         said = match timeout(PATIENCE, ask(client, base, route, token, is_anthropic)).await {
             Ok(Ok(said)) => said,
@@ -76,7 +76,7 @@ async fn check(client: &Client, base: &str, route: &GatewayRoute, token: Option<
     }
 }
 
-/// Returns the status of the answer, and where the gateway gave it, its message.
+/// Returns the status of the answer and, if the gateway itself answered, its message.
 async fn ask(
     client: &Client,
     base: &str,

@@ -16,27 +16,27 @@ use super::{Conversations, path};
 
 /// The paths that one server answers.
 pub struct Route {
-    /// The beginning of the paths, `/` or `/part`, which is taken off.
+    /// The common prefix of the paths, `/` or `/part`, which is removed.
     pub path: String,
     /// The URL of the server.
     pub upstream: String,
-    /// Of all requests with these paths, those that it is for.
+    /// Which of the requests with these paths the route is for.
     pub clients: Clients,
-    /// The key that the server gets in the place of the client's; `None`: it gets the client's.
+    /// The key that replaces the client's; `None` to pass the client's key on.
     pub key: Option<Key>,
-    /// A file with the certificates that the server's is checked against; `None`: those of the environment.
+    /// A file with the certificates for checking the server's; `None` for those of the environment.
     pub ca: Option<PathBuf>,
-    /// What watches its answers.
+    /// The conversations of its requests.
     pub conversations: Arc<Conversations>,
 }
 
 /// Which requests a route is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clients {
-    /// All that have its path.
+    /// All requests with its path.
     #[default]
     All,
-    /// Those that clients of the Messages API send: by their path or by their headers.
+    /// Requests of clients of the Messages API, recognized by their path or their headers.
     Anthropic,
 }
 
@@ -45,7 +45,7 @@ pub enum Clients {
 pub struct Key(pub(super) HeaderValue);
 
 impl Key {
-    /// Returns the key as it is sent; `None`: it has characters that a header cannot have.
+    /// Creates a key from the text that is sent; `None` if it has characters that are not allowed in a header.
     pub fn new(text: &str) -> Option<Self> {
         let mut value = HeaderValue::from_str(text.trim()).ok().filter(|value| !value.is_empty())?;
         value.set_sensitive(true);
@@ -115,12 +115,12 @@ impl Upstream {
     /// The wire format of an endpoint that answers are guarded on.
     ///
     /// # Errors
-    /// The path is another way to write one.
+    /// The path is an alias of an endpoint's path.
     pub(super) fn wire(&self, path: &str) -> Result<Option<Wire>, path::Disguised> {
         path::wire(self.base.path(), path::below(&self.route.path, path).unwrap_or_default())
     }
 
-    /// Returns a request on its way to the server.
+    /// Creates the request to the server.
     pub(super) fn request(&self, method: Method, uri: &Uri, headers: HeaderMap) -> Sent {
         let rest = path::below(&self.route.path, uri.path()).unwrap_or_default();
         let mut url = self.base.clone();
@@ -145,7 +145,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Sends it. `plain`: the answer must not be compressed, because it is read.
+    /// Sends the request. `plain`: the answer must not be compressed, because it is read.
     pub(super) async fn send(&self, body: Bytes, plain: bool) -> Result<Response, reqwest::Error> {
         let mut headers = self.headers.clone();
         if plain {

@@ -1,17 +1,17 @@
-//! A proxy between agents and their models: it speaks the wire formats of providers over HTTP, and guards every answer by stream rules.
+//! A proxy between agents and their models: it implements the wire formats of providers over HTTP, and guards every answer by stream rules.
 //!
 //! What becomes of an answer is decided by the crate `gateway`; this module owns the connections. Requests and answers pass as they are
 //! where no rule acts, and what is not an answer of a model passes untouched.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `server`, `request` | connections; what of a request is refused, and what goes to a server |
-//! | `access`, `path`, `forward` | who is admitted, which route a path belongs to, the way to its server |
-//! | `conversations` | what a request belongs to, and what of it is remembered |
-//! | `answer`, `progress` | an answer on its way to the client, its times and numbers |
-//! | `site`, `settings`, `reload` | what is served, where that is said, and how it is replaced while requests run |
-//! | `refusal`, `own` | what the gateway answers itself |
-//! | `doctor` | whether the servers of routes answer |
+//! | `server`, `request` | connections; refusing requests and sending them to a server |
+//! | `access`, `path`, `forward` | admission, routes of paths, requests to servers |
+//! | `conversations` | the conversation of a request, and its memory |
+//! | `answer`, `progress` | sending the answer to the client, with times and metrics |
+//! | `site`, `settings`, `reload` | the served configuration, its source, and its replacement while requests run |
+//! | `refusal`, `own` | responses of the gateway itself |
+//! | `doctor` | checks of the servers of routes |
 
 mod access;
 mod answer;
@@ -53,7 +53,7 @@ pub use self::settings::{KeptConversations, check_policy};
 use self::shared::Shared;
 pub use self::site::Site;
 
-/// The servers of the two vendors, for a client that knows nothing of routes.
+/// The servers of the two vendors, for a client that has no routes.
 #[derive(Clone, Debug)]
 pub struct UpstreamUrls {
     /// The Messages API, without its version, such as `https://api.anthropic.com`.
@@ -70,7 +70,7 @@ impl Default for UpstreamUrls {
 }
 
 impl UpstreamUrls {
-    /// Routes for clients of both, which are told apart by the paths and headers of their requests.
+    /// Returns routes for clients of both vendors, which are distinguished by the paths and headers of their requests.
     pub fn routes(&self, conversations: &Arc<Conversations>) -> Vec<Route> {
         let route = |path: &str, upstream: &str, clients| Route {
             path: path.to_owned(),
@@ -82,7 +82,7 @@ impl UpstreamUrls {
         };
         vec![
             route("/", &self.anthropic, Clients::Anthropic),
-            // Clients have the version in their address, and so has the server.
+            // Both the base URL of the client and that of the server contain the version.
             route("/v1", &self.openai, Clients::All),
             route("/", &self.openai, Clients::All),
         ]
@@ -100,7 +100,7 @@ pub struct Gateway {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It does not listen for other machines without tokens: everybody's requests would leave this one as those of its user.
+    /// Without tokens it does not listen for other machines: all requests would be sent as those of its user.
     #[error(
         "cannot listen on {0}: without a token, a gateway listens on addresses of this machine alone; write 127.0.0.1 or [::1]"
     )]
@@ -119,7 +119,7 @@ pub enum OpenError {
 }
 
 impl Gateway {
-    /// Listens on an address; port 0 takes a free one. `metrics`: where it counts.
+    /// Listens on an address; port 0 selects a free port. `metrics`: where it counts.
     ///
     /// # Errors
     /// The address is in use, or is not one of this machine and nobody needs a token; or an upstream's URL cannot be used.
@@ -146,17 +146,18 @@ impl Gateway {
         &self.shared.report
     }
 
-    /// Serves what this source has from now on, as soon as that changes.
+    /// Serves this source from now on, as soon as it changes.
     pub fn follow(&self, source: Arc<dyn Source>) {
         self.shared.reload.follow(source);
     }
 
-    /// Has the next request read everything again.
+    /// Makes the next request reload everything.
     pub fn reload(&self) {
         self.shared.reload.ask();
     }
 
-    /// Takes no more requests, and waits for answers that are on their way. Returns how many connections are left after this time, which break off.
+    /// Stops accepting requests, and waits for answers under way. Returns the number of connections that are left after this time, which
+    /// break off.
     pub async fn close(self, patience: Duration) -> u64 {
         self.shared.closing.cancel();
         self.shared.tasks.close();
@@ -166,7 +167,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the time that [`Gateway::close`] is to be given, as the limits say.
+    /// Returns the time for [`Gateway::close`] according to the limits.
     pub fn drain(&self) -> Duration {
         self.shared.site().limits.drain
     }

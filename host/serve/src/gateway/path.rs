@@ -1,22 +1,22 @@
-//! Paths of requests: which route they belong to, and which of them lead to a model.
+//! Paths of requests: the route that they belong to, and whether they lead to a model.
 
 use gateway::Wire;
 
-/// A path leads to an endpoint and is not written as one.
+/// A path leads to an endpoint but is not written in its normal form.
 #[derive(Debug)]
 pub(super) struct Disguised;
 
-/// The wire format of an endpoint that answers are guarded on, by the path that a server gets. `base`: the path of the server's URL. `rest`:
-/// what the client has written behind the route's path.
+/// Returns the wire format of a guarded endpoint by the path that the server gets. `base`: the path of the server's URL. `rest`: the part
+/// of the client's path behind the route's path.
 ///
 /// # Errors
-/// The path is another way to write one, or has steps back that could lead to one.
+/// The path is an alias of an endpoint's path, or has `..` segments that could lead to one.
 pub(super) fn wire(base: &str, rest: &str) -> Result<Option<Wire>, Disguised> {
     let written = plain(rest)?;
     let read = plain(&on_server(base, rest))?;
     let found = wire_of(read.split('/'));
     let is_as_written = written == rest || (written.is_empty() && rest == "/");
-    // Some servers do not count what follows a name.
+    // Some servers ignore characters behind a name.
     let is_disguised = match found {
         Some(_) => !is_as_written,
         None => wire_of(read.split('/').map(name)).is_some(),
@@ -24,10 +24,10 @@ pub(super) fn wire(base: &str, rest: &str) -> Result<Option<Wire>, Disguised> {
     if is_disguised { Err(Disguised) } else { Ok(found) }
 }
 
-/// Refuses a path with steps, and another way to write that of an endpoint, before any route is looked for.
+/// Refuses a path with `..` segments, and an alias of an endpoint's path, before any route is looked up.
 ///
 /// # Errors
-/// It has some, or is one.
+/// The path has such segments, or is such an alias.
 pub(super) fn check(path: &str) -> Result<(), Disguised> {
     let read = plain(path)?;
     if wire_of(read.split('/')).is_some() && read != path.to_lowercase() { Err(Disguised) } else { Ok(()) }
@@ -41,29 +41,29 @@ fn wire_of<'p>(parts: impl Iterator<Item = &'p str>) -> Option<Wire> {
     })
 }
 
-/// Returns the letters, digits, hyphens and underscores that a part of a path begins with.
+/// Returns the prefix of a path segment that consists of letters, digits, hyphens and underscores.
 fn name(part: &str) -> &str {
     let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).unwrap_or(part.len());
     &part[..end]
 }
 
-/// Returns whether a path is that of a thread, which has messages in another interface of OpenAI.
+/// Returns whether a path is that of a thread, which has messages in the Assistants API of OpenAI.
 fn is_thread(parts: &[&str]) -> bool {
     parts.len() >= 2 && parts[parts.len() - 2] == "threads"
 }
 
-/// What a request has that is for a model, and asks for no answer that is guarded.
+/// The content of a request to a model's endpoint whose answer is not guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
-    /// The number of its tokens.
+    /// A count of tokens.
     Count(Wire),
-    /// A shorter form of its conversation.
+    /// A summary of its conversation.
     Compact(Wire),
-    /// Texts in a form that no callback can be given.
+    /// Texts in a form that callbacks cannot be given.
     Unread,
 }
 
-/// What an endpoint other than that of an answer gets for a model; `None`: nothing that is known.
+/// Returns the content of a request to an endpoint without guarded answers; `None` if no model gets anything that is known.
 pub(super) fn beside(path: &str) -> Option<Beside> {
     let read = plain(path).ok()?;
     let ends = [
@@ -82,10 +82,10 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns a path as a server may read it: without escapes and empty parts, in lower case.
+/// Normalizes a path as a server may read it: without escapes and empty segments, in lower case.
 ///
 /// # Errors
-/// It has steps, which lead elsewhere.
+/// The path has `..` segments, which lead elsewhere.
 fn plain(path: &str) -> Result<String, Disguised> {
     let mut bytes = Vec::new();
     let mut rest = path.as_bytes();
@@ -111,14 +111,14 @@ fn plain(path: &str) -> Result<String, Disguised> {
     Ok(parts.iter().flat_map(|part| ["/", part]).collect())
 }
 
-/// What follows the path of a route: empty, or from a slash on. `None`: the path is none of the route's.
+/// Returns the rest behind the path of a route, which is empty or begins with a slash; `None` if the path is not below the route.
 pub(super) fn below<'p>(route: &str, path: &'p str) -> Option<&'p str> {
     let rest = path.strip_prefix(route.trim_end_matches('/'))?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// The path on a server whose URL has the path `base`. A version that both end and begin with is there once: clients differ in whether
-/// it is a part of the address that they are given.
+/// Returns the path on a server whose URL has the path `base`. A version that `base` ends with and `rest` begins with is used once: clients
+/// differ in whether it is a part of their base URL.
 pub(super) fn on_server(base: &str, rest: &str) -> String {
     let base = base.trim_end_matches('/');
     let version = base.rsplit('/').next().filter(|last| is_version(last));

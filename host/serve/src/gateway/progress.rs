@@ -1,4 +1,4 @@
-//! How far an answer is: its times against the limits, and what of it is counted, noted and written to the audit file.
+//! The progress of an answer: its times against the limits, its metrics, and its lines in the audit file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::forward::Upstream;
 use super::refusal::Refusal;
 use super::site::Open;
 
-/// Limits of an answer.
+/// The time limits of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) idle: Duration,
@@ -40,23 +40,23 @@ impl Times {
     }
 }
 
-/// An exchange that is admitted, until it is over.
+/// An admitted exchange, until it is over.
 pub(super) struct Progress {
     pub(super) shared: Arc<Shared>,
     pub(super) site: Arc<Open>,
     pub(super) route: Arc<Upstream>,
     admitted: Admitted,
     since: Instant,
-    /// When the server sent something last.
+    /// The time of the last bytes from the server.
     heard: Instant,
-    /// When the client got something last.
+    /// The time of the last bytes to the client.
     said: Instant,
-    /// When the first byte of the answer came, until the client has got one.
+    /// The time of the first byte of the answer, until the client has got one.
     first: Option<Instant>,
     has_begun: bool,
-    /// The bytes that are counted as held back.
+    /// The number of bytes that are counted as held back.
     held: u64,
-    /// The matches that are counted.
+    /// The number of matches that are counted.
     noted: usize,
 }
 
@@ -92,17 +92,17 @@ impl Progress {
         self.since
     }
 
-    /// When the request has taken as long as it may.
+    /// Returns the time at which the request times out.
     pub(super) fn late(&self) -> Instant {
         self.since + self.limits().request
     }
 
-    /// It has taken longer than that.
+    /// Returns the refusal for a request that timed out.
     pub(super) fn too_late(&self) -> Refusal {
         Refusal::Late { limit: self.limits().request }
     }
 
-    /// When the server has been silent for as long as it may.
+    /// Returns the time at which a silent server times out.
     pub(super) fn silent(&self) -> Instant {
         self.heard + self.limits().idle
     }
@@ -111,12 +111,12 @@ impl Progress {
         Instant::now() >= self.silent()
     }
 
-    /// When something has to be done about silence: a stream gets signs of life.
+    /// Returns the time of the next keep-alive of a stream, or the time limit for silence.
     pub(super) fn quiet(&self, is_stream: bool) -> Instant {
         if is_stream { self.silent().min(self.said + self.limits().keep_alive) } else { self.silent() }
     }
 
-    /// The server has sent something.
+    /// Notes bytes from the server.
     pub(super) fn received(&mut self) {
         self.heard = Instant::now();
         if !self.has_begun {
@@ -125,7 +125,7 @@ impl Progress {
         }
     }
 
-    /// The client has got so many bytes.
+    /// Notes the number of bytes that the client has got.
     pub(super) fn sent(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -136,7 +136,7 @@ impl Progress {
         }
     }
 
-    /// A part of the answer was worked on.
+    /// Notes the time spent on a part of the answer.
     pub(super) fn worked(&self, time: Duration) {
         self.shared.metrics.gateway_frame(self.name(), time);
     }
@@ -145,7 +145,7 @@ impl Progress {
         self.shared.metrics.gateway_retry(self.name());
     }
 
-    /// Returns the name of the client's token; empty where none is needed.
+    /// Returns the name of the client's token; empty if no token is needed.
     pub(super) fn client(&self) -> &str {
         self.admitted.name.as_deref().unwrap_or_default()
     }
@@ -154,14 +154,14 @@ impl Progress {
         &self.route.route.path
     }
 
-    /// Counts what is held back and what has fired since the last time, and writes what was stopped to the audit file.
+    /// Counts held bytes and matches since the last call, and writes stopped answers to the audit file.
     pub(super) fn noted(&mut self, begun: &Begun) {
         let (exchange, conversation) = (begun.own.exchange(), begun.conversation());
         self.hold(begun.own.held_bytes() as u64);
         let new = &exchange.fired()[self.noted..];
         self.noted += new.len();
         let stops = |action: Action| matches!(action, Action::Interrupt | Action::Block | Action::Stop);
-        // Matches of one attempt stop it once.
+        // The matches of one attempt stop it once.
         for together in new.chunk_by(|a, b| a.attempt == b.attempt) {
             let stopping: Vec<_> = together.iter().filter(|fired| stops(fired.action)).collect();
             let Some(first) = stopping.first() else { continue };
@@ -188,7 +188,7 @@ impl Progress {
         self.held = bytes;
     }
 
-    /// A guarded answer is over.
+    /// Ends a guarded answer.
     pub(super) fn guarded(mut self, begun: &Begun, outcome: &'static str) {
         let exchange = begun.own.exchange();
         self.noted(begun);
@@ -203,7 +203,7 @@ impl Progress {
         self.over(outcome);
     }
 
-    /// The exchange is over.
+    /// Ends the exchange.
     pub(super) fn over(mut self, outcome: &'static str) {
         self.hold(0);
         self.shared.metrics.gateway_request(self.name(), outcome);

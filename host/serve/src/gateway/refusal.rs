@@ -1,4 +1,4 @@
-//! Requests that the gateway answers itself: each with a named error, in the shape that the clients of both vendors read.
+//! Requests that the gateway refuses: each with a named error, in a form that the clients of both vendors read.
 
 use std::time::Duration;
 
@@ -10,60 +10,60 @@ use serde_json::json;
 
 use super::answer::Body;
 
-/// Why a request gets no answer of a model.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Refusal {
-    /// The request is not one that a server here answers: its name, and why.
+    /// The path of the request is wrong for the route: the name of the error, and the reason.
     Malformed(&'static str),
-    /// It is for another host.
+    /// The request is for another host.
     Host,
-    /// Websockets are not spoken.
+    /// Websockets are not supported.
     Upgrade,
-    /// The path has steps, or is another way to write that of an endpoint.
+    /// The path has `..` segments, or is an alias of an endpoint's path.
     Disguised,
     /// No route has the path.
     NoRoute,
     /// The server behind the route is this gateway.
     Loop,
-    /// There is no token, or none that is known.
+    /// The request has no token, or an unknown one.
     Token { is_given: bool },
     /// The token is for other routes.
     OtherRoute,
     /// The address contains a token.
     TokenInAddress,
-    /// So many requests are under way.
+    /// The limit of concurrent requests is reached.
     Concurrent { limit: u32 },
-    /// The head has more bytes.
+    /// The head exceeds the limit, in bytes.
     Head { limit: usize },
-    /// The body has more bytes.
+    /// The body exceeds the limit, in bytes.
     Body { limit: usize },
-    /// The body does not come.
+    /// The body did not arrive in time.
     SlowBody { limit: Duration },
     /// The body has broken off.
     BrokenBody(String),
     /// The server cannot be reached.
     Unreachable { place: String, cause: String },
-    /// The server answers with nothing.
+    /// The server did not answer in time.
     SilentServer { limit: Duration },
-    /// The whole took too long.
+    /// The whole request took too long.
     Late { limit: Duration },
-    /// The client has gone: nobody reads it.
+    /// The client has disconnected: nobody reads the response.
     Gone,
     /// The gateway is about to end.
     Closing,
-    /// What the server answers cannot be checked.
+    /// The server's answer cannot be checked.
     Unchecked,
-    /// The server sends the client elsewhere.
+    /// The server answered with a redirect.
     Redirected { status: u16 },
     /// The server's answer is not HTTP.
     InvalidHead,
-    /// What guards the request does not let it pass, or cannot work.
+    /// A rule or plugin does not let the request pass, or cannot work.
     Blocked { why: String, notice: String },
-    /// What is remembered of the conversation cannot be read.
+    /// The memory of the conversation cannot be read.
     Store(String),
 }
 
-/// How a refusal is answered.
+/// The response to a refused request.
 struct Form {
     status: StatusCode,
     code: &'static str,
@@ -71,12 +71,12 @@ struct Form {
 }
 
 impl Refusal {
-    /// What the log has of it: nothing that a plugin has said, which can repeat what was asked.
+    /// Returns the text for the log. It has no words of plugins, which can repeat the request.
     pub(super) fn notice(&self) -> String {
         if let Self::Blocked { notice, .. } = self { notice.clone() } else { format!("{self:?}") }
     }
 
-    /// A request is blocked, for a reason that has no words of a plugin.
+    /// Creates the refusal of a blocked request whose reason has no words of a plugin.
     pub(super) fn blocked(why: String) -> Self {
         Self::Blocked { notice: why.clone(), why }
     }
@@ -194,7 +194,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the word for it in metrics: who or what caused it.
+    /// Returns the outcome for metrics: who or what caused the refusal.
     pub(super) fn outcome(&self) -> &'static str {
         match self.form().status {
             _ if *self == Self::Gone => "abandoned",
@@ -217,7 +217,7 @@ impl Refusal {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if is_final(status) {
-            // Clients ask again in other ways otherwise, up to six times.
+            // Otherwise clients retry in other ways, up to six times.
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
@@ -226,7 +226,7 @@ impl Refusal {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // What of the request was not read is none that follows.
+        // Unread bytes of the request are not a further request.
         if matches!(self, Self::Body { .. } | Self::SlowBody { .. } | Self::Head { .. } | Self::Malformed(_)) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -234,7 +234,7 @@ impl Refusal {
     }
 }
 
-/// Returns the kind of an error as the vendors name it, by which their clients choose a class of exception.
+/// Returns the type of an error in the vendors' terms, by which their clients choose an exception class.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
         _ if matches!(refusal, Refusal::Unchecked | Refusal::Redirected { .. } | Refusal::Blocked { .. }) => {
@@ -251,7 +251,7 @@ fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     }
 }
 
-/// Returns whether the same request gets the same answer.
+/// Returns whether the same request will be refused again.
 fn is_final(status: StatusCode) -> bool {
     !matches!(
         status,
@@ -260,7 +260,7 @@ fn is_final(status: StatusCode) -> bool {
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT
-            // A client goes over to server-sent events by itself.
+            // Clients fall back to server-sent events.
             | StatusCode::UPGRADE_REQUIRED
     )
 }

@@ -1,4 +1,4 @@
-//! Reloading: what is served is looked at again where somebody asked for it, and from time to time.
+//! Reloading: checks the source of the configuration on request, and from time to time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::Site;
 
-/// Requests within this time after a look get what it found.
+/// Requests within this time after a check use its result.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Where what a gateway serves comes from.
+/// The source of the configuration of a gateway.
 pub trait Source: Send + Sync + 'static {
-    /// What is to be served from now on; `None`: what is served already. `is_asked`: somebody wants it to be read again, whether it has changed
-    /// or not. It can take its time: no other request waits for it than those that begin meanwhile.
+    /// Returns the new configuration; `None` if it has not changed. `is_asked`: reload even if nothing has changed. The call can take a
+    /// while: only requests that begin meanwhile wait for it.
     ///
     /// # Errors
-    /// It has changed and cannot be used: the reason in one line.
+    /// The configuration has changed and is invalid: the reason in one line.
     fn look(&self, is_asked: bool) -> Option<Result<Site, String>>;
 }
 
@@ -24,7 +24,7 @@ pub trait Source: Send + Sync + 'static {
 pub(super) struct Reload {
     source: Mutex<Option<Arc<dyn Source>>>,
     state: Mutex<State>,
-    /// Who has it looks; others wait for what is found.
+    /// The holder checks the source; others wait for the result.
     pub(super) turn: tokio::sync::Mutex<()>,
 }
 
@@ -41,17 +41,17 @@ impl Reload {
         self.with(|state| state.looked = Some(Instant::now()));
     }
 
-    /// The next request looks, and reads everything again.
+    /// Makes the next request reload everything.
     pub(super) fn ask(&self) {
         self.with(|state| state.is_asked = true);
     }
 
-    /// Returns whether it is time to look.
+    /// Returns whether the next check is due.
     pub(super) fn is_due(&self) -> bool {
         self.with(|state| state.is_asked || state.looked.is_some_and(|looked| looked.elapsed() >= PAUSE))
     }
 
-    /// What a look finds; `None`: nothing new. The caller has the turn.
+    /// Checks the source; returns `None` if there is nothing new. The caller holds `turn`.
     pub(super) async fn look(&self) -> Option<Result<Site, String>> {
         let is_asked = self.with(|state| std::mem::take(&mut state.is_asked));
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
@@ -60,7 +60,7 @@ impl Reload {
         found.unwrap_or_else(|error| Some(Err(format!("reading the settings was aborted: {error}"))))
     }
 
-    /// Notes how a reload went.
+    /// Records the result of a reload.
     pub(super) fn ended(&self, failure: Option<String>) {
         self.with(|state| state.failure = failure);
     }

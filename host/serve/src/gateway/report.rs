@@ -7,7 +7,7 @@ use gateway::{Exchange, Tally};
 use tidegate::PluginId;
 use tidegate::rule::Action;
 
-/// The most different notices that are kept.
+/// The maximum number of different notices that are kept.
 const MOST_NOTICES: usize = 20;
 
 /// Counts of a gateway.
@@ -36,13 +36,13 @@ pub struct RuleCount {
     pub passed: u64,
 }
 
-/// What a plugin has done.
+/// The effects of a plugin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PluginCount {
     /// Calls of its callbacks that changed something.
     pub changed: u64,
-    /// Calls that failed, or were not made although they were due.
+    /// Calls that failed, or were skipped although they were due.
     pub failed: u64,
 }
 
@@ -57,12 +57,12 @@ impl Report {
         self.counts().rules.clone()
     }
 
-    /// What plugins have done, by their ids.
+    /// Returns the effects of plugins, by their ids.
     pub fn plugins(&self) -> BTreeMap<String, PluginCount> {
         self.counts().plugins.clone()
     }
 
-    /// Plugins have done this since they were counted last.
+    /// Adds the effects of plugins since the last call.
     pub(super) fn count_plugins(&self, tallies: impl Iterator<Item = (PluginId, Tally)>) {
         let mut counts = self.counts();
         for (plugin, tally) in tallies {
@@ -72,8 +72,8 @@ impl Report {
         }
     }
 
-    /// What its user has to know, a sentence each, with how often: what could not be checked, and what was sent before it was judged. At most
-    /// twenty different ones; all are logged.
+    /// Returns notices for the user, one sentence each, with their counts: parts that could not be checked, and parts that were sent before
+    /// they were judged. At most twenty different notices are kept; all are logged.
     pub fn notices(&self) -> BTreeMap<String, u64> {
         self.counts().notices.clone()
     }

@@ -1,4 +1,4 @@
-//! One request of a client: what is refused, and what goes to a server.
+//! One request of a client: refuses it, or sends it to a server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use super::{Shared, access, is_same, own, path};
 /// The connection of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    /// The address of this machine that it came to.
+    /// The local address of the connection.
     pub(super) here: Option<SocketAddr>,
-    /// Its client takes nothing any more: it is closed.
+    /// Cancelled when its client takes no bytes any more, which closes it.
     pub(super) stuck: CancellationToken,
 }
 
@@ -93,11 +93,11 @@ async fn answered(
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
     let read = timeout_at(late, read(body, limits.body_bytes, limits.client_timeout)).await;
     let body = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
-    // What is only read or deleted, such as a list of stored answers, is no answer of a model.
+    // Requests that only read or delete, such as for a list of stored answers, get no answer of a model.
     let wire = wire.filter(|_| !(is_read && body.is_empty()));
     let progress = Progress::new(Arc::clone(shared), Arc::clone(site), Arc::clone(&route), admitted, since);
     let gone = CancellationToken::new();
-    // Dropped with this future, when the client goes away before it has an answer: what has begun is ended all the same.
+    // Dropped with this future when the client disconnects before it has an answer, so that the exchange is ended nevertheless.
     let _here = gone.clone().drop_guard();
     let (own, stuck) = (Arc::clone(shared), connection.stuck.clone());
     let answering = shared.tasks.spawn(async move {
@@ -110,7 +110,7 @@ async fn answered(
     })
 }
 
-/// Waits for something as long as the client is there and the request may take.
+/// Waits for a future as long as the client is connected and the time limit allows.
 pub(super) async fn within<T>(
     progress: &Progress,
     gone: &CancellationToken,
@@ -123,7 +123,7 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Sends a request on, and begins to answer it.
+/// Sends a request to the server, and begins to answer it.
 async fn exchange(
     progress: Progress,
     sent: Sent,
@@ -171,7 +171,7 @@ async fn exchange(
     };
     let (status, kind) = (answered.status(), head::kind(answered.headers()));
     if begins.is_some() && status.is_redirection() && answered.headers().contains_key(header::LOCATION) {
-        // A client that follows it would send its own request past the gateway.
+        // A client that follows a redirect would send its own request past the gateway.
         if let Some(begun) = &mut guarded {
             begun.end(false).await;
         }
@@ -185,7 +185,7 @@ async fn exchange(
     let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
     let tasks = progress.shared.tasks.clone();
     match guarded {
-        // What is no answer of a model has nothing that rules watch, such as an error.
+        // Other responses than answers of a model, such as errors, have nothing that rules watch.
         Some(mut begun) if !status.is_success() => {
             begun.end(false).await;
             tasks.spawn(answer::pass(answered, client, progress));
@@ -203,14 +203,14 @@ async fn exchange(
     Ok(response)
 }
 
-/// What a client has shown to be admitted, here or by the server behind.
+/// Returns the credential of a client, for this gateway or for the server.
 fn credential(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
     let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name));
     let all = std::iter::once(progress.client().as_bytes()).chain(keys.map(HeaderValue::as_bytes));
     all.collect::<Vec<_>>().join(&0)
 }
 
-/// Returns an answer that a plugin has given, or that says why the request is not sent.
+/// Returns the answer of a plugin, or one with the reason why the request is not sent.
 fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool) -> Result<Response<Body>, Refusal> {
     let kind = if is_stream { "text/event-stream" } else { "application/json" };
     let body = Full::new(body).map_err(|never| match never {}).boxed();
@@ -219,7 +219,7 @@ fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool
     response.map_err(|_| Refusal::InvalidHead)
 }
 
-/// Returns the head of the server's answer.
+/// Waits for the head of the server's answer.
 async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
     let limit = progress.site.limits.idle_timeout;
     match timeout(limit, sent.send(body, is_guarded)).await {
@@ -229,9 +229,9 @@ async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) 
     }
 }
 
-/// Reads the body of a request, which comes in parts.
+/// Reads the body of a request, which arrives in chunks.
 async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, Refusal> {
-    // What says that it is too large is not read. Until the first read a client that asks whether it may send is not answered.
+    // A body whose length is too large is not read. Until the first read, a client that sent `Expect: 100-continue` gets no response.
     if body.size_hint().lower() > limit as u64 {
         return Err(Refusal::Body { limit });
     }
@@ -243,7 +243,7 @@ async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<By
         match frame {
             None => return Ok(read.freeze()),
             Some(Err(error)) => return Err(Refusal::BrokenBody(error.to_string())),
-            // Trailers are those of this connection.
+            // Trailers belong to this connection.
             Some(Ok(frame)) => {
                 let Ok(data) = frame.into_data() else { continue };
                 if read.len() + data.len() > limit {
@@ -255,7 +255,7 @@ async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<By
     }
 }
 
-/// What is refused without a look at routes and tokens.
+/// Refuses requests for reasons that do not depend on routes and tokens.
 fn check(head: &Parts, shared: &Shared, site: &Open, here: Option<SocketAddr>) -> Result<(), Refusal> {
     if shared.closing.is_cancelled() {
         return Err(Refusal::Closing);
@@ -269,7 +269,7 @@ fn check(head: &Parts, shared: &Shared, site: &Open, here: Option<SocketAddr>) -
         return Err(Refusal::Malformed("a body comes as it is or in chunks here, and in no other transfer coding"));
     }
     if !is_own_host(&head.headers, shared, site, here) {
-        // A page of some website may have made the browser ask under a name of its own.
+        // A website may have made the browser send the request under a host name of its own (DNS rebinding).
         return Err(Refusal::Host);
     }
     let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
@@ -292,13 +292,13 @@ fn is_own_host(headers: &HeaderMap, shared: &Shared, site: &Open, here: Option<S
     let Ok(host) = host.to_str().map(str::to_ascii_lowercase) else { return false };
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
-        // Some clients leave the port out; a name of this machine is nobody else's.
+        // Some clients omit the port; a name of this machine belongs to nobody else.
         _ => (host.as_str(), Some(shared.address.port())),
     };
     if site.hosts.iter().any(|known| known == name) {
         return port.is_some();
     }
-    // An address cannot be a name of somebody else.
+    // An IP address cannot be another site's name.
     let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
     let is_here = address.is_some_and(|address| address.is_loopback() || here.is_some_and(|here| here.ip() == address));
     (name == "localhost" || is_here) && port == Some(shared.address.port())

@@ -16,24 +16,24 @@ use super::request::{Connection, respond};
 
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The most headers of a request; one with more gets status 431.
+/// The maximum number of headers of a request; one with more gets status 431.
 const MAX_HEADERS: usize = 256;
-/// The least that the reader of heads works with.
+/// The minimum buffer size of the HTTP parser.
 const MIN_BUFFER: usize = 8 << 10;
 
-/// Accepts connections until the gateway closes, and waits for none of them.
+/// Accepts connections until the gateway closes, without waiting for any of them.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut places = (0, Arc::new(Semaphore::new(0)));
     loop {
         let limit = shared.site().limits.connections;
         if places.0 != limit {
-            // Connections under another limit count under that.
+            // Connections that were accepted under another limit count towards that one.
             places = (limit, Arc::new(Semaphore::new(limit as usize)));
         }
         let accepted = tokio::select! {
             () = shared.closing.cancelled() => return,
             accepted = async {
-                // Never closed.
+                // The semaphore is never closed.
                 let place = Arc::clone(&places.1).acquire_owned().await;
                 (place, listener.accept().await)
             } => accepted,
@@ -66,7 +66,7 @@ async fn connection(stream: TcpStream, shared: &Arc<Shared>) {
         async move { Ok::<_, Infallible>(respond(request, shared, own).await) }
     });
     let mut http = hyper::server::conn::http1::Builder::new();
-    // A head that is somewhat too large is refused with a named error, one beyond that with the status alone.
+    // A head that is slightly too large is refused with a named error; a larger one only gets the status.
     http.timer(TokioTimer::new()).header_read_timeout(limits.client_timeout);
     http.max_buf_size((2 * limits.head_bytes).max(MIN_BUFFER)).max_headers(MAX_HEADERS);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));

@@ -1,4 +1,5 @@
-//! From `[gateway]` of the operator's settings to what is served: keys and tokens of the environment, and the rules of each route.
+//! Builds the served configuration from `[gateway]` of the operator's settings: keys and tokens of the environment, and the rules of each
+//! route.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::forward::{Clients, Key, Route};
 use super::{Audit, Conversations, Site, Token};
 use crate::token::{MIN_TOKEN, is_token};
 
-/// The conversations of a route, which outlive a reload that changes nothing of what watches them.
+/// The conversations of a route, which survive a reload that does not change what watches them.
 #[derive(Debug)]
 struct Kept {
     path: String,
@@ -27,10 +28,10 @@ struct Kept {
     conversations: Arc<Conversations>,
 }
 
-/// Opens the conversations of a route, in which these rules watch, in the place of those that the route had before.
+/// Opens the conversations of a route with these rules, replacing the ones that the route had before.
 type Make<'a> = dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute, Option<&Conversations>) -> Arc<Conversations> + 'a;
 
-/// The conversations of all routes.
+/// The conversations of all routes, kept between reloads.
 #[derive(Debug, Default)]
 pub struct KeptConversations {
     rules: Option<Arc<RuleSet>>,
@@ -45,12 +46,13 @@ impl KeptConversations {
 }
 
 impl Site {
-    /// What the settings say. `make`: opens the conversations of a route with these rules. The rules of a route are those that it names, and those that are required. Conversations in `kept` go on, as long as
-    /// the rules are the same and the route says the same about them.
+    /// Builds the configuration from settings. The rules of a route are those that it names, and the required ones. `make`: opens the
+    /// conversations of a route with its rules. Conversations in `kept` are reused if the rules and the settings of the route have not
+    /// changed.
     ///
     /// # Errors
-    /// A variable is not set or cannot be used, a file cannot be written, or a route names a rule that does not exist; all that is wrong is
-    /// reported together.
+    /// A variable is not set or invalid, a file cannot be written, or a route names a rule that does not exist; all errors are reported
+    /// together.
     pub fn of_settings(
         settings: &GatewaySettings,
         rules: &Arc<RuleSet>,
@@ -107,10 +109,10 @@ impl Kept {
     }
 }
 
-/// Checks where requests go, and from which variables keys are read.
+/// Checks the servers of requests, and the variables of keys, against the policy of the machine.
 ///
 /// # Errors
-/// The policy of the machine does not permit one of them.
+/// The policy does not permit one of them.
 pub fn check_policy(settings: &GatewaySettings, policy: &Policy) -> Result<(), Diagnostics> {
     for route in &settings.routes {
         policy.check_address(&format!("the route `{}` of the gateway", route.path), &route.upstream)?;
@@ -126,7 +128,7 @@ fn watching(settings: &GatewaySettings, route: &GatewayRoute) -> Watching {
     Watching { agent: Some(route.agent.clone()), header: settings.conversation_header.clone(), held }
 }
 
-/// Returns the rules of a route. `None`: it names one that does not exist.
+/// Returns the rules of a route; `None` if it names one that does not exist.
 fn subset(rules: &Arc<RuleSet>, route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Arc<RuleSet>> {
     let Some(names) = &route.rules else { return Some(Arc::clone(rules)) };
     let before = found.len();
@@ -145,14 +147,14 @@ fn subset(rules: &Arc<RuleSet>, route: &GatewayRoute, found: &mut Vec<Diagnostic
     }
     let is_kept = |rule: &Rule| names.contains(&rule.name) || rules.is_required(rule);
     let kept = rules.rules().map(|info| info.rule).filter(|rule| is_kept(rule)).cloned().collect();
-    // What is wrong with rules was reported for all of them.
+    // Errors in rules were reported before, for all routes.
     let (set, _) = RuleSet::build(kept, rules.settings().clone(), rules.workspace());
     (found.len() == before).then_some(set)
 }
 
-/// Whether the certificates of a route can be used.
+/// Returns whether the certificates of a route are valid.
 fn check_authorities(route: &GatewayRoute, found: &mut Vec<Diagnostic>) {
-    // What is wrong with an address is reported when the server is opened.
+    // Errors in addresses are reported when the server is opened.
     let (Some(file), Ok(url)) = (&route.ca, Url::parse(&route.upstream)) else { return };
     if let Err(error) = net::client_trusting(file, &url, &Proxies::default(), None) {
         let message = format!("`ca` of the route `{}`: {error}", route.path);

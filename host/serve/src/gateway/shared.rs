@@ -1,4 +1,4 @@
-//! What all connections of a gateway share.
+//! The state that all connections of a gateway share.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use super::reload::Reload;
 use super::site::Open;
 use super::{Conversations, Report};
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) address: SocketAddr,
     pub(super) report: Arc<Report>,
     pub(super) metrics: Metrics,
     pub(super) reload: Reload,
-    /// Connections, and answers that are on their way.
+    /// Tracks connections and answers under way.
     pub(super) tasks: TaskTracker,
-    /// No further request is answered.
+    /// Whether requests are refused because the gateway closes.
     pub(super) closing: CancellationToken,
     site: Mutex<Arc<Open>>,
     held: AtomicU64,
@@ -43,12 +43,12 @@ impl Shared {
         }
     }
 
-    /// What is served.
+    /// Returns the served configuration.
     pub(super) fn site(&self) -> Arc<Open> {
         Arc::clone(&self.site.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is served, after a look whether that has changed.
+    /// Returns the served configuration, after checking whether it has changed.
     pub(super) async fn current(&self) -> Arc<Open> {
         if self.reload.is_due() {
             let _turn = self.reload.turn.lock().await;
@@ -78,23 +78,23 @@ impl Shared {
         }
     }
 
-    /// Why the last reload changed nothing.
+    /// Returns the reason why the last reload failed.
     pub(super) fn reload_failure(&self) -> Option<String> {
         self.reload.failure()
     }
 
-    /// A connection has begun (1) or ended (-1).
+    /// Counts a connection that begins (1) or ends (-1).
     pub(super) fn connected(&self, change: i64) {
         let before = self.connections.fetch_add(change as u64, Ordering::Relaxed);
         self.metrics.gateway_connections(before.wrapping_add(change as u64));
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     pub(super) fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Counts conversations, once where routes share them.
+    /// Counts conversations, once for those that routes share.
     pub(super) fn count_conversations(&self) {
         let site = self.site();
         let all = site.routes.iter().map(|upstream| &upstream.route.conversations).enumerate();
@@ -105,7 +105,7 @@ impl Shared {
         self.metrics.gateway_conversations(open);
     }
 
-    /// An answer holds back other bytes than before.
+    /// Updates the number of held bytes after a change of one answer.
     pub(super) fn hold(&self, before: u64, now: u64) {
         if before != now {
             let change = now.wrapping_sub(before);

@@ -1,4 +1,4 @@
-//! What a gateway serves: routes, clients and limits. A reload puts another one in its place; requests that have begun keep theirs.
+//! The configuration that a gateway serves: routes, clients and limits. A reload replaces it; requests that have begun keep theirs.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use super::access::{Access, Token};
 use super::audit::Audit;
 use super::forward::{Route, Upstream, UpstreamError};
 
-/// What a gateway serves.
+/// The configuration that a gateway serves.
 #[derive(Debug, Default)]
 pub struct Site {
-    /// Which server answers which requests; the first that takes one counts.
+    /// The routes; the first one that accepts a request is used.
     pub routes: Vec<Route>,
-    /// Who is admitted; with none, everybody who can connect.
+    /// The tokens; if there are none, everyone who can connect is admitted.
     pub tokens: Vec<Token>,
     /// Names of this server in addition to its address, in lower case.
     pub hosts: Vec<String>,
-    /// What is taken at most.
+    /// The limits of the gateway.
     pub limits: GatewayLimits,
-    /// The file with a line for each answer that a rule stopped.
+    /// The file that gets a line for each answer that a rule stopped.
     pub audit: Option<Audit>,
 }
 
-/// A site whose servers can be reached.
+/// A configuration whose servers can be reached.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) routes: Vec<Arc<Upstream>>,
@@ -35,7 +35,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// `before`: what was served until now, whose requests under way count.
+    /// Opens the servers of a configuration. `before`: the previous configuration, whose requests under way count.
     pub(super) fn new(site: Site, before: Option<&Self>) -> Result<Self, UpstreamError> {
         let Site { routes, tokens, hosts, limits, audit } = site;
         let routes = routes.into_iter().map(|route| Upstream::new(route, limits.connect_timeout).map(Arc::new));
