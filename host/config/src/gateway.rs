@@ -27,7 +27,7 @@ pub struct GatewaySettings {
     pub conversation_header: Option<String>,
     /// The file with a line for each answer that a rule stopped.
     pub audit: Option<PathBuf>,
-    /// What becomes of requests while the store of conversations does not answer.
+    /// How requests are handled while the store of conversations does not answer.
     pub without_store: WithoutStore,
     /// Which server answers which paths, the longest path first.
     pub routes: Vec<GatewayRoute>,

@@ -192,7 +192,7 @@ impl Stage {
         self.client.send(frame, out);
     }
 
-    /// Returns whether the first frame begins a block of text, and whether there is any text for it.
+    /// Returns which block the first frame begins.
     fn opens_block(&self) -> Opens {
         let Some(index) = self.waiting.front().and_then(|first| pieces::opened(self.wire, &first.frame)) else {
             return Opens::Nothing;

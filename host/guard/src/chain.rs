@@ -25,7 +25,7 @@ use flow::ports::{BoxFuture, EventSink, Extensions};
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     pub(crate) input: Vec<usize>,
-    /// Those of `input` that also get what leaves with it.
+    /// The handlers in `input` that also get the other parts of requests.
     pub(crate) requests: Vec<usize>,
     pub(crate) text: Vec<(usize, TextUnit)>,
     pub(crate) thinking: Vec<(usize, TextUnit)>,
@@ -123,13 +123,13 @@ pub struct Caller {
     tallies: Vec<Mutex<Tally>>,
 }
 
-/// How often the callbacks of an extension did something.
+/// Counts of the calls of an extension's callbacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
     /// Calls that changed something.
     pub changed: u64,
-    /// Calls that failed, or were not made although they were due.
+    /// Calls that failed, or were skipped although they were due.
     pub failed: u64,
 }
 
@@ -230,17 +230,17 @@ impl Caller {
         !self.chains.calls.is_empty()
     }
 
-    /// Returns whether an extension gets what leaves with an input: messages, results of tools.
+    /// Returns whether an extension gets parts of requests: messages, results of tools.
     pub fn gets_requests(&self) -> bool {
         !(self.chains.input.is_empty() && self.chains.results.is_empty())
     }
 
-    /// Returns whether an extension also gets what of a request is no input.
+    /// Returns whether an extension also gets the parts of requests that are not input.
     pub fn gets_whole_requests(&self) -> bool {
         !self.chains.requests.is_empty()
     }
 
-    /// Returns whether nothing that leaves is to pass an extension by that cannot be called.
+    /// Returns an extension that nothing is allowed to bypass on its way to the model, if there is one.
     pub fn guards_requests(&self) -> Option<PluginId> {
         let guards = |(plugin, kind): &(usize, CallbackKind)| {
             self.registrations[*plugin].required || self.fails_closed(*plugin, *kind)

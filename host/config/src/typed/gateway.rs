@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GatewayFile {
-    /// The address and the port that the gateway listens on. Port 0 takes a free one. An address that other machines can reach needs a `[[gateway.token]]`.
+    /// The address and the port that the gateway listens on. Port 0 selects a free port. An address that other machines can reach needs a
+    /// `[[gateway.token]]`.
     #[schemars(length(min = 1))]
     pub(crate) listen: String,
     /// Names of this server that clients use in addition to the address itself, `127.0.0.1` and `localhost`, without a port: a request for another host is
@@ -17,14 +18,15 @@ pub(crate) struct GatewayFile {
     /// The header in which clients name their conversation. It counts before the headers and fields of known clients.
     #[schemars(length(min = 1))]
     pub(crate) conversation_header: Option<String>,
-    /// The file, relative to this one, that gets one line of JSON for each answer that a rule stopped. It has no text of requests or answers.
+    /// The file, relative to this one, that gets one line of JSON for each answer that a rule stopped. It has no text of requests or
+    /// answers.
     #[schemars(length(min = 1))]
     pub(crate) audit: Option<String>,
-    /// What becomes of requests while the server of `[state]` does not answer.
+    /// How requests are handled while the server of `[state]` does not answer.
     pub(crate) without_store: WithoutStore,
-    /// The routes: which server answers which paths. Of several that fit, the one with the longest path counts.
+    /// The routes of paths to servers. If several match, the one with the longest path is used.
     pub(crate) route: Vec<RouteFile>,
-    /// The tokens of clients. With one of them, each request needs one.
+    /// The tokens of clients. If there are any, each request needs one.
     pub(crate) token: Vec<TokenFile>,
     /// The limits of the gateway.
     pub(crate) limits: GatewayLimitsFile,
@@ -45,14 +47,14 @@ impl Default for GatewayFile {
     }
 }
 
-/// What becomes of requests while the store of conversations does not answer.
+/// How requests are handled while the store of conversations does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WithoutStore {
-    /// They are refused with status 503: budgets and masks of a conversation count on all instances or not at all.
+    /// Refuse them with status 503: budgets and masks of a conversation count on all instances or not at all.
     #[default]
     Refuse,
-    /// They are answered with what this instance knows of the conversation.
+    /// Answer them with the data that this instance has of the conversation.
     Local,
 }
 
@@ -60,7 +62,7 @@ pub enum WithoutStore {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RouteFile {
-    /// The beginning of the paths, such as `/anthropic`, or `/` for all. It is taken off before a request goes on.
+    /// The beginning of the paths, such as `/anthropic`, or `/` for all. It is removed before a request is sent to the server.
     #[schemars(length(min = 1))]
     pub(crate) path: String,
     /// The URL of the server, such as `https://api.anthropic.com` or `https://api.openai.com/v1`.
@@ -83,11 +85,12 @@ pub(crate) struct RouteFile {
     #[schemars(inner(length(min = 1)))]
     #[serde(default)]
     pub(crate) plugins: Option<Vec<String>>,
-    /// The agent that the clients of the route are, for rules with `agents`.
+    /// The name of the agent that the clients of the route are, for rules with `agents`.
     #[serde(default = "main_agent")]
     #[schemars(length(min = 1))]
     pub(crate) agent: String,
-    /// A file with the certificates (PEM) that the server's certificate is checked against, relative to this file. Default: those of the machine.
+    /// A file with the certificates (PEM) that the server's certificate is checked against, relative to this file. Default: those of the
+    /// machine.
     #[schemars(length(min = 1))]
     #[serde(default)]
     pub(crate) ca: Option<String>,
@@ -108,7 +111,8 @@ pub(crate) struct TokenFile {
     /// The name of the client in logs, metrics and the audit file.
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// The environment variable that contains the token, as `env:NAME`. Clients send it as `Authorization: Bearer TOKEN`, or as the header `x-api-key`, `api-key` or `x-goog-api-key`; it is never sent on.
+    /// The environment variable that contains the token, as `env:NAME`. Clients send it as `Authorization: Bearer TOKEN`, or as the header
+    /// `x-api-key`, `api-key` or `x-goog-api-key`; it is never forwarded.
     #[schemars(length(min = 1))]
     pub(crate) value: String,
     /// Maximum number of requests with this token at once. Default: `concurrent` of `[gateway.limits]`.
@@ -143,7 +147,8 @@ pub(crate) struct GatewayLimitsFile {
     /// Maximum number of open connections of clients; further ones wait.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) connections: u32,
-    /// Time limit for the head of a request, from the last one of its connection on, and for each further part of its body, in milliseconds.
+    /// Time limit for the head of a request, from the last one of its connection on, and for each further part of its body, in
+    /// milliseconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) client_timeout_ms: u64,
     /// Time limit for establishing a connection to a server, in milliseconds.
@@ -155,7 +160,8 @@ pub(crate) struct GatewayLimitsFile {
     /// Time limit for a request in milliseconds, from its head to the end of its answer, with all retries.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub(crate) request_timeout_ms: u64,
-    /// Time in milliseconds without a byte to the client of a stream after which a sign of life is sent: an event or a comment without meaning.
+    /// Time in milliseconds without a byte to the client of a stream after which a keep-alive is sent: an event or a comment without
+    /// meaning.
     #[schemars(range(min = 10, max = 3_600_000))]
     pub(crate) keep_alive_ms: u64,
     /// How long answers under way may take to end after SIGTERM, in milliseconds.

@@ -13,7 +13,7 @@ use super::answer::Body;
 /// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Refusal {
-    /// The path of the request is wrong for the route: the name of the error, and the reason.
+    /// The request has a form that is not supported here (the reason).
     Malformed(&'static str),
     /// The request is for another host.
     Host,
