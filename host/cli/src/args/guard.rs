@@ -9,9 +9,9 @@ Example:
 
 The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE and
 OPENCODE_CONFIG_CONTENT, which Claude Code, opencode and the SDKs of both vendors read; codex
-gets flags with a provider. Its own key goes to its own provider. What a rule stops never
+gets flags with a provider. Its own key goes to its own provider. Text that a rule stops never
 reaches it: the model is asked again within the same answer. Plugins act on requests and answers,
-and what rules only remind of is in the next request. The exit code is that of the command.";
+and reminders that stop nothing are in the next request. The exit code is that of the command.";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Guard {
