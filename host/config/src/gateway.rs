@@ -1,5 +1,4 @@
-//! `[gateway]` of the operator's file: where the server between agents and their models listens, which server answers what, who is admitted, and
-//! its limits.
+//! `[gateway]` of the operator's file: the address of the server between agents and their models, its routes, its tokens, and its limits.
 
 mod limits;
 mod route;
@@ -29,15 +28,15 @@ pub struct GatewaySettings {
     pub audit: Option<PathBuf>,
     /// How requests are handled while the store of conversations does not answer.
     pub without_store: WithoutStore,
-    /// Which server answers which paths, the longest path first.
+    /// The routes of paths to servers, the longest path first.
     pub routes: Vec<GatewayRoute>,
-    /// Who is admitted; with none, everybody who can connect.
+    /// The tokens of clients; if there are none, everyone who can connect is admitted.
     pub tokens: Vec<GatewayToken>,
-    /// What it takes at most.
+    /// The limits of the gateway.
     pub limits: GatewayLimits,
 }
 
-/// Headers that mean something else.
+/// Headers that have another meaning.
 const TAKEN: [&str; 8] =
     ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "host", "content-length", "content-type"];
 
@@ -119,7 +118,7 @@ fn header(document: &mut Document<'_>, name: Option<&str>) -> Option<String> {
     Some(lower)
 }
 
-/// Returns the variable that `env:NAME` names. What is no variable is reported without its text: it may be a key.
+/// Returns the variable that `env:NAME` names. A value of another form is reported without its text, because it may be a key.
 fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) -> Option<String> {
     let name = text.strip_prefix("env:").unwrap_or_default();
     if let Ok(KeySource::Env(name)) = KeySource::of_variable(name) {
@@ -131,13 +130,13 @@ fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) ->
     None
 }
 
-/// Returns a file that is named relative to the file that names it.
+/// Returns the path of a file that is relative to the file that names it.
 fn file(document: &Document<'_>, at: &[Step], name: Option<&String>) -> Option<PathBuf> {
     let folder: &Path = document.folder(at);
     name.map(|name| folder.join(name))
 }
 
-/// Returns a place for diagnostics that are only known when the gateway starts.
+/// Returns the location for diagnostics that are only known when the gateway starts.
 fn place(document: &Document<'_>, at: &[Step]) -> Option<Location> {
     Some(document.place(at))
 }

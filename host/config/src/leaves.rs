@@ -9,7 +9,7 @@ pub(crate) struct Leaf<'t> {
     pub(crate) value: &'t Spanned<DeValue<'t>>,
 }
 
-/// The keys of a table. Of a list of tables, each entry stands for itself, named by its `path`, or else by its `name`.
+/// The keys of a table. In a list of tables, each entry is a leaf of its own, named by its `path`, or else by its `name`.
 pub(crate) fn collect<'t>(table: &'t DeTable<'t>, path: &mut Vec<String>, into: &mut Vec<Leaf<'t>>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());

@@ -80,7 +80,7 @@ fn inside(text: &str, span: Range<usize>) -> Range<usize> {
 pub(crate) fn hidden(path: &[String], value: &Spanned<DeValue<'_>>) -> serde_json::Value {
     let mut secrets = Vec::new();
     let above = match path {
-        // An entry of a list is between the list and its keys.
+        // An entry of a list comes between the list and its keys.
         [gateway, list, _, _] if gateway == "gateway" => list,
         [.., above, _] => above,
         _ => "",
@@ -121,7 +121,7 @@ fn in_table(name: &str, table: &DeTable<'_>, visit: &mut dyn FnMut(Range<usize>)
     }
 }
 
-/// Returns whether a text in the place of a secret says where it is: `client`, or a variable as `env:NAME`.
+/// Returns whether a text in the place of a secret is a reference: `client`, or a variable as `env:NAME`.
 fn is_reference(text: &str) -> bool {
     text == "client" || text.strip_prefix("env:").is_some_and(|name| KeySource::of_variable(name).is_ok())
 }

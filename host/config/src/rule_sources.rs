@@ -331,7 +331,7 @@ impl BuiltRules {
         self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned().collect()
     }
 
-    /// As [`BuiltRules::unmet`], for an agent with tools of its own: that none of these `tools` is the one that a rule watches is no reason.
+    /// Does the same as [`BuiltRules::unmet`] for an agent with tools of its own: a rule that watches none of these `tools` is no error.
     pub fn unmet_for_other_tools(&self, tools: &[String]) -> Vec<Diagnostic> {
         let waits_for_tool = |name: &str| {
             let mut idle = self.idle.iter().map(|(rule, _)| rule);

@@ -141,7 +141,7 @@ impl Callback {
         }
     }
 
-    /// Why it would never be called, or is ambiguous.
+    /// Returns the reason why it would never be called, or is ambiguous.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             Self::PlainText(TextOptions { answer: false, thinking: false, .. }) => {

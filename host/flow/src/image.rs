@@ -13,7 +13,7 @@ pub(crate) const ESTIMATED_BYTES: usize = 6400;
 /// The formats that all providers take.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// The endings of names of files in these formats.
+/// The file name extensions of these formats.
 const ENDINGS: [(&str, &str); 5] =
     [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
 
@@ -79,7 +79,7 @@ impl Image {
         }
     }
 
-    /// Returns the media type of a file by the ending of its name; `None`: it is no image that all providers take.
+    /// Returns the media type of a file by the extension of its name; `None` if not all providers accept such images.
     pub fn media_type_of(name: &str) -> Option<&'static str> {
         let (stem, ending) = name.rsplit_once('.')?;
         let is_name = !stem.is_empty() && !stem.ends_with(['/', '\\']);

@@ -85,8 +85,8 @@ pub struct Registered {
     pub keep: KeptText,
     /// Who decided `keep`.
     pub keep_by: DecidedBy,
-    /// Of `on_input_messages`: in front of an agent that is not ours, it also gets what leaves with the input: instructions, descriptions of
-    /// tools, and a history that is new to the host.
+    /// Of `on_input_messages`: in front of an agent that is not Tidegate, it also gets the other texts of requests: instructions,
+    /// descriptions of tools, and history that is new to the host.
     pub whole_requests: bool,
 }
 
@@ -101,7 +101,7 @@ impl Registered {
         self.on_failure != OnFailure::Skip || self.keep == KeptText::Shown
     }
 
-    /// Why an extension cannot register it.
+    /// Returns the reason why an extension cannot register it.
     pub fn fault(&self) -> Option<String> {
         let name = self.kind().as_str();
         if self.priority > MAX_PRIORITY {
@@ -112,7 +112,7 @@ impl Registered {
         self.callback.fault().or_else(|| self.policy_fault(name)).or(kept)
     }
 
-    /// A callback can fail closed in one way, or in none.
+    /// Checks the failure policy: a callback can fail closed in one way, or in none.
     fn policy_fault(&self, name: &str) -> Option<String> {
         let (policy, possible) = (self.on_failure, OnFailure::closed(&self.callback));
         if policy == OnFailure::Skip || possible == Some(policy) {

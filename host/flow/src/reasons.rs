@@ -1,13 +1,13 @@
-//! Why parts of an answer of an extension are not valid.
+//! The reasons why parts of an extension's answer are invalid.
 
 use super::{CallAnswer, InputAnswer, OutputAnswer, ResultAnswer, TagAnswer, TextAnswer};
 
 /// An answer whose invalid parts are reported.
 pub trait Reasons {
-    /// Why parts of it are not valid, each in words that can have some of the extension's.
+    /// Returns the reasons, each of which can contain words of the extension.
     fn reasons(&mut self) -> Vec<&mut String>;
 
-    /// Has other words in their place: those of an extension that guards can quote what nobody is to see.
+    /// Replaces the reasons: those of an extension that guards can quote text that nobody is allowed to see.
     fn leave_out(&mut self, instead: &str) {
         self.reasons().into_iter().for_each(|why| instead.clone_into(why));
     }

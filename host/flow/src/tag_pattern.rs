@@ -9,7 +9,7 @@ const MAX_NAME: usize = 64;
 /// The most bytes of a pattern that an error shows.
 const MAX_SHOWN: usize = 80;
 
-/// The most patterns of one extension.
+/// The maximum number of patterns of one extension.
 pub(crate) const MAX_TAG_PATTERNS: usize = 64;
 
 /// Which tags are meant.
@@ -63,7 +63,7 @@ impl TagPattern {
     }
 }
 
-/// Why these cannot be the patterns of an extension.
+/// Returns the reason why these cannot be the patterns of an extension.
 pub(crate) fn fault(patterns: &[TagPattern]) -> Option<String> {
     if patterns.is_empty() {
         return Some("on_tag is registered for no tag; give at least one name or prefix".to_owned());
@@ -71,7 +71,7 @@ pub(crate) fn fault(patterns: &[TagPattern]) -> Option<String> {
     if patterns.len() > MAX_TAG_PATTERNS {
         return Some(format!("on_tag has {} patterns; at most {MAX_TAG_PATTERNS} are allowed", patterns.len()));
     }
-    // Code can make one of any string.
+    // Code can create a pattern from any string.
     if let Some(error) = patterns.iter().find_map(|one| one.to_string().parse::<TagPattern>().err()) {
         return Some(error.to_string());
     }

@@ -219,7 +219,7 @@ impl Caller {
         self.chains.has_rewriter()
     }
 
-    /// What the extensions did since this was called last, by their ids.
+    /// Takes the counts of the extensions since the last call, by their ids.
     pub fn take_tallies(&self) -> impl Iterator<Item = (PluginId, Tally)> {
         let take = |tally: &Mutex<Tally>| std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner));
         self.tallies.iter().enumerate().map(move |(plugin, tally)| (self.id(plugin), take(tally)))
@@ -279,8 +279,8 @@ impl Caller {
         }
     }
 
-    /// Reports that parts of an answer were not used, where its report is `changed` and has no field for the reasons. These can have words of the
-    /// extension, which got the text before it was shown: its log has them, and no notice, which is shown to everybody.
+    /// Reports that parts of an answer were not used if its report is `changed` and has no field for the reasons. The reasons can contain
+    /// words of the extension, which got the text before it was shown: they are in its log, not in the notice, which everyone sees.
     pub(crate) fn used_in_part(&self, plugin: usize, callback: CallbackKind, reasons: &[String]) {
         let (id, callback) = (self.id(plugin), callback.as_str());
         let what = format!("part of its answer to {callback} was not used");

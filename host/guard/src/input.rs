@@ -25,7 +25,7 @@ pub async fn run(caller: &Caller, messages: Vec<Message>) -> Result<Input, CallF
     through(caller, &caller.chains.input, messages).await
 }
 
-/// Runs the chain of those that get all that leaves with an input, over texts that are none.
+/// Runs the chain of the extensions that get whole requests, over texts that are not input.
 ///
 /// # Errors
 /// The failure of a `required` extension.
@@ -37,7 +37,7 @@ pub async fn beyond(caller: &Caller, messages: Vec<Message>) -> Result<Input, Ca
 struct Ended {
     by: usize,
     what: &'static str,
-    /// What it answers in the model's place.
+    /// The reply in the model's place.
     reply: Option<String>,
 }
 
@@ -45,7 +45,8 @@ async fn through(caller: &Caller, chain: &[usize], mut messages: Vec<Message>) -
     let kind = CallbackKind::InputMessages;
     let mut ended: Option<Ended> = None;
     for (at, &plugin) in chain.iter().enumerate() {
-        // What stays in the conversation goes to the model now or later: who is to check that is asked after its end, too.
+        // The input stays in the conversation and goes to the model now or later: extensions that fail closed check it even after the end
+        // of the chain.
         if let Some(ended) = ended.as_ref().filter(|_| !caller.fails_closed(plugin, kind)) {
             caller.skip(&[plugin], kind, ended.by, ended.what);
             continue;
@@ -77,7 +78,7 @@ async fn through(caller: &Caller, chain: &[usize], mut messages: Vec<Message>) -
     })
 }
 
-/// An extension that fails closed has not checked these.
+/// Rejects input that an extension that fails closed has not checked.
 fn unchecked(caller: &Caller, plugin: usize, messages: &[Message], why: &str) -> Input {
     let by = caller.id(plugin);
     let bytes = messages.iter().map(|message| message.plain_text().len()).sum();

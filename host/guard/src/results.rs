@@ -79,8 +79,8 @@ pub async fn preview(caller: &Caller, call: &ToolCall, mut preview: Preview) -> 
     Ok(preview)
 }
 
-/// Gives the result of a call that ran elsewhere to the extensions, as the text blocks that it has. `Err` in the result: an extension that fails
-/// closed did not check it, with its id.
+/// Passes the result of a call that ran elsewhere to the extensions, as its text blocks. The inner `Err` has the id of an extension that
+/// fails closed and did not check the result.
 ///
 /// # Errors
 /// The failure of a `required` extension.

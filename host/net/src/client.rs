@@ -19,12 +19,12 @@ pub enum NoClient {
     /// The certificates that a variable names cannot be used.
     #[error(transparent)]
     Certificates(#[from] InvalidCertificates),
-    /// The file of certificates that is named for a server cannot be used.
+    /// The file with the certificates for a server is invalid.
     #[error("cannot check the server against {}, {problem}", path.display())]
     File {
-        /// The file that is named.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: String,
     },
     /// The certificates of this machine cannot be used, or what is named is none after all.
@@ -37,16 +37,16 @@ pub enum NoClient {
 /// # Errors
 /// The certificates cannot be used.
 pub fn client(url: &Url, proxies: &Proxies, connect_timeout: Option<Duration>) -> Result<Client, NoClient> {
-    // To a server or a proxy without TLS no certificate is checked.
+    // For a server or a proxy without TLS, no certificate is checked.
     let is_plain = url.scheme() == "http" && proxies.of(url).is_none_or(|proxy| proxy.url.scheme() != "https");
     let authorities = if is_plain { Some(Vec::new()) } else { certificates::of_environment()? };
     build(url, proxies, connect_timeout, authorities)
 }
 
-/// As [`client`], for a server whose certificate is checked against those of a file in PEM alone.
+/// Creates a client as [`client`] does, for a server whose certificate is only checked against those in a PEM file.
 ///
 /// # Errors
-/// The file cannot be read, contains no certificate, or one that is invalid.
+/// The file cannot be read, contains no certificate, or contains an invalid one.
 pub fn client_trusting(
     file: &Path,
     url: &Url,
@@ -61,7 +61,7 @@ pub fn client_trusting(
     build(url, proxies, connect_timeout, Some(authorities))
 }
 
-/// `authorities`: what certificates are checked against; `None`: those of the machine.
+/// Builds a client. `authorities`: the certificates to check against; `None` for those of the machine.
 fn build(
     url: &Url,
     proxies: &Proxies,

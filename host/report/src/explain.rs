@@ -54,7 +54,8 @@ struct Explained<'r> {
 }
 
 impl Explained<'_> {
-    /// Where the records have nothing but what came of them: who changed texts. Transcripts do not have what is kept from the model.
+    /// Returns a note if only the results of changes are in the records, and not the extensions that made them. Transcripts do not have
+    /// text that is kept from the model.
     fn unseen(&self) -> Option<String> {
         let mut changed: Vec<String> = Vec::new();
         let logs = self.turn.logs().map(|(_, _, log)| log);

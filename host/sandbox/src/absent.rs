@@ -9,11 +9,11 @@ use flow::ports::{
     StoredState,
 };
 
-/// What is kept of absent plugins in the state of a session.
+/// The state of absent plugins in a session.
 pub(crate) struct Absent<'a> {
     pub(crate) state: &'a dyn SessionState,
     pub(crate) now_ms: u64,
-    /// Reports that what a plugin kept was removed.
+    /// Reports the removal of a plugin's state.
     pub(crate) removed: &'a (dyn Fn(&PluginId) + Send + Sync),
 }
 
@@ -24,7 +24,7 @@ impl Absent<'_> {
         let stored = state.plugins().await?;
         let notes = if stored.contains(&host) { state.load(&host).await? } else { StoredState::default() };
         let absent: Vec<&PluginId> = stored.iter().filter(|id| **id != host && !known.ids.contains(id)).collect();
-        // Those that are configured again, or of which nothing is left. Notes about something else have keys that no plugin has as its id.
+        // Plugins that are configured again, or without any state left. Notes of other kinds have keys that are not ids of plugins.
         let about_plugins = notes.entries.iter().filter(|note| note.key.parse::<PluginId>().is_ok());
         let over = about_plugins.filter(|note| !absent.iter().any(|plugin| plugin.as_str() == note.key));
         let mut changes: Vec<StateChange> = over.map(|note| StateChange::Delete(note.key.clone())).collect();

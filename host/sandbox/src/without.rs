@@ -119,8 +119,8 @@ impl Plugin {
     }
 }
 
-/// A session without plugins. It has its state nevertheless: a session is open once, and what was kept in it stays as long as that of any plugin
-/// that is absent.
+/// A session without plugins. It has its state nevertheless: a session is open once, and the state in it is kept like that of any absent
+/// plugin.
 struct Empty {
     state: Arc<dyn SessionState>,
     clock: Arc<dyn Clock>,

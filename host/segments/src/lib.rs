@@ -103,7 +103,7 @@ impl<H: Handlers> Segments<H> {
         self.parser.is_none() && self.units.is_empty()
     }
 
-    /// Returns whether nothing waits: what was pushed so far has become what was returned, and nothing that follows changes that.
+    /// Returns whether nothing is pending: the output so far is final for the text that was pushed so far.
     pub fn is_clear(&self) -> bool {
         let is_clear = |level: &Level| level.tag.is_none() && level.size() == 0;
         self.parser.as_ref().is_none_or(TagParser::is_clear) && self.levels.iter().all(is_clear)

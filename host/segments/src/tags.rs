@@ -117,7 +117,7 @@ impl TagParser {
         self.held.is_empty() && self.region.is_none() && self.code.is_settled()
     }
 
-    /// Returns whether nothing is held.
+    /// Returns whether no text is held back.
     pub(crate) fn is_clear(&self) -> bool {
         self.held.is_empty()
     }

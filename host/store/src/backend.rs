@@ -38,7 +38,8 @@ pub(crate) trait Backend: Send + Sync {
     /// number or a higher one was written before. Dropping the future does not stop the write.
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>>;
 
-    /// Replaces a note of the host's where its value still is `seen`; `None`: nobody else writes, so that the note is written as all else.
+    /// Replaces a note of the host if its value still is `seen`; `None` if there are no other writers, so that the note is written like any
+    /// other value.
     fn replace_note<'a>(
         &'a self,
         _seen: Option<&'a [u8]>,

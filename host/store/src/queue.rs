@@ -94,7 +94,7 @@ impl Queue {
         changes(&self.pending) || self.flight.as_ref().is_some_and(|flight| changes(&flight.plugins))
     }
 
-    /// Returns the plugins for which something is queued, or under way, that the backend need not have.
+    /// Returns the plugins with queued or running writes, which the backend need not have.
     pub(crate) fn adding(&self) -> Vec<PluginId> {
         let queued = self.flight.iter().flat_map(|flight| &flight.plugins).chain(&self.pending);
         queued.filter(|(_, changes)| changes.adds()).map(|(plugin, _)| plugin.clone()).collect()

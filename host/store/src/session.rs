@@ -26,7 +26,7 @@ pub(crate) struct OpenSession<B> {
     turn: tokio::sync::Mutex<()>,
     /// Set when nothing can be written any more.
     ended: OnceLock<StateError>,
-    /// That the backend has lost everything, until the owner hears of it where it writes.
+    /// The error to report at the owner's next write: the backend has lost everything.
     lost: Mutex<Option<StateError>>,
 }
 
@@ -72,7 +72,7 @@ impl<B: Backend> OpenSession<B> {
         Ok(plugins)
     }
 
-    /// Notes an error that the owner gets elsewhere than where it writes.
+    /// Notes an error that the owner gets elsewhere than at a write.
     fn note_for_write(&self, error: &StateError) {
         self.note(error);
         if matches!(error, StateError::Lost { .. }) {
@@ -114,7 +114,7 @@ impl<B: Backend> OpenSession<B> {
         Ok(())
     }
 
-    /// Replaces a note of the host's behind all that is queued.
+    /// Replaces a note of the host after all queued writes.
     async fn replace(&self, seen: Option<&[u8]>, note: StateEntry, patience: Duration) -> Result<Replaced, StateError> {
         self.write(patience).await?;
         let turn = self.turn.lock().await;
@@ -124,7 +124,7 @@ impl<B: Backend> OpenSession<B> {
             self.check_open()?;
             let Some(replacing) = self.backend.replace_note(seen, &note) else { break };
             match replacing.await {
-                // The try before it has arrived, and its answer was lost.
+                // The previous attempt was applied, but its reply was lost.
                 Ok(Replaced::Other(Some(other))) if is_retry && other == note.value => return Ok(Replaced::Done),
                 Ok(replaced) => return Ok(replaced),
                 Err(error) => {

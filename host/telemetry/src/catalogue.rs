@@ -79,7 +79,7 @@ const TOOL_MS: &[f64] =
 const STATE_BYTES: &[f64] =
     &[256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 10_485_760.0, 67_108_864.0];
 
-/// Milliseconds that a gateway adds: microseconds, but for what is held back.
+/// Milliseconds that a gateway adds: a few microseconds, except for text that is held back.
 const ADDED_MS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 100.0, 1000.0, 10_000.0];
 
 /// No metric has more labels.

@@ -1,5 +1,5 @@
-//! What a gateway between agents and their models is made of: which conversation a request belongs to, what its rules and plugins do to one
-//! exchange, and what is kept of it. The connections are the embedder's, as those of `tidegate gateway` are in the crate `serve`.
+//! The building blocks of a gateway between agents and their models: finding the conversation of a request, applying its rules and plugins
+//! to an exchange, and storing its data. The embedder owns the connections, as `tidegate gateway` does in the crate `serve`.
 
 pub use crate::conversation::{
     Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Conversations, Visit,

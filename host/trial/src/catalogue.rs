@@ -221,8 +221,8 @@ impl Catalogue {
         &self.built.unmet
     }
 
-    /// Why an agent with tools of its own must not run with these rules: as [`Catalogue::unmet`], but that this host has no such tool is no
-    /// reason.
+    /// Returns the errors that keep an agent with tools of its own from running with these rules: as [`Catalogue::unmet`], but a tool that
+    /// this host does not have is no error.
     pub fn unmet_for_other_tools(&self) -> Vec<Diagnostic> {
         self.built.unmet_for_other_tools(&self.tools)
     }

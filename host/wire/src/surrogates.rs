@@ -28,7 +28,7 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> serde_json::
     })
 }
 
-/// Returns the value of an event's data, for whoever passes it on; unpaired surrogates are U+FFFD in it.
+/// Parses the data of an event for passing it on; unpaired surrogates become U+FFFD.
 ///
 /// # Errors
 /// It is not JSON.

@@ -1,35 +1,35 @@
-//! `[gateway.limits]`: what the gateway takes at most.
+//! `[gateway.limits]`: the limits of the gateway.
 
 use std::time::Duration;
 
 use crate::typed::GatewayLimitsFile;
 
-/// What the gateway takes at most.
+/// The limits of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
-    /// Bytes of the body of a request.
+    /// The maximum size of a request body in bytes.
     pub body_bytes: usize,
-    /// Bytes of the head of a request.
+    /// The maximum size of a request head in bytes.
     pub head_bytes: usize,
-    /// Bytes of one answer that are held back.
+    /// The maximum number of bytes of one answer that are held back.
     pub held_bytes: usize,
-    /// Events of one answer that are held back.
+    /// The maximum number of events of one answer that are held back.
     pub held_frames: usize,
-    /// Requests of one token at once; without tokens, of all clients.
+    /// The maximum number of concurrent requests of each token; without tokens, of all clients.
     pub concurrent: u32,
-    /// Open connections of clients.
+    /// The maximum number of open connections of clients.
     pub connections: u32,
-    /// The head of a request, and each further part of its body.
+    /// The time limit for the head of a request, and for each further part of its body.
     pub client_timeout: Duration,
-    /// Establishing a connection to a server.
+    /// The time limit for connecting to a server.
     pub connect_timeout: Duration,
-    /// Silence of a server, or of a client that takes nothing.
+    /// The time limit for a server that sends nothing, or a client that receives nothing.
     pub idle_timeout: Duration,
-    /// A request, to the end of its answer.
+    /// The time limit for a request, up to the end of its answer.
     pub request_timeout: Duration,
-    /// Silence to the client after which a sign of life is sent.
+    /// The time without bytes to the client after which a keep-alive is sent.
     pub keep_alive: Duration,
-    /// What answers under way get after SIGTERM.
+    /// The time limit for answers under way after SIGTERM.
     pub drain: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! `[[gateway.route]]`: which server answers which paths.
+//! `[[gateway.route]]`: the routes of paths to servers.
 
 use std::path::PathBuf;
 
@@ -13,34 +13,34 @@ use crate::{Code, Location};
 /// The paths that one server answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayRoute {
-    /// The beginning of the paths: `/`, or whole parts without a slash at the end.
+    /// The common prefix of the paths: `/`, or whole segments without a slash at the end.
     pub path: String,
     /// The URL of the server.
     pub upstream: String,
-    /// Whose key it gets.
+    /// The key that the server gets.
     pub key: RouteKey,
     /// Names of the rules that watch its answers, in addition to those that are required; `None`: all.
     pub rules: Option<Vec<String>>,
     /// Ids of the plugins that act on it, in addition to those that are required; `None`: all.
     pub plugins: Option<Vec<String>>,
-    /// The agent that its clients are, for rules.
+    /// The agent name of its clients, for rules.
     pub agent: String,
-    /// A file with the certificates that the server's is checked against; `None`: those of the machine.
+    /// A file with the certificates for checking the server's; `None` for those of the machine.
     pub ca: Option<PathBuf>,
     /// The span of the entry.
     pub place: Option<Location>,
 }
 
-/// Whose key a server gets.
+/// The key that a server gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteKey {
-    /// That of the client.
+    /// The key of the client.
     Client,
-    /// That in this environment variable, in the place of the client's.
+    /// The key in this environment variable, which replaces the client's.
     Env(String),
 }
 
-/// Paths that the gateway answers itself.
+/// Paths that the gateway itself answers.
 const OWN: [&str; 2] = ["/healthz", "/metrics"];
 
 pub(super) fn read(document: &mut Document<'_>, typed: &[RouteFile]) -> Vec<GatewayRoute> {
@@ -94,7 +94,7 @@ fn check_upstream(document: &mut Document<'_>, typed: &RouteFile, index: usize) 
     }
 }
 
-/// Why requests cannot be recognised by a path.
+/// Returns the reason why a path cannot be the path of a route.
 fn unusable_path(path: &str) -> Option<&'static str> {
     let Some(rest) = path.strip_prefix('/') else { return Some("it does not begin with `/`") };
     if rest.is_empty() {
@@ -111,7 +111,7 @@ fn unusable_path(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Whoever can connect would spend the operator's key.
+/// Without tokens, everyone who can connect would spend the operator's key.
 pub(super) fn check_keys(document: &mut Document<'_>, routes: &[GatewayRoute], tokens: &[GatewayToken]) {
     for (index, route) in routes.iter().enumerate() {
         let is_admitted = tokens.iter().any(|token| token.admits(&route.path));

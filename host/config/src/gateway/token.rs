@@ -1,4 +1,4 @@
-//! `[[gateway.token]]`: who is admitted.
+//! `[[gateway.token]]`: the tokens of clients.
 
 use flow::text::nearest;
 
@@ -10,20 +10,20 @@ use crate::{Code, Location};
 /// A client, or several that share a token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayToken {
-    /// Its name in logs, metrics and the audit file.
+    /// The name of the token in logs, metrics and the audit file.
     pub name: String,
     /// The environment variable that contains the token.
     pub variable: String,
-    /// Requests at once; `None`: as the limits say.
+    /// The maximum number of concurrent requests; `None` for the one in the limits.
     pub concurrent: Option<u32>,
-    /// The paths of the routes that it is for; `None`: all.
+    /// The paths of the routes that the token is for; `None` for all.
     pub routes: Option<Vec<String>>,
     /// The span of the entry.
     pub place: Option<Location>,
 }
 
 impl GatewayToken {
-    /// Returns whether it is for the route with this path.
+    /// Returns whether the token is for the route with this path.
     pub fn admits(&self, route: &str) -> bool {
         self.routes.as_ref().is_none_or(|paths| paths.iter().any(|path| path == route))
     }

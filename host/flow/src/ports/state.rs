@@ -24,8 +24,8 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Leased`] names the owner of a session that is open; all others mean that the state cannot be read.
     fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>>;
 
-    /// Opens a session that any number of hosts have open at the same time: nobody has its lease, and of two writes of one key the later one
-    /// counts. A store that is not shared between hosts opens it as [`StateStore::open`] does, which is the default.
+    /// Opens a session that any number of hosts have open concurrently: none of them has its lease, and of two writes of one key the later
+    /// one wins. By default, and in stores that are not shared between hosts, this is the same as [`StateStore::open`].
     ///
     /// # Errors
     /// As [`StateStore::open`]; [`StateError::Leased`] where an owner has it alone.
@@ -33,8 +33,8 @@ pub trait StateStore: Send + Sync {
         self.open(session)
     }
 
-    /// What is recorded under each of these names, as [`StateStore::name`] has recorded it. By default nothing is: whoever needs names beyond
-    /// the process has another store.
+    /// Returns the lines that are recorded under these names, as [`StateStore::name`] has recorded them. By default there are none: names
+    /// that outlive the process need another store.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -42,8 +42,8 @@ pub trait StateStore: Send + Sync {
         Box::pin(std::future::ready(Ok(vec![None; names.len()])))
     }
 
-    /// Records a short line under a name of hexadecimal digits, for as long as sessions are kept, so that a session is found by something else
-    /// than its id. What is recorded there already stays, and is returned.
+    /// Records a short line under a name of hexadecimal digits, for as long as sessions are kept, so that a session can be found by
+    /// something other than its id. An existing line remains, and is returned.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -64,8 +64,8 @@ pub trait SessionState: Send + Sync {
     /// The state cannot be read, or was lost. The plugin must not be run as if it had none.
     fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>>;
 
-    /// The plugins that keep something in the session, or have a version there, in order of their ids; what they have written and is not durable
-    /// yet counts. The host's own notes are among them under [`PluginId::host`]. By default none.
+    /// Returns the plugins that have state or a version in the session, sorted by id, including writes that are not durable yet. The host's
+    /// own notes are among them under [`PluginId::host`]. By default there are none.
     ///
     /// # Errors
     /// As for [`SessionState::load`].
@@ -93,8 +93,8 @@ pub trait SessionState: Send + Sync {
     /// written, and nothing will be. [`StateError::Lost`]: see there.
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>>;
 
-    /// Replaces a note of the host's own ([`PluginId::host`]) by `note`, durably, where its value still is `seen`. Batches that were applied
-    /// before are durable, too, when it returns. By default nobody else writes.
+    /// Replaces a note of the host ([`PluginId::host`]) by `note`, durably, if its value still is `seen` (compare and swap). Batches that
+    /// were applied before are durable, too, when it returns. By default there are no other writers.
     ///
     /// # Errors
     /// As [`SessionState::settle`].
@@ -109,7 +109,7 @@ pub trait SessionState: Send + Sync {
         Box::pin(async move { self.settle(patience).await.map(|()| Replaced::Done) })
     }
 
-    /// Returns whether another host has written since this one opened a session that is shared: what was loaded may be outdated.
+    /// Returns whether another host has written since this one opened the shared session, so that loaded values can be outdated.
     ///
     /// # Errors
     /// As for [`SessionState::load`].
@@ -136,7 +136,7 @@ pub trait SessionState: Send + Sync {
 pub enum Replaced {
     /// The note is durable.
     Done,
-    /// Nothing was written: the note has another value, which another host has written; `None`: there is no such note any more.
+    /// Nothing was written: another host has written this value; `None` if the note does not exist any more.
     Other(Option<Arc<[u8]>>),
 }
 

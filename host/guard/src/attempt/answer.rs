@@ -437,7 +437,7 @@ impl Answer {
         self.reasoning_event(true, reasoning).into_iter().chain([out])
     }
 
-    /// The events of an answer that was accepted, where nobody has it whole as callbacks do: without what a reader saw, where that is another text.
+    /// Returns the events of an accepted answer that no callback has as a whole: without the reader's text if that differs.
     pub fn accepted_events(&self) -> impl Iterator<Item = EventKind> + use<> {
         let out = EventKind::CognitionOut {
             text: self.text.clone(),

@@ -17,7 +17,7 @@ impl Answer {
         self.shown_before = before;
     }
 
-    /// What a reader has of it, whom somebody else has shown it.
+    /// Sets the text that another component has shown to the reader.
     pub fn was_shown(&mut self, shown: &str) {
         self.begin_shown(shown, 0);
     }

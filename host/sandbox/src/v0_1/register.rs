@@ -17,7 +17,7 @@ use crate::guest::Guest;
 use crate::limits;
 use crate::setting::Setting;
 
-/// The attribute by which `on_input_messages` is registered for all that leaves with an input.
+/// The attribute with which `on_input_messages` is registered for whole requests.
 const WHOLE_REQUESTS: &str = "whole-requests";
 
 /// Why a registration is refused.

@@ -1,4 +1,4 @@
-//! Names of sessions on the disk: one small file for each, in folders by their first digits.
+//! Names of sessions on disk: one small file for each, in folders by their first digits.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -10,18 +10,18 @@ use flow::ports::StateError;
 
 use super::file::unavailable;
 
-/// The folder of all names, in that of the sessions.
+/// The folder of all names, inside that of the sessions.
 const FOLDER: &str = "names";
-/// The longest line.
+/// The maximum length of a line.
 const MAX_LINE: u64 = 4_096;
 
 fn path(folder: &Path, name: &str) -> PathBuf {
-    // A name of something else than digits leads nowhere else.
+    // A name that is not made of digits cannot lead to another folder.
     let name: String = name.chars().filter(char::is_ascii_hexdigit).collect();
     folder.join(FOLDER).join(name.get(..2).unwrap_or("0")).join(name)
 }
 
-/// What is recorded under a name. Blocks.
+/// Reads the line that is recorded under a name. Blocks.
 pub(super) fn read(folder: &Path, name: &str) -> Result<Option<String>, StateError> {
     let path = path(folder, name);
     match fs::metadata(&path) {
@@ -31,15 +31,15 @@ pub(super) fn read(folder: &Path, name: &str) -> Result<Option<String>, StateErr
         Err(error) => return Err(unavailable(&path, error)),
     }
     match fs::read_to_string(&path) {
-        // One that a crash has cut off says nothing.
+        // A file that was truncated by a crash is ignored.
         Ok(text) => Ok(text.strip_suffix('\n').map(str::to_owned)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unavailable(&path, error)),
     }
 }
 
-/// Records a line under a name, unless one is there, which is returned. Blocks. It is not synchronised with the disk: a name that a power
-/// failure takes is given again.
+/// Records a line under a name, unless there is one, which is returned. Blocks. The file is not synced: a name that is lost in a power
+/// failure is recorded again.
 pub(super) fn write(folder: &Path, name: &str, line: &str) -> Result<Option<String>, StateError> {
     let path = path(folder, name);
     let parent = path.parent().unwrap_or(folder);
@@ -63,7 +63,7 @@ fn create(path: &Path, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// Removes names that were given longer ago than sessions are kept. What cannot be removed is left to the next time. Blocks.
+/// Removes names that are older than sessions are kept. Failures are retried the next time. Blocks.
 pub(super) fn sweep(folder: &Path, ttl: Duration, now: SystemTime) {
     let Ok(folders) = fs::read_dir(folder.join(FOLDER)) else { return };
     for folder in folders.flatten() {

@@ -30,7 +30,7 @@ pub(crate) struct Holder {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// The token of all hosts that share a session. `common.lua` knows its first word.
+/// The token of all hosts that share a session. `common.lua` checks its first word.
 pub(super) const SHARED: &str = "shared among instances of the gateway";
 
 /// The longest time that a server is asked to keep a key: 100 years. More is out of its range.
@@ -92,7 +92,7 @@ impl Holder {
             has_state: reply.text(2) == "1",
         };
         let holder = Arc::new(self);
-        // What is shared has no lease that could end.
+        // A shared session has no lease that could end.
         let renewal = (holder.token != SHARED).then(|| tokio::spawn(renew(Arc::clone(&holder))));
         let writes = Writes { seen: AtomicU64::new(reply.number(3).unwrap_or(0)), outdated: AtomicBool::new(false) };
         Ok(Opened { backend: RedisSession { holder, renewal, writes }, recorded })
@@ -116,19 +116,19 @@ async fn renew(holder: Arc<Holder>) {
 
 pub(crate) struct RedisSession {
     holder: Arc<Holder>,
-    /// `None`: the session is shared.
+    /// `None` if the session is shared.
     renewal: Option<JoinHandle<()>>,
     writes: Writes,
 }
 
-/// The writes of a shared session: the number of the last one that is known here, and whether one of another host was before it.
+/// The writes of a shared session: the number of the last known one, and whether another host wrote before it.
 struct Writes {
     seen: AtomicU64,
     outdated: AtomicBool,
 }
 
 impl Writes {
-    /// A write of this host had this number.
+    /// Notes that a write of this host got this number.
     fn wrote(&self, number: Option<u64>) {
         let Some(number) = number else { return };
         let before = self.seen.swap(number, Ordering::Relaxed);
@@ -254,7 +254,7 @@ impl Backend for RedisSession {
             let (server, key) = (&self.holder.server, &self.holder.keys.state);
             let number: Option<u64> = server.command("HGET", &[key, "!number"]).await?;
             let seen = self.writes.seen.load(Ordering::Relaxed);
-            // No host deletes a session that is open, or counts its writes back.
+            // No host deletes a session that is open, or decreases its number of writes.
             match number.filter(|number| *number >= seen) {
                 Some(number) => Ok(number != seen || self.writes.outdated.load(Ordering::Relaxed)),
                 None => {

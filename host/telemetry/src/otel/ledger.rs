@@ -22,11 +22,11 @@ pub(crate) struct State {
     pub(crate) cause: Option<String>,
     /// Why the last metrics were not accepted.
     pub(crate) metrics_cause: Option<String>,
-    /// Why the last exports of spans and of metrics failed, as far as that is logged.
+    /// The reasons why the last exports of spans and of metrics failed, as they were logged.
     logged: [Option<String>; 2],
 }
 
-/// What an export sends.
+/// The data of an export.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signal {
     Spans,
@@ -52,8 +52,8 @@ impl Ledger {
         self.finishing.subscribe()
     }
 
-    /// Logs why an export failed, or takes that it did not. A program can run for days until its end reports what was lost. One that fails for
-    /// the same reason as the one before it is not logged again, and what fails at the end is in its report.
+    /// Logs the failure of an export, or notes its success. A program can run for days before its end reports what was lost. A repeated
+    /// failure with the same reason is not logged again, and a failure at the end is in the final report.
     pub(crate) fn ended(&self, signal: Signal, failure: Option<&str>) {
         let is_news = self.state().is_news(signal, failure);
         if let Some(cause) = failure.filter(|_| is_news && !self.is_finishing()) {

@@ -53,7 +53,7 @@ pub(crate) struct Children {
     /// What the session was opened with.
     options: SessionOptions,
     model: Mutex<Arc<dyn Model>>,
-    /// The model that the session was opened with is one of the host's provider, so that others of it can be asked.
+    /// Whether the session's model is one of the host's provider, so that others of the provider can be used.
     is_of_provider: bool,
     confirm: Arc<dyn Confirm>,
     /// The session, once it is open.
@@ -93,7 +93,7 @@ struct Parent {
 }
 
 impl Children {
-    /// Returns those of a session that is opened with `options`, and answered by a model, which is one of the host's provider or is not.
+    /// Creates the agents of a session that is opened with `options`, and whether its model is one of the host's provider.
     pub(crate) fn new(
         host: Host,
         options: &SessionOptions,

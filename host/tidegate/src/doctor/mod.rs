@@ -168,7 +168,7 @@ fn check_transcripts(store: Option<&TranscriptStore>) -> Result<Option<Check>, H
 }
 
 impl Check {
-    /// Returns a check of what a host knows nothing of, such as a server of a front end.
+    /// Creates a check of something that the host does not have, such as a server of a front end.
     pub fn new(what: impl Into<String>, health: Health, detail: impl Into<String>) -> Self {
         Self { health, ..Self::good(what, detail) }
     }

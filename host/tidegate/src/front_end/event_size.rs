@@ -5,28 +5,28 @@ use std::io::{self, Write};
 use flow::EventKind;
 use record::Body;
 
-/// What the record of a delta has in addition to its text, about.
+/// The approximate size of a delta's record without its text.
 const OF_DELTA: usize = 64;
 
-/// The bytes of an event's record, or one more than `most` where it has more: no more of it is written. All that an event has is in its record,
-/// also what a later version adds, so that its texts, images and values take about so much memory and no more.
+/// Returns the size of an event's record in bytes, or `most + 1` if it is larger: no more of it is serialized. All data of an event is in
+/// its record, including data of later versions, so that its texts, images and values take about as much memory and no more.
 pub(crate) fn recorded(kind: &EventKind, most: usize) -> usize {
     let above = most.saturating_add(1);
     match kind {
-        // They are by far the most.
+        // Deltas are by far the most frequent events.
         EventKind::CognitionOutDelta { text, .. } | EventKind::CognitionReasoningDelta { text } => {
             (OF_DELTA + text.len()).min(above)
         }
         _ => {
             let mut counted = Counted { bytes: 0, most };
-            // It is refused where there is too much: records have string keys, and all else is written.
+            // Serialization stops with an error at the limit: records have string keys, and everything else can be serialized.
             let written = serde_json::to_writer(&mut counted, &Body::of(kind));
             written.map_or(above, |()| counted.bytes)
         }
     }
 }
 
-/// Keeps nothing of what is written but its length, and takes no more than so much.
+/// Counts the written bytes without keeping them, and fails beyond a limit.
 struct Counted {
     bytes: usize,
     most: usize,

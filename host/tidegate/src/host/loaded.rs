@@ -50,12 +50,12 @@ pub(crate) struct Basis {
     pub(crate) shown_prompts: ShownPrompts,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
-    /// The breakers of native extensions that the metrics ask for.
+    /// The breakers of native extensions that are in the metrics.
     pub(crate) watched: Mutex<Vec<Weak<HostBreakers>>>,
 }
 
 impl Basis {
-    /// Has the metrics ask for the breakers of native extensions, too: of each once, however many sessions have it.
+    /// Adds the breakers of native extensions to the metrics, each once, however many sessions have it.
     pub(crate) fn watch_native(&self, native: &[Native]) {
         let Some(metrics) = &self.metrics else { return };
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ impl Shared {
     /// Puts plugins together.
     ///
     /// # Errors
-    /// Two of them have one id, or one has that of a native extension, which cannot be used otherwise either.
+    /// Two of them have the same id, one has that of a native extension, or a native extension is invalid.
     pub(crate) fn new(basis: Arc<Basis>, operator: Operator, host_plugins: Vec<HostPlugin>) -> Result<Self, HostError> {
         let ids: Vec<PluginId> = host_plugins.iter().map(|host_plugin| host_plugin.loaded.id().clone()).collect();
         load::refuse_native(&ids, &basis.native)?;
@@ -230,8 +230,8 @@ pub struct PluginInfo {
     pub rules: usize,
     /// How many prompt additions its manifest has.
     pub prompts: usize,
-    /// What it may use, the operator's word already applied. Of a native extension `callback`, `text` and `output_bytes` are limits, and nothing
-    /// else is enforced of code in the process.
+    /// The limits, after applying the operator's. Of a native extension, `callback`, `text` and `output_bytes` are enforced, and nothing
+    /// else, because its code runs in the process.
     pub limits: PluginLimits,
 }
 

@@ -50,7 +50,7 @@ pub struct Host {
     model: Option<Arc<dyn Model>>,
     /// The embedder gave the model: it is not the provider's.
     has_given_model: bool,
-    /// Other models of the provider that were connected, as long as somebody has them.
+    /// Other models of the provider that were connected, as long as they are in use.
     others: Arc<Mutex<Vec<Weak<dyn Model>>>>,
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -113,8 +113,8 @@ impl HostBuilder {
         self
     }
 
-    /// Connects no provider, whichever the operator has chosen: the host is for [conversations](Host::conversation), or each session brings a
-    /// model.
+    /// Connects no provider, even if the operator has chosen one: the host is for [conversations](Host::conversation), or each session
+    /// brings a model.
     #[must_use]
     pub fn without_model(mut self) -> Self {
         self.connects_model = false;
@@ -160,7 +160,8 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a [native extension](crate::native) that works in all sessions. One that cannot be used, or has the id of a plugin, refuses the host.
+    /// Adds a [native extension](crate::native) that works in all sessions. If it is invalid, or has the id of a plugin, opening the host
+    /// fails.
     #[must_use]
     pub fn extension(mut self, extension: Native) -> Self {
         self.native.push(extension);
@@ -409,7 +410,7 @@ impl Host {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the model of the host, where there is one.
+    /// Returns the model of the host, if it has one.
     pub(crate) fn own_model(&self) -> Option<&Arc<dyn Model>> {
         self.model.as_ref()
     }

@@ -14,7 +14,7 @@ use crate::{Host, HostBuilder, HostError};
 pub(crate) struct Stored {
     pub(crate) sessions: Arc<dyn StateStore>,
     pub(crate) admin: Arc<dyn StateAdmin>,
-    /// It is one of this process alone.
+    /// Whether the store is in the memory of this process.
     pub(crate) is_in_memory: bool,
 }
 
@@ -72,7 +72,7 @@ fn default_folder() -> Option<PathBuf> {
 }
 
 impl Host {
-    /// Returns whether what sessions keep is gone with the process. A store that an embedder has brought counts as one that keeps it.
+    /// Returns whether the data of sessions is lost with the process. A store of the embedder counts as persistent.
     pub(crate) fn keeps_state_in_memory(&self) -> bool {
         let shared = self.live.shared();
         shared.basis.stored.is_in_memory
@@ -93,8 +93,8 @@ impl HostBuilder {
         Ok(self.stored()?.admin)
     }
 
-    /// Keeps the state of plugins in memory with another host, which this one takes the place of: what that has there is not lost. Where the
-    /// settings of the state differ, or it is not kept in memory, this changes nothing.
+    /// Shares the state of plugins in memory with the host that this one replaces, so that it is not lost. If the settings of the state
+    /// differ, or it is not kept in memory, this has no effect.
     #[must_use]
     pub fn in_place_of(mut self, host: &Host) -> Self {
         let shared = host.live.shared();

@@ -15,7 +15,7 @@ use crate::host::loaded::Loaded;
 pub(crate) struct CustomEvents {
     workspace: PathBuf,
     variables: Variables,
-    /// Returns the plugins as they are now.
+    /// Returns the current plugins.
     loaded: Box<dyn Fn() -> Arc<Loaded> + Send + Sync>,
     catalogue: OnceLock<Result<Arc<EventCatalogue>, String>>,
     /// The types of these plugins, by their serial numbers.

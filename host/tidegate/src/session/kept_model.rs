@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 }
 
 impl Host {
-    /// The model that the session with this id has used last, where the host's provider offers it; nothing for a session that is not recorded.
+    /// Returns the last model of the session with this id, if the host's provider offers it; `None` for a session that is not recorded.
     ///
     /// # Errors
     /// Its transcript cannot be read, or the provider cannot be connected.
@@ -44,7 +44,7 @@ impl Host {
     }
 }
 
-/// A line of a transcript, of which only those that name a model are read on: a conversation can be long.
+/// A line of a transcript, which is only parsed completely if it names a model, because a conversation can be long.
 #[derive(Deserialize)]
 struct Line {
     #[serde(rename = "type")]
@@ -52,7 +52,7 @@ struct Line {
     payload: Option<Box<RawValue>>,
 }
 
-/// The model of a session, in the records that name it.
+/// The model of a session, as in the records that name it.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Named {
     provider: String,
@@ -69,7 +69,7 @@ fn last_model(store: &TranscriptStore, id: &SessionId) -> Result<Option<Named>, 
     for entry in reader.records::<Line>() {
         let Line { kind, payload } = entry?.record;
         let names_one = matches!(kind.as_str(), "thread_started" | "thread_resumed");
-        // What cannot be read is an error where the session is rebuilt.
+        // Rebuilding the session reports invalid records as errors.
         let named = payload.filter(|_| names_one).and_then(|payload| serde_json::from_str(payload.get()).ok());
         last = named.or(last);
     }

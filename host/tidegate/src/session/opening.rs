@@ -22,7 +22,7 @@ use crate::session::transcripts::{self, Recorded};
 use crate::{HostError, SessionOptions};
 
 impl Session {
-    /// Opens a session in a workspace that is loaded. `notice`: what its first turn reports about how it was opened, where it is recorded.
+    /// Opens a session in a loaded workspace. `notice`: a report for its first turn about how it was opened, if it is recorded.
     ///
     /// # Errors
     /// A session with this id is open, its state cannot be read, or there is no runtime to run turns on.

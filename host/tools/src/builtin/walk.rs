@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// Returns a walk through what is below `folder`. `ignored`: also what ignore files leave out.
+/// Walks the tree below `folder`. `ignored`: includes files that ignore files exclude.
 fn walk(folder: &Path, ignored: bool) -> WalkBuilder {
     let mut builder = WalkBuilder::new(folder);
     builder
@@ -51,8 +51,8 @@ fn walk(folder: &Path, ignored: bool) -> WalkBuilder {
     builder
 }
 
-/// The files below a folder as its owner sees them, each relative to it, in the order of their names: without what `.gitignore` and `.ignore` leave
-/// out, and without `.git`. At most so many places are visited; the second value says whether there are more. Blocks on the disk.
+/// Lists the files below a folder, relative to it and sorted by name, without files that `.gitignore` and `.ignore` exclude, and without
+/// `.git`. Visits at most `most` entries; the second value is whether there are more. Blocks.
 pub fn files_of(folder: &Path, most: usize) -> (Vec<PathBuf>, bool) {
     let (mut files, mut is_cut) = (Vec::new(), false);
     for (count, entry) in walk(folder, false).build().enumerate() {
@@ -68,10 +68,10 @@ pub fn files_of(folder: &Path, most: usize) -> (Vec<PathBuf>, bool) {
     (files, is_cut)
 }
 
-/// Returns all places below `folder` (or `folder` itself, when it is a file), in order of their names.
+/// Lists all entries below `folder` (or `folder` itself if it is a file), sorted by name.
 ///
 /// # Errors
-/// Files that are not on the disk cannot be listed.
+/// A file that is not on disk cannot be listed.
 pub(crate) fn places(
     access: &Access,
     folder: &Path,

@@ -89,7 +89,7 @@ impl Slot {
     }
 }
 
-/// Runs a call. After its time nobody waits for it any more.
+/// Runs a call. After its time limit its result is ignored.
 async fn run<A: Send + 'static>(
     slot: &Slot,
     call: impl FnOnce(&dyn NativeExtension, &NativeCall) -> Result<A, CallError> + Send + 'static,
@@ -159,7 +159,7 @@ impl Returned for InputAnswer {
     }
 }
 
-/// Returns the bytes of a message's text.
+/// Returns the size of a message's text in bytes.
 fn size(message: &Message) -> usize {
     message.parts.iter().map(|part| if let Part::Text(text) = part { text.len() } else { 0 }).sum()
 }

@@ -1,4 +1,4 @@
-//! What a native extension made of an input.
+//! The answer of a native extension to an input.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use flow::{Image, InputAnswer, Message, Origin, Part, PluginId, Reasons};
 
 use super::call::Returned;
 
-/// The answer to `on_input_messages`, and the bytes of the images that it adds.
+/// The answer to `on_input_messages`, and the number of bytes of the images that it adds.
 pub(super) struct Input {
     pub(super) answer: InputAnswer,
     images: usize,
 }
 
 impl Input {
-    /// Returns the answer of `plugin`, which was called with `given`.
+    /// Checks the answer of `plugin`, which was called with `given`.
     pub(super) fn of(answer: InputAnswer, given: &[Message], plugin: &PluginId) -> Self {
         let own = |messages: Vec<Message>| owned(messages, given, plugin);
         let answer = match answer {
@@ -69,7 +69,7 @@ fn owned(returned: Vec<Message>, given: &[Message], plugin: &PluginId) -> Vec<Me
     done
 }
 
-/// Returns the bytes of the images that were in none of the given messages.
+/// Returns the number of bytes of the images that were in none of the given messages.
 fn added(returned: &[Message], given: &[Message]) -> usize {
     let known: Vec<&Image> = given.iter().flat_map(images).collect();
     let is_known = |image: &Image| {
@@ -108,9 +108,9 @@ mod tests {
         };
         let (a, b) = (("a".to_owned(), Origin::User, false), ("b".to_owned(), Origin::Host, true));
         let own = |text: &str| (text.to_owned(), Origin::Plugin(plugin.clone()), false);
-        // They come back, in another order, as they were.
+        // Unchanged messages come back in another order.
         assert_eq!(wrote(vec![forged("b"), forged("a")]), [b.clone(), a.clone()]);
-        // A changed one stays that of who wrote it; one more is the extension's.
+        // A changed message keeps its author; an additional one is the extension's.
         let changed = |text: &str, of: &(String, Origin, bool)| (text.to_owned(), of.1.clone(), of.2);
         assert_eq!(wrote(vec![forged("A"), forged("B"), forged("C")]), [changed("A", &a), changed("B", &b), own("C")]);
         assert_eq!(wrote(vec![forged("b"), forged("x"), forged("a")]), [b, own("x"), a]);

@@ -192,7 +192,7 @@ impl Native {
         self
     }
 
-    /// Returns whether words of its own are in no report.
+    /// Returns whether its own words are left out of reports.
     fn is_discreet(&self) -> bool {
         let guards = self.registration.required || self.registration.callbacks.iter().any(Registered::guards);
         guards && !self.full_diagnostics

@@ -1,6 +1,6 @@
-//! The threads on which code runs that may block and that nobody can stop.
+//! The threads for code that blocks and that cannot be stopped.
 //!
-//! They are none of the runtime's: code that does not return takes no place of the work of others there, and the end of the program does not
+//! They do not belong to the runtime: code that does not return takes no worker from other tasks there, and the end of the program does not
 //! wait for it.
 
 use std::any::Any;
@@ -12,22 +12,22 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Calls of an extension in one session that run at once, those included that nobody waits for any more.
+/// The maximum number of concurrent calls of an extension in one session, including calls whose result is ignored.
 pub(super) const MOST: usize = 16;
 
-/// Why there is no answer.
+/// The reason why there is no result.
 pub(super) enum NoReturn {
-    /// It took longer than its time, and runs on.
+    /// The call took longer than its time limit, and continues to run.
     Late,
-    /// It has not begun: [`MOST`] earlier ones run.
+    /// The call has not begun: [`MOST`] earlier ones are running.
     Busy,
-    /// With what it panicked.
+    /// The panic message of the call.
     Panic(Box<dyn Any + Send>),
-    /// There was no thread for it.
+    /// No thread could be started for it.
     NoThread(std::io::Error),
 }
 
-/// The threads of an extension in one session.
+/// The threads of one extension in one session.
 pub(super) struct Threads(Arc<Semaphore>);
 
 impl Default for Threads {
@@ -37,14 +37,14 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Runs `work` on a thread of its own, which ends with it. Its time counts from when it begins; it waits as long at most until it does.
+    /// Runs `work` on a thread of its own, which ends with it. The time limit begins when `work` begins, which waits for at most as long.
     pub(super) async fn run<A: Send + 'static>(
         &self,
         time: Duration,
         work: impl FnOnce() -> A + Send + 'static,
     ) -> Result<A, NoReturn> {
         let free = tokio::time::timeout(time, Arc::clone(&self.0).acquire_owned()).await;
-        // It is never closed.
+        // The semaphore is never closed.
         let permit = free.map_err(|_| NoReturn::Busy)?.map_err(|_| NoReturn::Busy)?;
         let runtime = Handle::current();
         let (begun, begins) = oneshot::channel();
@@ -52,7 +52,7 @@ impl Threads {
         let body = move || {
             let _place = permit;
             let _inside = runtime.enter();
-            // Who waited may be gone.
+            // The receiver may have been dropped.
             let _ = begun.send(());
             let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         };
@@ -86,7 +86,7 @@ mod tests {
             stuck.push(release);
         }
         assert!(matches!(threads.run(TIME, || ()).await, Err(NoReturn::Busy)));
-        // One ends, and another can begin.
+        // One call ends, and another one can begin.
         drop(stuck.pop());
         let patient = Duration::from_secs(60);
         assert!(threads.run(patient, || 7).await.is_ok_and(|answer| answer == 7));
