@@ -25,17 +25,17 @@ use crate::exit::{Exit, Failure};
 use crate::say::{self, count};
 use crate::{open, screen};
 
-/// How often what is too old is removed, a bounded number each time.
+/// The interval at which expired sessions are removed, a bounded number each time.
 const REMOVING: Duration = Duration::from_secs(10 * 60);
 
-/// What a file needs at least.
+/// The minimum configuration file.
 const EXAMPLE: &str = "\
 help: write where requests go, into tidegate.toml:
 [[gateway.route]]
 path = \"/anthropic\"
 upstream = \"https://api.anthropic.com\"";
 
-/// Serves until a signal ends it.
+/// Serves until a signal ends the program.
 pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     let mut signals = Signals::watch()?;
     let metrics = exported.cloned().unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
     Ok(Exit::Completed)
 }
 
-/// Removes what is too old, from time to time.
+/// Removes expired sessions at an interval.
 async fn remove_expired(files: &Files) {
     loop {
         files.remove_expired().await;
@@ -87,7 +87,7 @@ fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Fai
     Ok(operator)
 }
 
-/// Returns a host with the plugins, for conversations: it has no model of its own. `before`: the one whose place it takes.
+/// Opens a host with the plugins, for conversations: it has no model of its own. `before`: the host that it replaces.
 pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Option<&Host>) -> Result<Host, Failure> {
     let mut builder = Host::builder(operator.clone()).without_model();
     if let Some(before) = before {
@@ -105,12 +105,12 @@ pub(crate) fn plugins(host: &Host, workspace: &Path) -> Result<Vec<PluginInfo>, 
     Ok(loaded.plugins())
 }
 
-/// Returns whether a plugin is given anything of requests and answers, and not matches of rules alone.
+/// Returns whether a plugin gets requests or answers, and not only matches of rules.
 pub(crate) fn gets_traffic(plugin: &PluginInfo) -> bool {
     plugin.enabled && plugin.callbacks.iter().any(|one| one.kind() != CallbackKind::TtsrTriggered)
 }
 
-/// Checks the routes, where there are any.
+/// Checks the routes, if there are any.
 pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
     if operator.gateway.routes.is_empty() {
         return Vec::new();
@@ -174,7 +174,7 @@ impl Signals {
         })
     }
 
-    /// Returns when the server is to end.
+    /// Returns when the server has to close.
     async fn serve(&mut self, gateway: &Gateway) {
         loop {
             tokio::select! {
@@ -185,7 +185,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the next signal that ends it.
+    /// Waits for the next signal that ends the program.
     async fn again(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -117,7 +117,7 @@ fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Prints the licenses that ask to be shown where their works are copied.
+/// Prints the licenses that require it where their works are copied.
 fn licenses() -> Result<Exit, Failure> {
     use std::io::Write;
     let mut out = screen::out();
@@ -162,7 +162,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
 /// The variable that chooses what is logged.
 const LOG: &str = "TIDEGATE_LOG";
 
-/// What is logged where nobody says: of a server also what it does.
+/// Returns the default log filter: for servers it includes their activity.
 fn default_log(command: &Command) -> &'static str {
     if matches!(command, Command::Gateway(_)) { "warn,tidegate_serve=info" } else { "error" }
 }

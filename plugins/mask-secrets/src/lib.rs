@@ -1,5 +1,5 @@
-//! Keeps secrets from the model: keys, tokens and passwords, and personal data where that is asked for, become placeholders in what it reads,
-//! and placeholders in what it writes become the secrets again.
+//! Keeps secrets from the model: keys, tokens and passwords, and personal data on request, become placeholders in the text that it reads,
+//! and placeholders in the text that it writes become the secrets again.
 //!
 //! `tidegate-secrets` is the list of secret formats, shared with the host. `state` has the secret of each placeholder under a key of its
 //! own, so that a secret has one placeholder in a session, also on several hosts.

@@ -1,4 +1,4 @@
-//! Placeholders, and the secret of each.
+//! Placeholders, and the secret of each one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -9,26 +9,26 @@ use tidegate_sdk::random;
 
 use crate::search::Span;
 
-/// What a secret is called that was found by none of its forms: two overlap in it.
+/// The kind of a secret that was found by no pattern of its own because two overlap in it.
 const JOINED: &str = "value";
 
-/// What all placeholders begin with. They are capitals, digits and `_` alone: models copy such a word as it is, and it is the same in JSON, in
-/// the shell and in addresses.
+/// The prefix of all placeholders. They consist of capitals, digits and `_`: models copy such a word unchanged, and it needs no escape in
+/// JSON, in the shell and in addresses.
 const BEGINNING: &str = "TIDEGATE_SECRET_";
 
-/// State: the secret of a placeholder is under this and its name.
+/// The prefix of keys in the state: the secret of a placeholder is under this and its name.
 const KEY: &str = "mask/";
 
-/// Without letters and digits that are read as others.
+/// The alphabet of placeholders, without letters and digits that are easily confused.
 const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
-/// The letters at the end of a placeholder.
+/// The number of random letters at the end of a placeholder.
 const SUFFIX: usize = 6;
 
-/// A shorter secret is masked where it is found, and not wherever its letters are.
+/// The minimum length of secrets that are masked everywhere; a shorter one is masked only where it is found.
 const TELLING: usize = 10;
 
-/// The bytes by which it is seen that no secret begins at a place.
+/// The number of bytes by which places without a secret are skipped.
 const START: usize = 4;
 
 /// The placeholders of a session.
@@ -38,7 +38,7 @@ pub(crate) struct Masks {
     pub(crate) is_read: bool,
     secrets: BTreeMap<String, String>,
     names: BTreeMap<String, String>,
-    /// The first bytes of the secrets that are looked for everywhere.
+    /// The first bytes of the secrets that are masked everywhere.
     starts: HashSet<[u8; START]>,
 }
 
@@ -64,7 +64,7 @@ impl Masks {
         self.secrets.insert(name, secret);
     }
 
-    /// Gives a secret a placeholder, where it has none.
+    /// Assigns a placeholder to a secret that has none.
     pub(crate) fn keep(&mut self, kind: &str, secret: &str) -> Result<()> {
         self.read()?;
         if self.names.contains_key(secret) {
@@ -79,7 +79,7 @@ impl Masks {
         Ok(())
     }
 
-    /// The text with placeholders in the place of these secrets, and of those that are known by now, wherever they are. What overlaps is one
+    /// Returns the text with placeholders in place of these secrets, and of all occurrences of the known ones. Overlapping secrets are one
     /// secret.
     pub(crate) fn mask(&mut self, text: &str, spans: &[Span]) -> Result<Option<String>> {
         self.read()?;
@@ -98,7 +98,7 @@ impl Masks {
         Ok(replaced(text, all.iter().filter_map(named).collect()))
     }
 
-    /// Where secrets are that are known, the longest at each place.
+    /// Returns the places of known secrets, the longest one at each place.
     fn known(&self, text: &str) -> Vec<Span> {
         let begins = |(_, bytes): &(usize, &[u8])| bytes.first_chunk().is_some_and(|start| self.starts.contains(start));
         let windows = text.as_bytes().windows(START).enumerate().filter(begins);
@@ -123,7 +123,7 @@ impl Masks {
                 .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
                 .count();
             let word = &text[at..at + word];
-            // It can be a part of a longer name.
+            // It can be a part of a longer identifier.
             if let Some((name, secret)) = longest(&self.secrets, word, BEGINNING.len()) {
                 all.push((at, at + name.len(), secret));
             }
@@ -132,7 +132,7 @@ impl Masks {
     }
 }
 
-/// Returns the longest key of at least so many bytes with which a text begins, and its value.
+/// Returns the longest key, of at least `least` bytes, that is a prefix of a text, and its value.
 fn longest<'m>(map: &'m BTreeMap<String, String>, text: &str, least: usize) -> Option<(&'m str, &'m str)> {
     let mut start = text;
     while start.len() >= least {
@@ -140,7 +140,7 @@ fn longest<'m>(map: &'m BTreeMap<String, String>, text: &str, least: usize) -> O
         if start.starts_with(key.as_str()) {
             return (key.len() >= least).then_some((key, value));
         }
-        // A key with which it begins is before this one, and so no longer than what they have in common.
+        // A key that is a prefix sorts before this one, and so is not longer than their common prefix.
         let common = key.bytes().zip(start.bytes()).take_while(|(one, other)| one == other).count();
         start = &start[..start.floor_char_boundary(common)];
     }
@@ -161,12 +161,12 @@ fn replaced(text: &str, parts: Vec<(usize, usize, &str)>) -> Option<String> {
     (done > 0).then(|| new + &text[done..])
 }
 
-/// Returns whether a text has a placeholder: it is none of what it stands for.
+/// Returns whether a text has a placeholder: then it is not a secret itself.
 pub(crate) fn has_placeholder(text: &str) -> bool {
     text.contains(BEGINNING)
 }
 
-/// Returns a new placeholder for a kind of secret.
+/// Creates a placeholder for a kind of secret.
 fn named(kind: &str) -> String {
     let mut bytes = [0; SUFFIX];
     random::fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! Personal data by its form.
+//! Personal data, found by patterns.
 
 use regex_lite::Regex;
 use tidegate_sdk::prelude::*;
@@ -7,7 +7,7 @@ use tidegate_sdk::prelude::*;
 pub(crate) struct Personal {
     kind: &'static str,
     form: Regex,
-    /// What a match has to be, too.
+    /// An additional check of a match.
     holds: fn(&str) -> bool,
 }
 
@@ -33,7 +33,7 @@ impl Personal {
         self.kind
     }
 
-    /// Where it is in a line.
+    /// Returns its places in a line.
     pub(crate) fn find(&self, line: &str) -> Vec<(usize, usize)> {
         let found = self.form.find_iter(line).filter(|found| (self.holds)(found.as_str()));
         found.map(|found| (found.start(), found.end())).collect()
@@ -44,7 +44,7 @@ fn digits(text: &str) -> Vec<u32> {
     text.chars().filter_map(|c| c.to_digit(10)).collect()
 }
 
-/// E.164: at most fifteen digits; fewer than eight are no number of a person.
+/// E.164: at most fifteen digits; numbers of persons have at least eight.
 fn is_phone(text: &str) -> bool {
     (8..=15).contains(&digits(text).len())
 }

@@ -8,7 +8,7 @@ use tidegate_secrets::{Lines, PRIVATE_KEY};
 use crate::masks::has_placeholder;
 use crate::personal::Personal;
 
-/// What an operator's own patterns find.
+/// The kind of secrets that an operator's own patterns find.
 const EXTRA: &str = "value";
 
 /// A secret in a text.
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     ignore: Vec<String>,
 }
 
-/// What is searched for.
+/// The patterns to search for.
 pub(crate) struct Search {
     personal: Vec<Personal>,
     extra: Vec<Regex>,
@@ -57,14 +57,14 @@ impl Search {
         Ok(Self { personal, extra, ignore })
     }
 
-    /// Returns the secrets of a text, in order, none within or across another.
+    /// Returns the secrets of a text, in order, without overlaps.
     pub(crate) fn spans(&self, text: &str) -> Vec<Span> {
         let (mut lines, mut spans, mut from) = (Lines::default(), Vec::<Span>::new(), 0);
         for line in text.split_inclusive('\n') {
             for found in lines.take(line, "") {
                 let (kind, start, end) = (found.kind, from + found.start, from + found.end);
                 match spans.last_mut() {
-                    // What goes on over lines is one secret.
+                    // A secret over several lines is one secret.
                     Some(last) if found.continues && last.kind == kind => last.end = end,
                     _ => spans.push(Span { kind, start, end }),
                 }
@@ -81,7 +81,7 @@ impl Search {
             from += line.len();
         }
         for span in &mut spans {
-            // The end of its last line is no part of it.
+            // The end of its last line does not belong to it.
             span.end = span.start + text[span.start..span.end].trim_end_matches(['\r', '\n']).len();
         }
         spans.retain(|span| {

@@ -1,4 +1,4 @@
-//! What is masked, what is not, and that it comes back.
+//! Tests of masked text, text that is not masked, and the restored secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::*;
 #[path = "../../../sdk/secrets/tests/corpus/mod.rs"]
 mod corpus;
 
-/// Returns the corpus that the list of shapes is tested with, too.
+/// The corpus with which the list of patterns is tested, too.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/secrets")
 }
@@ -66,12 +66,12 @@ fn a_secret_has_one_placeholder_and_comes_back() {
     let name = placeholder(&masked).to_owned();
     assert_eq!(masked, format!("Use {name}, please."));
     assert!(name.starts_with("TIDEGATE_SECRET_GITHUB_TOKEN_"), "{name}");
-    // The same in results, in another instance, and where it is twice.
+    // The same in results, in another instance, and for a secret that occurs twice.
     harness.restart();
     assert_eq!(result(&mut harness, &format!("TOKEN={key}\n{key}\n")), format!("TOKEN={name}\n{name}\n"));
     let other = result(&mut harness, &format!("ghp_{}", letters(35).to_uppercase() + "x"));
     assert!(placeholder(&other) != name, "{other}");
-    // However the model's words arrive.
+    // The order in which the model's deltas arrive makes no difference.
     assert_eq!(harness.answer(format!("It is `{name}`.\nSo {name}_OLD")).text, format!("It is `{key}`.\nSo {key}_OLD"));
     let arguments = json!({"command": format!("curl -H \"X: {name}\" x"), "env": {name.as_str(): [name.as_str()]}});
     let expected = json!({"command": format!("curl -H \"X: {key}\" x"), "env": {key.as_str(): [key.as_str()]}});
@@ -102,10 +102,10 @@ fn what_is_known_is_masked_without_its_name() {
     let masked = input(&mut harness, "password = \"Tr0ub4dor3xyz\"");
     let name = placeholder(&masked).to_owned();
     assert_eq!(result(&mut harness, "echo Tr0ub4dor3xyz | sudo"), format!("echo {name} | sudo"));
-    // What is short is masked where its name says what it is.
+    // A short secret is masked where its name identifies it.
     assert!(input(&mut harness, "password: hunter2").contains("TIDEGATE_SECRET_PASSWORD_"));
     assert_eq!(result(&mut harness, "the hunter2 game"), "the hunter2 game");
-    // A placeholder is no secret, and one that nobody knows stays.
+    // A placeholder is not a secret, and an unknown one remains.
     assert_eq!(input(&mut harness, &format!("API_KEY={name}")), format!("API_KEY={name}"));
     assert_eq!(harness.answer("TIDEGATE_SECRET_KEY_AAAAAA").text, "TIDEGATE_SECRET_KEY_AAAAAA");
 }
@@ -118,7 +118,7 @@ fn of_secrets_that_overlap_nothing_is_left() {
         let masked = input(&mut harness, &format!("password = \"{secret}\""));
         placeholder(&masked).to_owned()
     });
-    // Both are known, and nothing tells them.
+    // Both are known, and no name precedes them.
     let text = "see Tr0ub4dor3xyzAbcd3f98765, Tr0ub4dor3xyz and xyzAbcd3f98765";
     let masked = result(&mut harness, text);
     let joined = placeholder(&masked).to_owned();
@@ -127,7 +127,7 @@ fn of_secrets_that_overlap_nothing_is_left() {
     assert_eq!(harness.answer(masked).text, text);
 }
 
-/// The time of a search does not grow with the secrets that are known, also where they begin in the same way.
+/// The time of a search does not grow with the number of known secrets, even if they have a common prefix.
 #[test]
 fn ten_thousand_secrets_are_masked_in_time() {
     let secret = |at: usize| format!("sk-ant-api03-{at:024}");
@@ -142,7 +142,7 @@ fn ten_thousand_secrets_are_masked_in_time() {
     let masked = masks.mask(&text, &[]).expect("masked").expect("secrets");
     assert_eq!(masked.matches("TIDEGATE_SECRET_").count(), 4_000);
     assert_eq!(masks.unmask(&masked).expect("unmasked").as_deref(), Some(&*text));
-    // One search for each secret takes minutes.
+    // One search for each secret would take minutes.
     assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
@@ -175,7 +175,7 @@ fn settings_decide_what_else_is_masked_and_what_is_not() {
     }
 }
 
-/// A member of a request that is no input is a message of its own.
+/// A member of a request that is not input is a message of its own.
 #[test]
 fn each_text_of_a_request_is_masked_in_its_place() {
     let mut harness = plugin();
@@ -225,7 +225,7 @@ fn texts_without_a_secret_are_left_alone() {
     assert!(texts > 0);
 }
 
-/// What is personal data, between `{` and `}`, and what is not. The numbers are examples of their standards.
+/// Texts with personal data between `{` and `}`, and texts without. The numbers are examples of their standards.
 const PERSONAL: &[&str] = &[
     "Write to {ada.lovelace+x@mail.example.co.uk}, please",
     "<{bob@example.org}>",

@@ -123,7 +123,7 @@ pub struct InputOptions {
     pub priority: u8,
     /// The failure policy.
     pub on_failure: OnFailure,
-    /// Whether it is also called for what leaves with the input; see [`InputOptions::whole_requests`].
+    /// Whether it is also called for whole requests; see [`InputOptions::whole_requests`].
     pub whole_requests: bool,
 }
 
@@ -136,11 +136,11 @@ impl Default for InputOptions {
 common!(InputOptions, "Reject");
 
 impl InputOptions {
-    /// The same for all that leaves with an input. In front of an agent that is not Tidegate (`tidegate guard`), the callback also gets, in calls
-    /// of their own, each text that is no input and that the host has not sent before: instructions of the agent and descriptions of its tools
-    /// ([`Role::System`](crate::Role::System)), and what was said and called before the host knew the conversation. Each is a message with one text;
-    /// the answer has to keep their number and their order. In Tidegate's own sessions it makes no difference: there nothing leaves that the
-    /// callbacks have not had.
+    /// Makes the callback get whole requests. In front of an agent that is not Tidegate (`tidegate guard`), it also gets, in separate
+    /// calls, each text that is not input and that the host has not sent before: instructions of the agent and descriptions of its tools
+    /// ([`Role::System`](crate::Role::System)), and messages and calls from before the host knew the conversation. Each is a message with
+    /// one text; the answer has to keep their number and their order. In Tidegate's own sessions it makes no difference: the callbacks
+    /// there have already got every text.
     #[must_use]
     pub fn whole_requests(mut self) -> Self {
         self.whole_requests = true;

@@ -56,9 +56,9 @@ pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Returns whether each row is one row of a terminal with so many columns, behind the gutter: what a terminal cuts nobody has seen.
+/// Returns whether each row fits into one terminal row of this width, behind the gutter: a truncated row was not seen.
 pub(crate) fn fits(rows: &[String], columns: usize) -> bool {
-    // The gutter, and the last column, which stays free.
+    // The gutter, and the last column, which is kept free.
     rows.iter().all(|row| screen::width(row) + 2 <= columns)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn head(question: &Page<'_>, columns: usize) -> Vec<String> {
 /// The rows of an argument.
 pub(super) fn argument(name: &str, text: &str, columns: usize, rows: &mut Vec<String>) {
     let name = if name.is_empty() { "arguments".to_owned() } else { exact(name).0 };
-    // Its own line ends are escaped.
+    // Line ends in it are escaped.
     value(&flat(&name), text, text_columns(columns), |_| None, rows);
 }
 
@@ -130,7 +130,7 @@ fn value(
     }
 }
 
-/// Returns the rows of a name and of what is remarked about its value.
+/// Returns the rows of a name and of the remarks about its value.
 fn named(name: &str, remarks: &str, columns: usize) -> Vec<String> {
     let (mut rows, mut left) = (Vec::new(), name.len());
     for (index, part) in wrapped(&format!("{name}:{remarks}"), columns).into_iter().enumerate() {
@@ -235,7 +235,7 @@ mod tests {
             assert!(fits(&rows, columns) || columns < 24, "{columns}: {:#?}", plain(&question, columns));
             assert!(columns < 12 || !fits(&rows, columns / 2), "{columns}");
         }
-        // A name and what is remarked about its value continue in the next row.
+        // A name and the remarks about its value continue in the next row.
         let rows = plain(&question, 40);
         let at = rows.iter().position(|row| row.starts_with("  a_long_name")).unwrap_or_default();
         let shown: Vec<_> = rows[at..].iter().take_while(|row| !row.starts_with(ROW)).collect();

@@ -1,7 +1,7 @@
 //! What a question shows on one screen.
 //!
-//! A question that fits is shown whole. Of a longer one there is a summary, which is enough for a no: of a file that the call writes its path,
-//! the number of its lines and their beginning, of another call its beginning. All of it is read before a key approves it.
+//! A question that fits is shown in full. For a longer one there is a summary, which is enough for a no: for a file that the call writes,
+//! its path, its number of lines and their beginning; for other calls, their beginning. All of it has to be read before a key approves it.
 
 use super::page::{self, Page};
 use crate::say::count;
@@ -20,7 +20,7 @@ const CONTENT: &str = "content";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) rows: Vec<String>,
-    /// Rows of the question that are left out: with one, it is no basis for a yes.
+    /// The number of rows that are left out: if there are any, the question cannot be approved.
     pub(crate) left_out: usize,
 }
 
@@ -42,11 +42,11 @@ fn extent(text: &str) -> String {
     format!("{lines}, {}", count(text.chars().count() as u64, "character", "characters"))
 }
 
-/// As many rows as fit.
+/// Truncates the question to the rows that fit.
 fn cut(whole: &[String], columns: usize, most: usize) -> Summary {
     // Its length depends on a number that depends on its length.
     let shown = most.saturating_sub(end(whole.len(), columns).len()).max(1).min(whole.len());
-    // Of a terminal that is too narrow for the rows, some of each is left out.
+    // If the terminal is too narrow for the rows, a part of each is left out.
     let left_out = (whole.len() - shown).max(1);
     let mut rows = whole[..shown].to_vec();
     rows.extend(end(left_out, columns));
@@ -54,7 +54,8 @@ fn cut(whole: &[String], columns: usize, most: usize) -> Summary {
     Summary { rows, left_out }
 }
 
-/// Returns all but lines of the file. `None`: not even the first of them fits, or the call has none. `all`: rows of the whole question.
+/// Returns all rows except most lines of the file; `None` if not even its first line fits, or if the call has none. `all`: the number of
+/// rows of the whole question.
 fn short(page: &Page<'_>, all: usize, columns: usize, most: usize) -> Option<Summary> {
     let mut rows = page::head(page, columns);
     let is_body = |name: &str| if page.diff.is_some() { IN_DIFF.contains(&name) } else { name == CONTENT };
@@ -80,7 +81,7 @@ fn short(page: &Page<'_>, all: usize, columns: usize, most: usize) -> Option<Sum
     let last = end(all, columns).len();
     let shown = most.checked_sub(rows.len() + last).filter(|shown| *shown > 0)?.min(body.len());
     rows.extend(body.drain(..shown));
-    // What a diff shows of the arguments is a row of the whole question, too.
+    // An argument in the diff is a row of the whole question, too.
     let left_out = all.saturating_sub(rows.len()).max(1);
     rows.extend(end(left_out, columns));
     Some(Summary { rows, left_out })
@@ -98,7 +99,7 @@ fn changed(diff: &str) -> (String, &str) {
     (label, &body[context..])
 }
 
-/// Returns the last rows of a summary that leaves out so many.
+/// Returns the last rows of a summary that leaves out this many rows.
 fn end(left_out: usize, columns: usize) -> Vec<String> {
     let text = format!("… {}", count(left_out as u64, "more row", "more rows"));
     let parts = wrapped(&text, text_columns(columns));
@@ -192,7 +193,7 @@ mod tests {
             page("shell", &[("command", &text), ("timeout_ms", "1")], None),
             page("note_add", &[("content", &text)], None),
             page("edit_file", &[("path", "x"), ("old_text", &text)], None),
-            // There is no place for the first line of the file.
+            // The first line of the file does not fit.
             Page { notes: many, ..page("write_file", &[("path", "a.txt"), ("content", &text)], None) },
         ];
         for page in cases {
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// What a diff shows is in the arguments, too, and these are what runs.
+    /// The arguments contain everything that a diff shows, and they are what runs.
     #[test]
     fn arguments_that_are_not_shown_are_left_out() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
@@ -228,7 +229,7 @@ mod tests {
                 }
             }
         }
-        // Nothing is shown whole where the terminal cuts its rows.
+        // Nothing counts as shown if the terminal truncates its rows.
         let page = page("shell", &[("command", "日")], None);
         assert_eq!((of(&page, 8, 500).left_out, of(&page, 7, 500).left_out), (0, 1));
     }

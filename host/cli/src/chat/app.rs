@@ -72,7 +72,7 @@ pub(super) struct App {
     pub(super) dismissed: Option<usize>,
     /// The images that the input names, and their sizes in bytes.
     pub(super) images: Vec<(String, u64)>,
-    /// The paths of images that the input names, those that are not there included.
+    /// The paths of images that the input names, including missing files.
     pub(super) named: Vec<String>,
 }
 

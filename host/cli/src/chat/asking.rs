@@ -100,7 +100,7 @@ impl Asking {
         self.quiet_since = None;
     }
 
-    /// The terminal has another size: what was on the screen may be off it or cut, and is to be read anew.
+    /// Handles a resize of the terminal: rows can be truncated or off the screen, so the question has to be read again.
     pub(super) fn resized(&mut self) {
         (self.quiet_since, self.is_read) = (None, false);
     }
@@ -461,7 +461,7 @@ mod tests {
             asking.resized();
             assert!(!asking.is_readable());
         }
-        // So it is where the page was left before.
+        // It opens at the place where the page was left before.
         asking.view((0..25).map(|row| row.to_string()).collect(), 80);
         asking.drawn(start);
         assert_eq!(asking.key(&Key::Char('q'), start, ""), Some(Reply::Moved));

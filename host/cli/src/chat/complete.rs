@@ -146,7 +146,7 @@ impl App {
         let is_command = completion.start == 0 && !completion.is_file;
         let has_arguments = is_command && super::slash::has_arguments(item.value.trim_start_matches('/'));
         let with = match (completion.is_file, has_arguments) {
-            // Only files that can be named are listed.
+            // Only files whose names can be written are listed.
             (true, _) => format!("{} ", images::mention(&item.value).unwrap_or_default()),
             (false, true) => format!("{} ", item.value),
             (false, false) => item.value,
@@ -214,7 +214,7 @@ impl App {
         }
     }
 
-    /// The input has another text, and can name other images. Which of them are there is looked for behind the keys.
+    /// Handles a change of the input, which can name other images. Whether they exist is checked in the background.
     fn changed(&mut self) {
         let named = images::paths(self.input.text());
         if named == self.named {

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use tidegate::chat::Attachment;
 use tidegate::message::{Image, MAX_IMAGE_BYTES};
 
-/// What a path with spaces is between.
+/// The quotes around a path with spaces.
 const QUOTES: [char; 2] = ['"', '\''];
 
 /// A path in an input.
@@ -26,19 +26,20 @@ pub(super) struct Mention<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quotes {
     None,
-    /// The closing one is not written yet.
+    /// The closing quote is not written yet.
     Open,
     Closed,
 }
 
 impl Mention<'_> {
-    /// Returns whether what is written after it belongs to it.
+    /// Returns whether text that is typed behind it belongs to it.
     pub(super) fn is_open(&self) -> bool {
         self.quotes != Quotes::Closed
     }
 }
 
-/// The paths that an input names with `@`, at the beginning of a word. One with spaces is in quotes: `@"a b.png"`, or `@'a "b".png'`.
+/// Returns the paths that an input names with `@` at the beginning of a word. Paths with spaces are in quotes: `@"a b.png"`, or `@'a
+/// "b".png'`.
 pub(super) fn mentions(text: &str) -> Vec<Mention<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -71,7 +72,7 @@ pub(super) fn mentions(text: &str) -> Vec<Mention<'_>> {
     found
 }
 
-/// Returns a path as it is written in an input; `None`: it has a line end, or both quotes and needs one.
+/// Returns a path as it is written in an input; `None` if it has a line end, or both kinds of quotes and needs one.
 pub(super) fn mention(path: &str) -> Option<String> {
     if !path.contains(char::is_whitespace) && !path.starts_with(QUOTES) {
         return Some(format!("@{path}"));
@@ -80,20 +81,20 @@ pub(super) fn mention(path: &str) -> Option<String> {
     Some(format!("@{quote}{path}{quote}"))
 }
 
-/// Returns the paths of images that an input names, whether they are there or not.
+/// Returns the paths of images that an input names, whether the files exist or not.
 pub(super) fn paths(text: &str) -> Vec<String> {
     let paths =
         mentions(text).into_iter().map(|one| if one.quotes == Quotes::None { trimmed(one.path) } else { one.path });
     paths.filter(|path| Image::media_type_of(path).is_some()).map(str::to_owned).collect()
 }
 
-/// Returns those of them that are there, each with its size in bytes. Waits for the disk.
+/// Returns those of the paths that exist, each with its size in bytes. Blocks.
 pub(super) fn present(paths: &[String], workspace: &Path) -> Vec<(String, u64)> {
     let size = |path: &str| std::fs::metadata(workspace.join(path)).ok().filter(std::fs::Metadata::is_file);
     paths.iter().filter_map(|path| Some((path.clone(), size(path)?.len()))).collect()
 }
 
-/// Returns the images that an input names, and that are there: the path of each and its size in bytes. Waits for the disk.
+/// Returns the existing images that an input names: the path of each and its size in bytes. Blocks.
 pub(super) fn named(text: &str, workspace: &Path) -> Vec<(String, u64)> {
     present(&paths(text), workspace)
 }
@@ -113,7 +114,7 @@ pub(super) fn read(path: &str, workspace: &Path) -> Result<Attachment, String> {
     if !std::fs::metadata(&file).map_err(|error| failed(&error))?.is_file() {
         return Err(failed(&"it is no file"));
     }
-    // Whatever its size was a moment ago.
+    // Independent of its size a moment ago.
     let mut bytes = Vec::new();
     let opened = File::open(&file).and_then(|file| file.take(MAX_IMAGE_BYTES as u64 + 1).read_to_end(&mut bytes));
     if opened.map_err(|error| failed(&error))? > MAX_IMAGE_BYTES {
@@ -189,7 +190,7 @@ mod tests {
             let found: Vec<_> = mentions(text).into_iter().map(|one| (&text[one.range], one.path)).collect();
             assert_eq!(found, expected, "{text}");
         }
-        // What is written of a path names it again.
+        // The written form of a path names the path again.
         for path in ["a.png", "a b.png", "\"a\".png", "a \"b\".png", "it's.png", "it's a.png", "'a.png"] {
             let text = format!("see {} there", mention(path).unwrap());
             assert_eq!(mentions(&text)[0].path, path, "{text}");

@@ -20,7 +20,7 @@ use crate::session::choices;
 pub(super) enum Found {
     Files(files::Found),
     Sessions(Arc<[Item]>),
-    /// Of paths of images those that are there, with their sizes.
+    /// The paths of existing images, with their sizes.
     Images {
         paths: Vec<String>,
         present: Vec<(String, u64)>,
@@ -81,12 +81,12 @@ impl Offers {
         }
     }
 
-    /// Looks which of these images are there.
+    /// Checks which of these images exist.
     pub(super) fn look_for_images(&self, paths: Vec<String>) {
         let (send, workspace) = (self.send.clone(), self.workspace.clone());
         tokio::task::spawn_blocking(move || {
             let present = images::present(&paths, &workspace);
-            // Where nobody waits for it any more, the chat has ended.
+            // If nobody receives the result, the chat has ended.
             drop(send.send(Found::Images { paths, present }));
         });
     }

@@ -15,7 +15,7 @@ pub(super) struct Pager {
     height: usize,
     /// The rows from the first that were on the screen, none left out.
     read: usize,
-    /// Each row is one row of the screen: what is cut was not on it.
+    /// Each row is one row of the screen: a truncated row was not shown.
     fits: bool,
 }
 
@@ -58,7 +58,7 @@ impl Pager {
         format!("{}–{} of {} rows", self.top + 1, self.end(), self.rows.len())
     }
 
-    /// Why reading on is not enough: rows above were not on the screen, or no row is whole there.
+    /// Returns the reason why reading on is not enough: rows above were not on the screen, or no row fits.
     pub(super) fn unread(&self) -> Option<String> {
         if !self.fits {
             return Some("the terminal is too narrow to show it".to_owned());
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_the_terminal_cuts_is_not_read() {
         let rows = || vec!["a".to_owned(), "▌".to_owned(), "a row".to_owned()];
-        // The character that could pass for the gutter is written out.
+        // A character that could be mistaken for the gutter is escaped.
         for (columns, is_read) in [(6, false), (9, false), (10, true)] {
             let mut pager = Pager::new(rows(), columns);
             let _drawn = pager.rows(10);

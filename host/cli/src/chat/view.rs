@@ -283,7 +283,7 @@ impl View {
         if is_shown && *done < Call::Begun {
             self.finish()?;
             *done = Call::Begun;
-            // A question has shown the arguments.
+            // A question has already shown the arguments.
             let was_asked = self.asked.contains(&call.call);
             let arguments = if was_asked { String::new() } else { shorten(&call.arguments, ARGUMENTS) };
             begun(&call.tool, &arguments).iter().for_each(screen::note);

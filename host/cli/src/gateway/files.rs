@@ -1,4 +1,4 @@
-//! The files behind a gateway: the operator's settings and rules, read again when they have changed.
+//! The files of a gateway: the operator's settings and rules, which are reloaded when they change.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,28 +18,28 @@ use crate::args::Common;
 use crate::exit::Failure;
 use crate::{open, run, say};
 
-/// The folder of a project with rules, and that of a user next to the settings; both may come into being.
+/// The folder of a project's rules, and that of a user's rules next to the settings; both can be created later.
 const PROJECT_RULES: &str = ".tidegate/rules";
 const USER_RULES: &str = "rules";
 
-/// Where what the gateway serves comes from.
+/// The source of a gateway's configuration: its files.
 pub(crate) struct Files {
     common: Common,
     /// The flag `--listen`.
     listen: Option<SocketAddr>,
-    /// Where plugins are counted.
+    /// The metrics in which plugins are counted.
     metrics: Option<Metrics>,
     known: Mutex<Known>,
 }
 
-/// What was read last.
+/// The state of the last reload.
 #[derive(Default)]
 struct Known {
     stamps: Stamps,
     paths: Vec<PathBuf>,
     /// The settings that rules depend on.
     of_rules: Option<Operator>,
-    /// The files of its plugins.
+    /// The stamps of the files of its plugins.
     of_plugins: Stamps,
     set: Option<Arc<RuleSet>>,
     host: Option<Host>,
@@ -52,7 +52,7 @@ impl Files {
         Self { common, listen, metrics, known: Mutex::default() }
     }
 
-    /// Stores what conversations have not stored yet.
+    /// Stores the data that conversations have not stored yet.
     pub(crate) async fn close(&self) {
         let all = self.known.lock().unwrap_or_else(PoisonError::into_inner).kept.all();
         for conversations in all {
@@ -60,7 +60,7 @@ impl Files {
         }
     }
 
-    /// Removes sessions that are too old, as the settings say that count now.
+    /// Removes sessions that have expired according to the current settings.
     pub(crate) async fn remove_expired(&self) {
         let host = self.known.lock().unwrap_or_else(PoisonError::into_inner).host.clone();
         if let Some(host) = host {
@@ -68,14 +68,14 @@ impl Files {
         }
     }
 
-    /// What is served at the start.
+    /// Loads the initial configuration.
     pub(crate) async fn first(&self) -> Result<(Site, GatewaySettings), Failure> {
         tokio::task::block_in_place(|| self.read())
     }
 
     fn read(&self) -> Result<(Site, GatewaySettings), Failure> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // What cannot be used is not read again before it changes.
+        // An invalid configuration is not loaded again before it changes.
         known.stamps = known.look();
         let operator = super::operator(&self.common, self.listen)?;
         known.paths = paths(&operator, &self.common);
@@ -111,7 +111,7 @@ impl Files {
         };
         let before = known.kept.all();
         let site = Site::of_settings(&settings, &set, &mut known.kept, &make)?;
-        // What they have not stored is stored before the next request gets to those in their place.
+        // Unstored data is stored before the next request gets to the conversations that replace these.
         let now = known.kept.all();
         for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
             Handle::current().block_on(replaced.close());
@@ -134,7 +134,7 @@ impl Known {
         Stamps::of(self.paths.iter().map(PathBuf::as_path))
     }
 
-    /// Returns the rules that were read before, where these are the same: conversations that they watch go on.
+    /// Returns the previous rules if they are equal to these: conversations that they watch continue.
     fn same(&self, of_rules: &Operator, set: &RuleSet) -> Option<Arc<RuleSet>> {
         let before = self.set.as_ref().filter(|_| self.of_rules.as_ref() == Some(of_rules))?;
         let text = |set: &RuleSet| format!("{:?}", set.rules().map(|info| info.rule.clone()).collect::<Vec<_>>());
@@ -154,7 +154,7 @@ impl Source for Files {
     }
 }
 
-/// Returns whether a plugin is given anything of the requests and answers of a route.
+/// Returns whether a plugin gets requests or answers of a route.
 fn acts(plugin: &PluginInfo, route: &GatewayRoute) -> bool {
     let named = route.plugins.as_ref().is_none_or(|ids| ids.iter().any(|id| *id == plugin.id.to_string()));
     (plugin.required || named) && super::gets_traffic(plugin)
@@ -166,7 +166,7 @@ fn parts(plugins: &[ConfiguredPlugin]) -> Vec<PathBuf> {
     manifests.chain(plugins.iter().filter_map(|plugin| plugin.manifest.component.clone())).collect()
 }
 
-/// Returns the files that decide what is served.
+/// Returns the files that determine the configuration.
 fn paths(operator: &Operator, common: &Common) -> Vec<PathBuf> {
     let layers = operator.layers.iter().map(|layer| layer.source.path.clone()).chain(operator.absent.iter().cloned());
     let authorities = operator.gateway.routes.iter().filter_map(|route| route.ca.clone());

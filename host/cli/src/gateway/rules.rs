@@ -1,4 +1,4 @@
-//! The rules of a gateway: those of the workspace, as a session has them.
+//! The rules of a gateway: those of the workspace, as in a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::screen::clean::flat;
 pub(crate) struct Loaded {
     pub(crate) set: Arc<RuleSet>,
     pub(crate) folders: Vec<PathBuf>,
-    /// What is wrong with rules and their files.
+    /// The diagnostics of rules and their files.
     findings: Vec<Diagnostic>,
 }
 
 impl Loaded {
-    /// Whether these rules can replace those `before`, and be those of the routes.
+    /// Checks whether these rules can replace those in `before`, and whether they have the rules of the routes.
     ///
     /// # Errors
-    /// A mistake has switched a rule off that was in force, or one that a route names.
+    /// A mistake has disabled a rule that was in force, or one that a route names.
     pub(crate) fn check(&self, before: Option<&RuleSet>, routes: &[GatewayRoute]) -> Result<(), Diagnostics> {
         let is_wanted = |name: &str| {
             let was_active = before.is_some_and(|before| before.active(name).is_some());
@@ -39,7 +39,7 @@ impl Loaded {
         };
         let counts = |finding: &&Diagnostic| match finding.rule() {
             Some(name) => is_wanted(name) && (finding.is_error() || is_gone(name)),
-            // A file that cannot be read does not say which rules it had.
+            // The rules of a file that cannot be read are unknown.
             None => finding.is_error() && before.is_some_and(was_lost),
         };
         let found: Vec<Diagnostic> = self.findings.iter().filter(counts).cloned().collect();
@@ -75,14 +75,14 @@ pub(crate) fn check_plugins(operator: &Operator, plugins: &[ConfiguredPlugin]) -
 /// Reads the rules.
 ///
 /// # Errors
-/// A rule that is required is not in force.
+/// A required rule is not in force.
 pub(crate) async fn load(operator: &Operator, workspace: &Path) -> Result<Loaded, Failure> {
     let (operator, workspace) = (operator.clone(), workspace.to_owned());
     let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
     tokio::task::spawn_blocking(move || read(&operator, &workspace)).await.map_err(cut_off)?
 }
 
-/// As [`load`], on this thread.
+/// Loads the rules as [`load`] does, on this thread.
 pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Failure> {
     let tools = tidegate::tool::tool_specs(operator, workspace)?;
     let catalogue = Catalogue::load(operator, workspace, tools)?;
@@ -102,7 +102,7 @@ pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Fail
     Ok(Loaded { set, folders: catalogue.folders().to_vec(), findings: catalogue.warnings() })
 }
 
-/// Returns the rules that watch something.
+/// Returns the number of rules that watch something.
 pub(crate) fn watching(set: &RuleSet) -> usize {
     set.rules().filter(|info| set.active(&info.rule.name).is_some()).count()
 }

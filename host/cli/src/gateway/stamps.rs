@@ -1,13 +1,13 @@
-//! Whether files have changed: by their times, sizes and places.
+//! Detects changes of files by their times, sizes and inode numbers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The most files that are looked at: a folder of rules with more is looked at in part.
+/// The maximum number of files that are checked: a larger folder of rules is checked in part.
 const MOST: usize = 10_000;
 
-/// Files as they were at a look.
+/// The state of files at one time.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
 
@@ -15,12 +15,12 @@ pub(crate) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
 struct Stamp {
     changed: Option<SystemTime>,
     size: u64,
-    /// A file that replaces another can have its time and size.
+    /// The inode: a file that replaces another one can have the same time and size.
     place: u64,
 }
 
 impl Stamps {
-    /// Looks at files, and at all that is in folders. One that is not there has a stamp, too.
+    /// Reads the state of files, and of all files in folders. A missing file has a stamp, too.
     pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut stamps = Self::default();
         paths.into_iter().for_each(|path| stamps.add(path));
@@ -34,7 +34,7 @@ impl Stamps {
         };
         let stamp = Stamp { changed: found.modified().ok(), size: found.len(), place: place(&found) };
         let is_new = self.0.insert(path.to_owned(), Some(stamp)).is_none();
-        // A link can lead back: no folder is entered twice by one path, and there are only so many.
+        // Links can form cycles: no folder is entered twice by one path, and the number of entries is limited.
         if found.is_dir() && is_new && self.0.len() < MOST {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
             entries.for_each(|entry| self.add(&entry.path()));

@@ -122,7 +122,7 @@ struct Blocks<'t> {
     /// The next number of each list around, where its items have numbers.
     numbers: Vec<Option<u64>>,
     inline: Option<Inline>,
-    /// All effects of each emphasis, link or heading around.
+    /// The combined effects of all surrounding emphasis, links and headings.
     effects: Vec<Effects>,
     /// The start of the outermost emphasis or link around.
     inline_start: Option<usize>,

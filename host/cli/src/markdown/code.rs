@@ -15,7 +15,7 @@ use super::row::Row;
 /// its length.
 pub(super) const MAX_LINE: usize = 1024;
 
-/// The most marks of a fence that are kept, and the most bytes of what follows them.
+/// The maximum number of fence characters that are kept, and of bytes behind them.
 const MAX_OPENING: usize = 256;
 
 /// The grammars of all languages.
@@ -139,7 +139,7 @@ pub(super) fn info(fence: &str) -> &str {
     fence.trim().trim_start_matches(['`', '~']).trim()
 }
 
-/// Returns a fence that begins a block of code as the given one does, and its line end. It is short, however long that one is.
+/// Returns a fence that begins a code block like the given one, and its line end. It is short, however long the given one is.
 pub(super) fn opening(fence: &str) -> String {
     let fence = fence.trim_start();
     let mark = fence.chars().next().unwrap_or('`');

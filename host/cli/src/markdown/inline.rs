@@ -128,7 +128,7 @@ pub(super) fn undecided(source: &str, mut text: Range<usize>, brackets: &Bracket
     })
 }
 
-/// The square brackets of a text, which are paired once, when the first is looked at: nested ones are many.
+/// The square brackets of a text, which are paired once, at the first lookup: there can be many nested ones.
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
     /// The end of each closed pair, by the byte of its `[`.
@@ -136,7 +136,7 @@ pub(super) struct Brackets {
 }
 
 impl Brackets {
-    /// Returns whether the bracket at a byte can become that of a link.
+    /// Returns whether the bracket at a byte can begin a link.
     fn is_open(&self, source: &str, at: usize) -> bool {
         let end = self.pairs.get_or_init(|| pairs(source.as_bytes())).get(&at);
         end.is_none_or(|end| source.as_bytes().get(end + 1).is_none_or(|next| b"([:".contains(next)))
@@ -159,7 +159,7 @@ fn pairs(bytes: &[u8]) -> HashMap<usize, usize> {
 mod tests {
     use super::*;
 
-    /// As [`Brackets::is_open`], by its definition.
+    /// Does the same as [`Brackets::is_open`], according to its definition.
     fn is_open(bytes: &[u8]) -> bool {
         let mut depth = 0_usize;
         for (index, byte) in bytes.iter().enumerate() {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_bracket_is_open_until_its_own_end_is_there_and_no_link_follows() {
-        // Each string of up to six of these.
+        // Each string of up to six of these characters.
         let letters = b"[](x";
         for count in 1..=6_u32 {
             for number in 0..letters.len().pow(count) {

@@ -38,7 +38,7 @@ pub(crate) struct Markdown {
     /// Nothing was given out yet: blank lines at the start of an answer are left out.
     is_first: bool,
     highlighter: Highlighter,
-    /// What `open` is rendered to, until that or the look changes.
+    /// The rendering of `open`, until that or the look changes.
     view: Option<Arc<Rendered>>,
     #[cfg(test)]
     renderings: usize,
@@ -195,7 +195,7 @@ impl Markdown {
         }
     }
 
-    /// What the text of the blocks that are not complete is rendered to.
+    /// Returns the rendering of the blocks that are not complete.
     fn view(&mut self) -> Arc<Rendered> {
         let view = self.view.take().unwrap_or_else(|| Arc::new(self.rendered(&self.open.clone())));
         Arc::clone(self.view.insert(view))

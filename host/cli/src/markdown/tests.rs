@@ -152,14 +152,14 @@ fn deltas_do_not_matter() {
     }
 }
 
-/// What is given out at interruptions is everything, in order: each letter of the text once, but for the marks of blocks that are not text.
+/// Output with interruptions is complete and in order: each letter of the text once, except for the marks of blocks that are not text.
 #[test]
 fn no_letter_is_lost() {
     let mut random = Random(2);
     let letters = |text: &str| -> String { text.chars().filter(|c| c.is_alphabetic()).collect() };
     let mut count = 0;
     for (name, text) in texts() {
-        // An entity is one letter of another name, and a link that names itself is shown once: not where they are cut.
+        // An entity is one letter of another name, and a link that names itself is shown once: text is not cut there.
         let text: String =
             text.lines().filter(|line| !line.contains(['&', '<', '[', '\\'])).map(|l| l.to_owned() + "\n").collect();
         for columns in [12, 40, 80] {
@@ -190,7 +190,7 @@ fn a_delta_is_rendered_once() {
     assert_eq!(markdown.renderings, deltas.len());
 }
 
-/// The first line of a code block can be of any length: it ends in rows, and what follows it is code.
+/// The first line of a code block can have any length: it ends in rows, and the text behind it is code.
 #[test]
 fn the_first_line_of_a_code_block_is_of_any_length() {
     for fence in [
@@ -216,7 +216,7 @@ fn the_first_line_of_a_code_block_is_of_any_length() {
     }
 }
 
-/// Text that is nested as deeply as it can be: where the work is quadratic in that, this takes minutes.
+/// Text with the deepest possible nesting: where the work is quadratic in the depth, this takes minutes.
 #[test]
 fn what_is_nested_deeply_is_rendered() {
     for (open, close) in

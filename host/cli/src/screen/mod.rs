@@ -86,7 +86,7 @@ fn paint(text: &str, keep: Keep, colour: bool, guard: bool) -> String {
     painted
 }
 
-/// Returns the columns that a line of the host takes at most, behind the gutter.
+/// Returns the maximum number of columns of a line of the host, behind the gutter.
 pub(crate) fn width(line: &str) -> usize {
     terminal::width(&paint(line, Keep::Line, false, true))
 }

@@ -11,9 +11,9 @@ pub(crate) const CONTINUED: &str = "  ┊ ";
 /// Columns kept free: the gutter, the beginning of a row, and some for characters that a terminal draws wider than
 /// expected.
 const MARGIN: usize = 12;
-/// A text is not cut into narrower rows than this for the sake of the margin.
+/// Text is not wrapped into narrower rows than this to keep the margin.
 const MIN_COLUMNS: usize = 16;
-/// The columns that a row cannot do without: the gutter, its beginning, and the last one.
+/// The minimum columns of a row: the gutter, its beginning, and the last column.
 const FRAME: usize = 6;
 
 /// The columns for the text of a row, where the terminal has so many.

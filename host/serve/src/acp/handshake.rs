@@ -1,4 +1,4 @@
-//! Websockets are asked for with a request of HTTP: who is admitted gets one, and everybody else an answer.
+//! Websockets are requested over HTTP: an admitted client gets one, and all others a response.
 
 use std::io;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use super::access::Access;
 use super::input::MAX_LINE;
 
-/// How long a client may take to ask for a websocket, and to read why it gets none.
+/// The time limit for a client to request a websocket, and to read why it is refused.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most bytes of a refused client that are read.
+/// The maximum number of bytes that are read from a refused client.
 const MAX_UNREAD: u64 = 1 << 20;
 
-/// Accepts the websocket of a client that is admitted. A client that is not gets the reason as the response, and so does one that asks for no
-/// websocket; `None`: there is none.
+/// Accepts the websocket of an admitted client. A client that is not admitted, or that requests no websocket, gets the reason as the
+/// response, and the result is `None`.
 pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<WebSocketStream<TcpStream>> {
     let config = WebSocketConfig::default().max_message_size(Some(MAX_LINE)).max_frame_size(Some(MAX_LINE));
-    // The size of the error is that of the library's signature.
+    // The size of the error is given by the library's signature.
     #[allow(clippy::result_large_err, reason = "the signature is of the library")]
     let check = |request: &Request, response: Response| match access.refusal(request) {
         None => Ok(response),
@@ -37,12 +37,12 @@ pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<W
         }
     };
     match tokio::time::timeout(PATIENCE, accept_hdr_async_with_config(&mut stream, check, Some(config))).await {
-        // Of a handshake nothing is left over: the library refuses what follows the request.
+        // No bytes of a handshake are left over: the library refuses bytes behind the request.
         Ok(Ok(socket)) => drop(socket),
         Ok(Err(error)) => {
             tracing::warn!("a client was refused: {error}");
             if let Some(response) = response(&error) {
-                // It may be gone.
+                // The client may have disconnected.
                 let _ = tokio::time::timeout(PATIENCE, answer(stream, &response)).await;
             }
             return None;
@@ -52,7 +52,7 @@ pub(super) async fn accepted(mut stream: TcpStream, access: &Access) -> Option<W
     Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
 }
 
-/// Returns the response to a request that the library has not answered; `None`: it has, or nobody reads it.
+/// Returns the response to a request that the library has not answered; `None` if it has, or if nobody reads it.
 fn response(error: &Error) -> Option<String> {
     let (status, headers, why) = match error {
         Error::Protocol(
@@ -77,7 +77,7 @@ fn response(error: &Error) -> Option<String> {
     ))
 }
 
-/// Sends a response, and reads what the client sends meanwhile: a connection that is closed before can lose the response.
+/// Sends a response, and reads the client's bytes meanwhile: closing the connection earlier can lose the response.
 async fn answer(mut stream: TcpStream, response: &str) -> io::Result<()> {
     stream.write_all(response.as_bytes()).await?;
     stream.shutdown().await?;

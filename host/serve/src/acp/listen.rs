@@ -16,7 +16,7 @@ use super::{ConnectionError, Server, connection, handshake, sdk, socket};
 /// The most connections at a time. More of them wait.
 const MAX_CONNECTIONS: usize = 64;
 
-/// The most clients that are not admitted yet, or wait for a place: nobody who has no token takes one.
+/// The maximum number of clients that are not admitted yet, or wait for a connection: clients without a token take none of the connections.
 const MAX_WAITING: usize = 64;
 
 /// How long nobody is accepted after that failed, as where the process has too many files open.
@@ -41,7 +41,7 @@ impl Server {
         tokio::pin!(stop);
         loop {
             let accepted = async {
-                // It is never closed.
+                // The semaphore is never closed.
                 let waiting = Arc::clone(&handshakes).acquire_owned().await.ok();
                 (listener.accept().await, waiting)
             };
@@ -70,7 +70,7 @@ async fn refused(error: &io::Error) {
     tokio::time::sleep(PAUSE).await;
 }
 
-/// The places of connections.
+/// The permits for connections.
 #[derive(Clone)]
 struct Places(Arc<Semaphore>);
 
@@ -81,7 +81,7 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Waits for a place, which is free again when it is dropped.
+    /// Waits for a permit, which is returned when it is dropped.
     async fn take(&self) -> Option<OwnedSemaphorePermit> {
         let free = Arc::clone(&self.0).try_acquire_owned();
         if let Ok(place) = free {
@@ -90,7 +90,7 @@ impl Places {
         tracing::warn!(
             "{MAX_CONNECTIONS} clients are connected, and no more at a time: another one waits until one leaves"
         );
-        // It is never closed.
+        // The semaphore is never closed.
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 }

@@ -14,16 +14,16 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// How long a client may take at the end to read the last messages.
+/// The time limit for a client to read the last messages at the end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes between the socket and the protocol, in each direction: what a client does not take stays with the sessions, which join it.
 const CAPACITY: usize = 64 << 10;
 
-/// A client is asked so often whether it is there: a machine that is switched off says no goodbye.
+/// The interval of pings: a machine that is switched off closes no connection.
 const PING: Duration = Duration::from_secs(30);
 
-/// How long a client may send nothing, not even the answer to a ping.
+/// The time limit for a client that sends nothing, not even the answer to a ping.
 const SILENCE: Duration = Duration::from_secs(90);
 
 /// The two streams of a connection that `run` serves: where its messages go, and where those of the client come from. Returns when it has
@@ -42,7 +42,7 @@ where
     reading.spawn(async move {
         if let Some(close) = read(source, received).await {
             tracing::warn!("a client is disconnected: {}", close.reason);
-            // It may be closed already.
+            // The websocket may be closed already.
             let _ = fail.send(close);
         }
     });
@@ -54,7 +54,7 @@ where
     ended
 }
 
-/// Gives each message of the client on as a line. The end of the websocket is the end of the input. Returns why the agent closes it.
+/// Passes each message of the client on as a line. The end of the websocket is the end of the input. Returns why the agent closes it.
 async fn read(
     mut socket: impl Stream<Item = Result<Message, Error>> + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -78,12 +78,12 @@ async fn read(
     }
 }
 
-/// What a client is told that broke the protocol; `None`: it has gone.
+/// Returns the close frame for a client that broke the protocol; `None` if it has disconnected.
 fn fault(error: &Error) -> Option<CloseFrame> {
     let code = match error {
         Error::Capacity(_) => CloseCode::Size,
         Error::Utf8(_) => CloseCode::Invalid,
-        // It has gone without a goodbye.
+        // It has disconnected without closing the websocket.
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return None,
         Error::Protocol(_) => CloseCode::Protocol,
         _ => {
@@ -99,7 +99,7 @@ fn close(code: CloseCode, mut reason: String) -> CloseFrame {
     CloseFrame { code, reason: reason.into() }
 }
 
-/// The most bytes of the reason in a close frame.
+/// The maximum length of the reason in a close frame, in bytes.
 const MAX_REASON: usize = 123;
 
 /// A line that is answered as what is no JSON.
@@ -129,7 +129,7 @@ async fn write(
             biased;
             close = &mut failed, if can_fail => match close {
                 Ok(close) => Message::Close(Some(close)),
-                // The client has closed it, which ends the agent.
+                // The client has closed the websocket, which ends the agent.
                 Err(_) => {
                     can_fail = false;
                     continue;
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// A websocket whose messages a test sends and reads.
+    /// A websocket whose messages are sent and read by a test.
     struct Socket(UnboundedReceiver<Result<Message, Error>>, UnboundedSender<Message>);
 
     impl Stream for Socket {
@@ -254,7 +254,7 @@ mod tests {
         assert!((3..=4).contains(&sent.len()) && sent[..sent.len() - 1].iter().all(Message::is_ping), "{sent:?}");
         let Some(Message::Close(Some(close))) = sent.last() else { panic!("{sent:?}") };
         assert!(close.reason.starts_with("it has sent nothing"), "{close}");
-        // Who leaves needs no ping.
+        // A client that leaves needs no ping.
         let (_, sent) = served(vec![Ok(Message::Close(None))], true).await;
         assert_eq!((sent.len(), code(sent.last())), (1, Some(CloseCode::Away)));
     }

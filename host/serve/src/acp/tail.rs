@@ -18,9 +18,9 @@ pub(super) struct Tail {
 #[derive(Debug, Default)]
 struct State {
     last: Option<Last>,
-    /// What follows is another paragraph, and not a part of the last text.
+    /// The following text is another paragraph, and not a part of the last text.
     is_parted: bool,
-    /// The message whose code block was ended because something else is shown in between, and what begins the block again.
+    /// The message whose code block was closed because something else is shown in between, and the text that reopens the block.
     cut: Option<(MessageId, String)>,
 }
 
@@ -39,9 +39,9 @@ struct Last {
 
 #[derive(Clone, Debug)]
 struct Fence {
-    /// What ends it.
+    /// The text that closes it.
     mark: String,
-    /// The line that begins it.
+    /// The line that opens it.
     line: String,
 }
 
@@ -59,12 +59,12 @@ impl Tail {
         *self.state() = State::default();
     }
 
-    /// The next text is another paragraph: it does not continue what is before it.
+    /// Makes the next text another paragraph, which does not continue the text before it.
     pub(super) fn part(&self) {
         self.state().is_parted = !self.is_apart;
     }
 
-    /// What is sent before a text, if anything is. A code block that was ended for something in between begins again with it.
+    /// Returns the text to send before the next one, if there is any. It reopens a code block that was closed for something in between.
     pub(super) fn before(&self, update: &mut SessionUpdate) -> Option<SessionUpdate> {
         let is_message = matches!(update, SessionUpdate::AgentMessageChunk(_));
         let (SessionUpdate::AgentMessageChunk(chunk) | SessionUpdate::AgentThoughtChunk(chunk)) = update else {
@@ -153,7 +153,7 @@ impl Last {
         };
     }
 
-    /// What ends the paragraph, and where it is in a code block the line that begins this.
+    /// Returns the text that ends the paragraph and, inside a code block, the line that reopens the block.
     fn end(&self) -> Option<(String, Option<String>)> {
         // A fence that is being written, as the last line of a block is.
         let mut after = Self { fence: self.fence.clone(), ..Self::default() };
@@ -167,12 +167,12 @@ impl Last {
     }
 }
 
-/// Returns a line that begins a code block. Of a long one the marks are enough.
+/// Returns the line that opens a code block. Of a long one the marks are enough.
 fn opening(line: &str, mark: &str) -> String {
     if line.len() > MAX_OPENING { mark.to_owned() } else { line.to_owned() }
 }
 
-/// The most bytes of a line that begins a code block again.
+/// The maximum length of a line that reopens a code block, in bytes.
 const MAX_OPENING: usize = 256;
 
 /// The marks that begin or end a code block of Markdown, and what follows them in their line.
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Returns all that a client shows of a session, one text after the other.
+    /// Returns everything that a client shows of a session, one text after the other.
     fn shown(steps: &[(&str, &str)], aware: bool) -> String {
         let tail = Tail::new(&Abilities { retractions: aware, ..Abilities::default() });
         let mut shown = String::new();
@@ -263,12 +263,12 @@ mod tests {
         for (between, shown_between) in [(("notice", "warning: w\n"), "warning: w\n"), (("says", "said"), "said\n\n")] {
             let all = format!("{ended}{shown_between}```rust\nlet b;\n```\n");
             assert_eq!(shown(&[open, between, ("1", ""), rest], false), all);
-            // Twice, and each is between blocks.
+            // Twice, and each one between blocks.
             let twice = shown(&[open, between, ("1", "let c;\n"), between, rest], false);
             assert_eq!(twice.matches("```rust\n").count(), 3, "{twice}");
-            // Another message begins on its own.
+            // Another message begins a new text.
             assert!(shown(&[open, between, ("2", "y")], false).ends_with(&format!("{shown_between}y")));
-            // Who keeps messages apart gets nothing that is not said.
+            // A client that separates messages gets no additional text.
             let plain = [open.1, between.1, rest.1].concat();
             assert_eq!(shown(&[open, between, rest], true), plain);
         }
