@@ -51,10 +51,10 @@ fn lines(count: usize) -> String {
     (1..=count).map(|line| format!("line {line}\n")).collect()
 }
 
-/// What a question that does not fit says.
+/// The keys of a question that does not fit.
 const UNREAD: &str = "Enter: read all of it first  n: no";
 
-/// Reads the question from its beginning to its end, and returns what was on the screen.
+/// Reads the question from its beginning to its end, and returns the output on the screen.
 fn read(terminal: &Terminal, begin: &str) -> Vec<String> {
     terminal.press("Enter");
     let mut pages = vec![terminal.screen_is("the page", |text| text.contains("q: back") && text.contains(begin))];
@@ -129,7 +129,7 @@ fn what_a_summary_cannot_show_is_read_first() {
         for line in (1..=90).filter(|_| last != "the end") {
             assert!(pages.iter().any(|page| page.contains(&format!("line {line}\n"))), "line {line}: {pages:#?}");
         }
-        // It was read, also when the page is left, but not at a terminal of another size.
+        // It was read, also if the page is closed, but not at a terminal of another size.
         terminal.types("q");
         terminal.screen_is("the summary", |text| text.contains(" more rows\n") && text.contains("v: view"));
         terminal.resize(90, 30);

@@ -1,4 +1,4 @@
-//! Conversations of a gateway are sessions: `session list`, `show`, `follow` and `export`, `explain` and `state` work on what was recorded of them.
+//! Conversations of a gateway are sessions: `session list`, `show`, `follow` and `export`, `explain` and `state` work on their records.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead as _, BufReader};
@@ -20,7 +20,7 @@ use crate::support::{Place, code, err, out};
 
 const WIRE: Wire = Wire::Anthropic;
 
-/// Puts the value in the place of a placeholder for the client, as `mask-secrets` does.
+/// Replaces a placeholder by its value for the client, as `mask-secrets` does.
 struct Unmask;
 
 impl NativeExtension for Unmask {

@@ -1,4 +1,5 @@
-//! `mask-secrets` as an operator configures it, in sessions of Tidegate: the model reads placeholders, and people, tools and files get the secrets.
+//! `mask-secrets` as an operator configures it, in sessions of Tidegate: the model reads placeholders; users, tools and files get the
+//! secrets.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub(crate) fn plugin() -> PathBuf {
     folder
 }
 
-/// Returns a token of nobody, in the parts that no file has together.
+/// Returns a token of nobody, joined so that no file contains it.
 pub(crate) fn token() -> String {
     ["ghp", "_", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8"].concat()
 }

@@ -114,7 +114,7 @@ fn routes_of_a_gateway_are_under_the_policy() {
         ),
         (with(own, "HOME", "A_TOKEN"), "the variable HOME for `gateway.route.key`"),
         (with(own, "ANTHROPIC_API_KEY", "HOME"), "the variable HOME for `gateway.token.value`"),
-        // What the policy permits is only wrong because nobody has set it.
+        // A permitted configuration is only invalid because the variable is not set.
         (with(own, "ANTHROPIC_API_KEY", "A_TOKEN"), "the variable A_TOKEN, which contains the token `a`, is not set"),
     ] {
         let place = Place::new();

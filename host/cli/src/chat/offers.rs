@@ -76,7 +76,7 @@ impl Offers {
         match found {
             Found::Files(found) => self.files = Known { found: Some(found), is_running: false },
             Found::Sessions(found) => self.sessions = Known { found: Some(found), is_running: false },
-            // They are the input's.
+            // Images are handled by the input.
             Found::Images { .. } => {}
         }
     }

@@ -272,7 +272,7 @@ fn the_user_chooses_among_the_models_of_the_operator() {
     editor.initialize(json!({}));
     editor.request("session/load", json!({"sessionId": session, "cwd": place.path(""), "mcpServers": []}));
     let id = editor.prompt(&session, "say fourth");
-    // The test's server has no other wire format: what matters is what was said before it was asked.
+    // The test's server has no other wire format: only the error before the request matters.
     let _answer = editor.response(id);
     let sent = format!("{:?}", editor.traffic);
     assert!(sent.contains("had the model `claude-test`, of the provider `anthropic`, and the host has `"), "{sent}");

@@ -98,7 +98,7 @@ fn who_has_no_token_or_is_a_page_of_another_origin_is_refused() {
     ] {
         assert_eq!(agent.status(path, &headers), expected, "{path} {headers}");
     }
-    // What is no request for a websocket is answered, and ends its own connection alone.
+    // A request that is not for a websocket gets a response, and ends only its own connection.
     for (request, status, header) in [
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "426", "upgrade: websocket"),
         ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", "405", "allow: get"),
@@ -136,7 +136,7 @@ fn a_client_that_breaks_the_protocol_gets_a_close_frame() {
     let model = Model::start();
     let place = place(&model);
     let agent = Listening::start(&place, &[]);
-    // A frame of text without a mask, and one that is longer than any message may be.
+    // A text frame without a mask, and one that exceeds the maximum size of a message.
     for (frame, code) in
         [(&[0x81, 0x01, b'x'][..], 1002_u16), (&[0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4][..], 1009)]
     {

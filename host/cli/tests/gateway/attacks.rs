@@ -1,4 +1,5 @@
-//! Bytes that servers and proxies read in different ways: what a server behind the gateway gets is one request, or none.
+//! Request smuggling: bytes that servers and proxies parse in different ways lead to one request at the server behind the gateway, or to
+//! none.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -7,10 +8,10 @@ use super::model::Model;
 use super::running::{Answer, Running, request, rest};
 use super::{place, plain};
 
-/// What follows another request when somebody counts differently.
+/// A second request, hidden in bytes whose length is ambiguous.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: HOST\r\n\r\n";
 
-/// One row per case: bytes behind `POST /a HTTP/1.1`, the statuses that are answered, and the bodies that the server gets.
+/// One row per case: bytes behind `POST /a HTTP/1.1`, the statuses of the responses, and the bodies that the server gets.
 #[test]
 fn a_request_has_one_length() {
     let model = Model::start();
@@ -139,11 +140,11 @@ fn a_request_has_one_length() {
             assert!(!head.to_lowercase().contains("transfer-encoding"), "{name}: {head}");
         }
     }
-    // Bare line feeds end lines for both ends or for none: what is read is written anew.
+    // Bare line feeds end lines at both ends or at none: the parsed request is serialized again.
     let said = running.raw(b"POST /a HTTP/1.1\nHost: HOST\nConnection: close\nContent-Length: 3\n\nabc");
     assert!([200, 400].contains(&Answer::of(&said).status), "{said}");
     assert!(model.seen().iter().all(|(head, _)| !head.replace("\r\n", "").contains(['\n', '\r'])));
-    // Requests that follow each other are answered one by one, each with the checks of its own.
+    // Pipelined requests are answered one by one, each with its own checks.
     let two =
         format!("POST /a HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1\r\n\r\nx{}", request("GET", "/b/../c", &[], ""));
     let said = running.raw(two.replace("Host: HOST", &format!("Host: {}", running.address)).as_bytes());
@@ -152,7 +153,7 @@ fn a_request_has_one_length() {
     assert!(model.seen().iter().all(|(head, _)| !head.contains("hidden")), "a hidden request came through");
 }
 
-/// One row per case: the line of the request, the lines of its hosts, and the status.
+/// One row per case: the request line, the `Host` lines, and the status.
 #[test]
 fn a_request_has_one_target_and_one_host() {
     let model = Model::start();
@@ -210,7 +211,7 @@ fn a_request_has_one_target_and_one_host() {
     assert_eq!((answer.status, answer.code().as_str()), (426, "gateway_websocket"), "{answer:?}");
 }
 
-/// Headers of one connection stay in it, in both directions; everything else of a failure arrives as it came.
+/// Hop-by-hop headers are removed in both directions; everything else of a failure arrives unchanged.
 #[test]
 fn what_is_of_one_connection_is_not_passed_on() {
     let model = Model::start();
@@ -248,7 +249,7 @@ fn what_is_of_one_connection_is_not_passed_on() {
     assert!(kept("x-own: kept") && kept("x-own: twice") && kept("accept-encoding: gzip") && body == "abc", "{head}");
 }
 
-/// Clients that write and read slowly get their answer; those that do not write at all lose their connection.
+/// Slow clients get their answer; clients that write nothing at all lose their connection.
 #[test]
 fn slow_clients_take_no_place_for_ever() {
     let model = Model::start();
@@ -261,7 +262,7 @@ fn slow_clients_take_no_place_for_ever() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(Answer::of(&rest(&mut stream)).status, 200);
-    // A head that never ends, however often a byte of it comes.
+    // A head that never ends, although bytes of it keep coming.
     let (mut stream, begun) = (running.connect(), Instant::now());
     stream.write_all(b"GET /a HTTP/1.1\r\n").unwrap();
     let mut sent = 0;
@@ -270,7 +271,7 @@ fn slow_clients_take_no_place_for_ever() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(sent > 3 && begun.elapsed() < Duration::from_secs(5), "{sent} {:?}", begun.elapsed());
-    // A body that never comes.
+    // A body that never arrives.
     let mut stream = running.connect();
     let head = format!("POST /a HTTP/1.1\r\nHost: {}\r\nContent-Length: 10\r\n\r\nabc", running.address);
     stream.write_all(head.as_bytes()).unwrap();

@@ -21,7 +21,7 @@ use super::plain;
 use super::running::{Answer, Running, request, rest};
 use crate::support::Place;
 
-/// It acts once in a conversation.
+/// A rule that acts once in a conversation.
 const ONCE: &str = "+++\ncondition = \"forbidden\"\nscope = \"text\"\n+++\nNever say that word.\n";
 
 /// Returns the text of a streamed answer.
@@ -30,11 +30,11 @@ fn text(answer: &Answer) -> String {
     data.filter_map(|data| data["delta"]["text"].as_str().map(str::to_owned)).collect()
 }
 
-/// The request that follows an answer is found to be of its conversation, in which the rule has acted.
+/// The request that follows an answer is assigned to its conversation, in which the rule has acted.
 #[test]
 fn what_follows_an_answer_is_of_its_conversation() {
     let model = Model::start();
-    // Half of a character, as clients cut text; an answer that could not be asked for again.
+    // Half of a surrogate pair, as clients cut text; an answer that could not be requested again.
     for (said, does) in [("x", ""), ("cut \\ud83d", ""), ("x", "?do=refuse_again")] {
         let place = Place::with(&[("once", ONCE)]);
         place.write("tidegate.toml", &plain(&model, ""));
@@ -55,7 +55,7 @@ fn what_follows_an_answer_is_of_its_conversation() {
     }
 }
 
-/// Numbers what it is given.
+/// Numbers its inputs.
 struct Numbers(AtomicU32);
 
 impl NativeExtension for Numbers {
@@ -66,7 +66,7 @@ impl NativeExtension for Numbers {
     }
 }
 
-/// Takes its time.
+/// Delays its answer.
 struct Slow;
 
 impl NativeExtension for Slow {
@@ -109,7 +109,7 @@ fn begin(gateway: &Gateway, target: &str) -> TcpStream {
     stream
 }
 
-/// A request that comes while another one of its conversation is answered gets the same replacement.
+/// A request that arrives while another one of its conversation is answered gets the same replacement.
 #[test]
 fn what_is_replaced_is_replaced_once() {
     let (model, place) = (Model::start(), Place::new());
@@ -124,7 +124,7 @@ fn what_is_replaced_is_replaced_once() {
     assert!(sent.iter().all(|body| body.contains("yes (1)")), "{sent:?}");
 }
 
-/// The time of a request is also that of plugins.
+/// The time limit of a request includes the time of plugins.
 #[test]
 fn what_plugins_take_counts() {
     let (model, place) = (Model::start(), Place::new());

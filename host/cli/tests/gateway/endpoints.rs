@@ -1,4 +1,4 @@
-//! Endpoints other than those of answers, where a plugin guards what is sent.
+//! Endpoints without guarded answers, where a plugin guards requests.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn a_compaction_is_masked_and_what_cannot_be_masked_is_not_sent() {
     assert!(model.seen().iter().all(|(head, body)| !format!("{head}{body}").contains(&token)), "{:?}", model.seen());
 }
 
-/// Without such a plugin they pass as they are.
+/// Without such a plugin they pass unchanged.
 #[test]
 fn what_nothing_guards_passes() {
     let model = Model::start();

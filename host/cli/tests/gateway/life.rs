@@ -1,4 +1,4 @@
-//! Reload, end and TLS.
+//! Reload, shutdown and TLS.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::support::{Place, err};
 
 const BODY: &str = r#"{"messages": [{"role": "user", "content": "x"}]}"#;
 
-/// Asks until the answer contains these words.
+/// Sends requests until the answer contains these words.
 fn until(running: &Running, target: &str, words: &str) -> Answer {
     let begun = Instant::now();
     loop {
@@ -41,23 +41,23 @@ fn changed_files_count_and_wrong_ones_do_not() {
     // Another rule.
     place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("\"forbidden\"", "\"These\""));
     until(&running, "/v1/messages", "come.");
-    // Settings with a mistake: what was there counts, and everybody is told.
+    // Invalid settings: the previous ones remain in force, and the failure is reported.
     place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mb = 1\n"));
     std::thread::sleep(Duration::from_millis(300));
     until(&running, "/v1/messages", "come.");
     let wrong = health(&running);
-    // Why is in the log alone: everybody who can connect reads the other.
+    // The reason is in the log only: everyone who can connect reads the other.
     assert_eq!(wrong, serde_json::json!({"status": "degraded", "reload": "failed", "audit": "ok"}));
     assert!(running.log().contains("unknown key `body_mb`"), "{}", running.log());
     assert_eq!(running.log().matches("cannot be used").count(), 1, "{}", running.log());
     assert_eq!(other.seen().len(), 0);
-    // Another server, without a mistake.
+    // Another server, with valid settings.
     place.write("tidegate.toml", &plain(&other, "[gateway.limits]\nbody_mib = 1\n"));
     std::thread::sleep(Duration::from_millis(300));
     until(&running, "/v1/messages", "come.");
     assert!(!other.seen().is_empty());
     assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": "ok", "audit": "ok"}));
-    // A signal has everything read again, also what has not changed.
+    // A signal reloads everything, including unchanged files.
     let read = || running.log().matches("has read its settings again").count();
     let before = read();
     running.signal("HUP");
@@ -68,7 +68,7 @@ fn changed_files_count_and_wrong_ones_do_not() {
     }
 }
 
-/// What was open under other rules is closed when its last answer has ended.
+/// Conversations under previous rules are closed when their last answer has ended.
 #[test]
 fn a_reload_closes_the_conversations_before_it() {
     let model = Model::start();
@@ -89,7 +89,7 @@ fn a_reload_closes_the_conversations_before_it() {
     }
 }
 
-/// A guard is not switched off by a slip of the pen.
+/// A typing error does not disable a guard.
 #[test]
 fn a_rule_in_force_stays_where_its_file_is_broken() {
     let model = Model::start();
@@ -110,13 +110,13 @@ fn a_rule_in_force_stays_where_its_file_is_broken() {
         assert_eq!(health["status"], "degraded", "{broken}: {health}");
         assert!(running.log().contains(why), "{broken}: {}", running.log());
     }
-    // What is removed is meant to be.
+    // Removing a rule is intended.
     std::fs::remove_file(place.path(file)).unwrap();
     until(&running, "/v1/messages", "come.");
     assert_eq!(health(&running)["status"], "ok");
 }
 
-/// A plugin stays as it was where its new component cannot be used.
+/// A plugin stays in its previous version if its new component is invalid.
 #[test]
 fn a_plugin_stays_where_its_component_is_broken() {
     let model = Model::start();
@@ -136,7 +136,7 @@ fn a_plugin_stays_where_its_component_is_broken() {
     assert_eq!(wrong["status"], "degraded", "{wrong}: {}", running.log());
 }
 
-/// A route does not begin without the rule that it names.
+/// A gateway does not start without a rule that a route names.
 #[test]
 fn a_route_says_why_its_rule_is_not_there() {
     let model = Model::start();
@@ -175,7 +175,7 @@ fn old_conversations_are_removed() {
     assert_eq!(sessions(), Vec::<String>::new());
 }
 
-/// The file that the program adds to can be moved away.
+/// The program reopens a file that was moved away.
 #[test]
 fn the_audit_file_is_opened_again() {
     let model = Model::start();
@@ -228,7 +228,7 @@ fn the_end_has_a_limit_and_a_second_signal_has_none() {
     }
 }
 
-/// A server whose certificate only the operator's file knows, behind a proxy that only the environment names.
+/// A server whose certificate is only in the operator's file, behind a proxy that is only in the environment.
 #[test]
 fn certificates_are_checked_against_the_file_of_the_route() {
     let servers = ProxyServers::start().unwrap();

@@ -17,14 +17,14 @@ fn sizes_have_limits_with_names() {
     let answer = running.ask("POST", "/a", &[], &large);
     assert_eq!((answer.status, answer.code().as_str()), (413, "gateway_body"), "{answer:?}");
     assert!(answer.body.contains("1048576 bytes") && answer.body.contains("`body_mib`"), "{answer:?}");
-    // In chunks nobody knows before.
+    // In chunks of unknown total length.
     let chunks = format!(
         "POST /a HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n",
         large.len()
     );
     let answer = Answer::of(&running.raw(chunks.as_bytes()));
     assert_eq!((answer.status, answer.code().as_str()), (413, "gateway_body"), "{answer:?}");
-    // Who asks first is not told to go on, and who may is.
+    // A client that asks first is not told to continue if its body is too large.
     for (length, starts) in [((1 << 20) + 1, "HTTP/1.1 413"), (3, "HTTP/1.1 100")] {
         let mut stream = running.connect();
         let head = format!(
@@ -41,7 +41,7 @@ fn sizes_have_limits_with_names() {
     assert_eq!(answer.status, 200);
     for (size, code) in [(9 << 10, "gateway_head"), (1 << 20, "")] {
         let answer = running.ask("GET", "/a", &[&format!("X-A: {}", "b".repeat(size))], "");
-        // Of what is far too large the rest is not read, so that the answer can be lost on its way.
+        // The rest of a far too large body is not read, so that the response can be lost.
         let is_refused = answer.status == 431 || (code.is_empty() && answer.status == 0);
         assert!(is_refused && answer.code() == code, "{size}: {answer:?}");
     }
@@ -66,7 +66,7 @@ fn a_token_has_so_many_requests_at_once() {
     let answer = running.ask("GET", "/openai/models", &[&token], "");
     assert_eq!((answer.status, answer.code().as_str()), (429, "gateway_concurrent"), "{answer:?}");
     assert!(answer.head.contains("retry-after: 1") && !answer.head.contains("x-should-retry"), "{answer:?}");
-    // The end of the first one is the begin of others.
+    // The end of the first one is the start of others.
     let gone = Instant::now();
     drop(first);
     let left = model.left(1);
@@ -77,7 +77,7 @@ fn a_token_has_so_many_requests_at_once() {
     }
 }
 
-/// The request to the server ends within a second after the client has gone, whatever it waits for.
+/// The request to the server ends within a second after the client has disconnected, whatever it waits for.
 #[test]
 fn who_goes_away_is_not_answered() {
     let model = Model::start();
@@ -102,14 +102,14 @@ fn who_goes_away_is_not_answered() {
         let left = model.left(number + 1);
         assert!(left.duration_since(gone) < Duration::from_secs(1), "{target}: {:?}", left.duration_since(gone));
     }
-    // Each is counted, also where there was no answer yet.
+    // Each one is counted, also if there was no answer yet.
     let begun = Instant::now();
     while !running.ask("GET", "/metrics", &[], "").body.contains("outcome=\"abandoned\"} 4") {
         assert!(begun.elapsed() < Duration::from_secs(5), "{}", running.ask("GET", "/metrics", &[], "").body);
     }
 }
 
-/// What is only read is no answer of a model, and what nothing acts on passes.
+/// A request that only reads is not for an answer of a model, and passes; so do requests on which nothing acts.
 #[test]
 fn what_nothing_acts_on_passes() {
     let model = Model::start();
@@ -121,7 +121,7 @@ fn what_nothing_acts_on_passes() {
     for line in ["outcome=\"relayed\"} 1", "outcome=\"checked\"} 1"] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
-    // A plugin that is given nothing of requests and answers.
+    // A plugin that gets neither requests nor answers.
     let only_prompts = "id = \"style\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"The style.\"\n[capabilities]\nprompt = \"states it\"\n\
          [[prompt]]\nposition = \"system_suffix\"\ncontent = \"Be brief.\"\n";
     let place = Place::new();
@@ -136,7 +136,7 @@ fn what_nothing_acts_on_passes() {
     assert!(metrics.contains("outcome=\"relayed\"} 1"), "{metrics}");
 }
 
-/// What takes too long ends in the client's protocol, with the name of the limit; a pause has signs of life.
+/// Timeouts end in the client's protocol, with the name of the limit; pauses have keep-alives.
 #[test]
 fn times_have_limits_with_names() {
     let model = Model::start();
@@ -149,12 +149,12 @@ fn times_have_limits_with_names() {
     assert!(answer.body.contains("`idle_timeout_ms`") && !answer.head.contains("x-should-retry"), "{answer:?}");
     let answer = running.ask("POST", "/v1/messages?do=endless", &[], body);
     assert!(answer.body.contains("`request_timeout_ms`") && answer.body.contains("message_stop"), "{answer:?}");
-    // A server that pauses for longer than it may.
+    // A server that pauses for longer than the limit.
     let answer = running.ask("POST", "/v1/messages?do=pause", &[], body);
     assert!(answer.body.contains("`idle_timeout_ms`") && answer.body.contains("message_stop"), "{answer:?}");
     assert!(answer.body.contains("one ") && !answer.body.contains("forbid"), "{answer:?}");
     assert!(answer.body.matches("event: ping").count() >= 2, "{answer:?}");
-    // What is not guarded breaks off.
+    // A connection that is not guarded breaks off.
     let said = running.raw(request("POST", "/a?do=endless", &[], "").as_bytes());
     assert!(said.contains("word") && !said.ends_with("0\r\n\r\n"), "{said}");
     let answer = running.ask("GET", "/metrics", &[], "");
@@ -163,7 +163,7 @@ fn times_have_limits_with_names() {
     }
 }
 
-/// More than is held back ends the answer, which says so.
+/// Exceeding the limit of held bytes ends the answer, with a text that reports it.
 #[test]
 fn what_is_held_back_has_a_limit() {
     let model = Model::start();
@@ -184,7 +184,7 @@ fn what_is_held_back_has_a_limit() {
     assert!(!answer.body.contains("word"), "{answer:?}");
 }
 
-/// A client that takes nothing has its server wait, and then neither.
+/// A client that receives nothing makes its server wait, and is then disconnected.
 #[test]
 fn a_client_that_takes_nothing_is_left() {
     let model = Model::start();

@@ -1,4 +1,4 @@
-//! `tidegate gateway`: routes, tokens, limits and the life of the server, with clients that write bytes.
+//! `tidegate gateway`: routes, tokens, limits and operation of the server, with clients that write bytes.
 
 mod attacks;
 mod conversations;
@@ -17,7 +17,7 @@ use crate::support::Place;
 pub(crate) const RULE: &str =
     "+++\ncondition = \"forbidden\"\nscope = \"text\"\nrepeat = \"always\"\n+++\nNever say that word.\n";
 
-/// Returns two routes to one server, one with a key of the operator's, and two clients, one for one route alone.
+/// Returns two routes to one server, one with a key of the operator, and two clients, one of them for one route only.
 pub(crate) fn team(model: &Model, more: &str) -> String {
     let url = &model.url;
     format!(

@@ -1,4 +1,4 @@
-//! A server of models for tests of the gateway: what it does is in the query of each request, and it keeps what it has received.
+//! A server of models for tests of the gateway: the query of each request controls its behavior, and it records the requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-/// A model that says the forbidden word until it is reminded.
+/// A model that writes the forbidden word until it is reminded.
 pub(crate) struct Model {
     pub(crate) url: String,
     shared: Arc<Shared>,
@@ -17,7 +17,7 @@ pub(crate) struct Model {
 struct Shared {
     /// Heads and bodies, in the order of their arrival.
     seen: Mutex<Vec<(String, String)>>,
-    /// When clients went away while they were answered.
+    /// The times at which clients disconnected during their answers.
     left: Mutex<Vec<Instant>>,
 }
 
@@ -45,12 +45,12 @@ impl Model {
         Self { url, shared }
     }
 
-    /// What it has received: heads and bodies.
+    /// Returns the received requests: heads and bodies.
     pub(crate) fn seen(&self) -> Vec<(String, String)> {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Waits until so many clients went away; returns when the last of them did.
+    /// Waits until this many clients have disconnected; returns the time of the last one.
     pub(crate) fn left(&self, number: usize) -> Instant {
         let begun = Instant::now();
         loop {
@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// Returns a request that is complete; `None`: the connection ended.
+/// Reads a complete request; returns `None` if the connection ended.
 fn request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
     let mut part = [0; 4096];
     loop {
@@ -94,7 +94,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
         let does = target.split_once("do=").map_or("", |(_, does)| does);
         let written = match does {
             "silent" => {
-                // Until the gateway goes away.
+                // Until the gateway disconnects.
                 let ended = stream.read(&mut [0; 1]);
                 assert!(matches!(ended, Ok(0) | Err(_)), "a request within a request");
                 Err(std::io::ErrorKind::BrokenPipe.into())
@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// Returns an answer of the Messages API with these parts.
+/// Writes an answer of the Messages API with these parts.
 fn stream_of<'p>(stream: &mut TcpStream, parts: impl Iterator<Item = &'p str>, pause: Duration) -> std::io::Result<()> {
     let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});

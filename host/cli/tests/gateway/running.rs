@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::Place;
 
-/// A gateway that is ended with its value.
+/// A gateway process that ends when this is dropped.
 pub(crate) struct Running {
     process: Child,
     /// Host and port.
@@ -23,7 +23,7 @@ pub(crate) const TOKEN_B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb-B";
 pub(crate) const KEY: &str = "the-key-of-the-operator";
 
 impl Running {
-    /// Starts it with `tidegate.toml` as it is in the place.
+    /// Starts it with the `tidegate.toml` of the place.
     pub(crate) fn start(place: &Place) -> Self {
         let mut command = place.command(&["gateway", "--listen", "127.0.0.1:0"]);
         command.env("A_TOKEN", TOKEN_A).env("B_TOKEN", TOKEN_B).env("A_KEY", KEY).env("TIDEGATE_LOG", "debug");
@@ -39,14 +39,14 @@ impl Running {
         });
         let (mut base, mut stdout) = (String::new(), BufReader::new(process.stdout.take().unwrap()));
         stdout.read_line(&mut base).unwrap();
-        // It ends when nobody reads what it prints.
+        // It ends when nobody reads its output.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let address = base.trim().trim_start_matches("http://").to_owned();
         assert!(!address.is_empty(), "it does not start: {}", log.lock().unwrap());
         Self { process, address, log }
     }
 
-    /// What it has logged so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -74,7 +74,7 @@ impl Running {
         stream
     }
 
-    /// What it answers to these bytes, until it closes the connection. `HOST` in them is its address.
+    /// Sends bytes, and returns the response until it closes the connection. `HOST` in them is its address.
     pub(crate) fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         let text = bytes.to_vec();
@@ -105,7 +105,7 @@ pub(crate) fn request(method: &str, target: &str, headers: &[&str], body: &str) 
     text + &format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Returns all that comes until the end of a connection.
+/// Reads until the end of a connection.
 pub(crate) fn rest(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut part = [0; 4096];
@@ -130,14 +130,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn of(text: &str) -> Self {
-        // Who asks whether it may send is told so first.
+        // A client that sent `Expect: 100-continue` gets that response first.
         let text = text.strip_prefix("HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(text);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         Self { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// Returns the error that it is, as `code`; empty: none.
+    /// Returns the `code` of the error; empty if there is none.
     pub(crate) fn code(&self) -> String {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         json["error"]["code"].as_str().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! Settings of `[gateway]` that no other test is about: each has an effect.
+//! Settings of `[gateway]` without another test: each has an effect.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use super::model::Model;
 use super::running::{Answer, Running, request, rest};
 use super::{RULE, place, plain};
 
-/// With a tool: a question without one, in a session that has a name, is asked next to the conversation.
+/// A request with a tool: one without tools, in a session that has a name, is next to the conversation.
 const BODY: &str = r#"{"tools": [{"name": "t"}], "messages": [{"role": "user", "content": "x"}]}"#;
 
 /// Returns whether the rule has stopped the answer to a request.
@@ -45,7 +45,7 @@ fn a_route_has_its_rules_and_its_agent() {
         place.write(".tidegate/rules/of-reviewer.md", &of_reviewer);
         let running = Running::start(&place);
         for (path, stopped) in cases {
-            // What is required acts on every route.
+            // Required rules act on every route.
             let found = is_stopped(&running, &format!("{path}/v1/messages"), &[]);
             assert_eq!(found, stopped || forced, "{path} {required}");
         }
@@ -62,12 +62,12 @@ fn a_header_names_the_conversation() {
         let headers = [header, "x-claude-code-session-id: same"];
         running.ask("POST", "/v1/messages", &headers, body).body
     };
-    // A request that offers no tools is one on the side, of which nothing is kept.
+    // A request without tools is next to the conversation, and nothing of it is stored.
     let tools = json!([{"name": "write", "input_schema": {"type": "object"}}]);
     let of = |messages: Value| json!({"stream": true, "tools": tools, "messages": messages}).to_string();
     let first = ask("X-Talk: one", &of(json!([{"role": "user", "content": "x"}])));
     assert!(first.contains("fine."), "{first}");
-    // What the client has received is in its next request, by which the conversation goes on.
+    // The client's next request contains the answer as received, by which the conversation continues.
     let events = first.lines().filter_map(|line| line.strip_prefix("data: "));
     let events = events.map(|data| serde_json::from_str::<Value>(data).unwrap());
     let text: String = events.filter_map(|event| Some(event["delta"]["text"].as_str()?.to_owned())).collect();
@@ -90,7 +90,7 @@ fn an_answer_that_is_one_body_has_a_limit() {
         answer.body.contains("it is too large to be checked; `held_mib` under") && answer.body.len() < 10_000,
         "{answer:?}"
     );
-    // What is not checked has none.
+    // An answer that is not checked has none.
     let answer = running.ask("POST", "/a?do=large", &[], BODY);
     assert!(answer.body.len() > 2 << 20, "{}", answer.body.len());
 }
@@ -126,7 +126,7 @@ fn further_connections_wait() {
     assert_eq!(Answer::of(&rest(&mut second)).status, 200);
 }
 
-/// A server that takes no connections, because nobody accepts those that wait.
+/// A server that never accepts the connections in its queue.
 #[cfg(target_os = "linux")]
 #[test]
 fn connecting_has_a_limit() {

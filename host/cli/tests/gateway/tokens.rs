@@ -1,4 +1,4 @@
-//! Who is admitted, what a server gets of it, and what is nowhere else.
+//! Admission of clients, the credentials that a server gets, and their absence everywhere else.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::support::err;
 
 const MESSAGES: &str = "/anthropic/v1/messages";
 
-/// Target, headers, status, the name of the error, and what the server got as credentials.
+/// Target, headers, status, name of the error, and the credentials that the server got.
 type Case<'c> = (&'c str, &'c [&'c str], u16, &'c str, &'c [&'c str]);
 
 #[test]
@@ -104,7 +104,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
-    // Nothing of it is told to anybody.
+    // Nothing of it is in any output.
     let (seen, log) = (format!("{:?}", model.seen()), running.log());
     for (name, text) in [("servers", &seen), ("the log", &log), ("metrics", &metrics), ("the audit file", &audit)] {
         assert!(!text.contains(TOKEN_A) && !text.contains(TOKEN_B), "a token is in what {name} got");
@@ -113,7 +113,7 @@ fn only_who_has_a_token_is_admitted_and_no_server_gets_it() {
     assert!(!metrics.contains(KEY) && !audit.contains(KEY));
 }
 
-/// Settings, variables, arguments, and what is said.
+/// Settings, variables, arguments, and the expected message.
 type Wrong<'c> = (String, &'c [(&'c str, &'c str)], &'c [&'c str], &'c str);
 
 #[test]
@@ -148,7 +148,7 @@ fn what_is_wrong_is_said_before_it_listens() {
     }
 }
 
-/// Who has a gateway alone has no provider, and nothing is wrong with that.
+/// A configuration with a gateway only has no provider, which is fine.
 #[test]
 fn the_doctor_wants_no_model_for_a_gateway() {
     let model = Model::start();
@@ -185,7 +185,7 @@ fn certificates_that_are_not_there_are_shown_where_they_are_named() {
     }
 }
 
-/// The doctor sends a small request through each route, and says what it cannot know.
+/// The doctor sends a small request through each route, and reports what it cannot check.
 #[test]
 fn the_doctor_asks_each_server() {
     let model = Model::start();
@@ -218,7 +218,7 @@ fn the_doctor_asks_each_server() {
     assert_eq!(found("route /none"), "warning: http://127.0.0.1:1: no token is for this route: nobody can use it");
     let text = json.to_string();
     assert!(!text.contains(TOKEN_A) && !text.contains(KEY));
-    // Without its variable nothing is asked.
+    // Without its variable no request is sent.
     let output = place.command(&["doctor", "--json"]).env_remove("A_KEY").output().unwrap();
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("the variable A_KEY, which contains the key of the route")

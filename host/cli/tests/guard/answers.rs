@@ -1,4 +1,4 @@
-//! Answers of a model for tests that write their bytes themselves, and what a client reads in them.
+//! Answers of a model for tests that write bytes themselves, and a client's view of them.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(super) enum Wire {
     Responses,
 }
 
-/// What a block of an answer is.
+/// The kind of a block of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -41,7 +41,7 @@ impl Wire {
         json!({"model": "m", "stream": stream, "max_tokens": 100, key: messages}).to_string().into_bytes()
     }
 
-    /// Returns a stream of one block, which comes in these parts.
+    /// Returns a stream of one block in these parts.
     pub(super) fn stream(self, kind: Kind, parts: &[&str]) -> Vec<u8> {
         let events = match self {
             Self::Messages => messages(kind, parts),
@@ -59,7 +59,7 @@ impl Wire {
         out.into_bytes()
     }
 
-    /// The same as one body. Chat Completions have no reasoning in it.
+    /// Returns the answer as one body. Chat Completions have no reasoning in it.
     pub(super) fn whole(self, kind: Kind, text: &str) -> Vec<u8> {
         let body = match self {
             Self::Messages => {

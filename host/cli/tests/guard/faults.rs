@@ -1,4 +1,4 @@
-//! Connections that break, stall and crawl, on both sides of the program: what was received is right, and nothing is left of them.
+//! Connections that break, stall and crawl, on both sides of the program: the received bytes are correct, and no connections are left over.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -62,7 +62,7 @@ fn an_upstream_that_dies_at_any_frame_breaks_the_answer_there() {
     let (files, _) = guard.resources();
     for wire in Wire::ALL {
         let all = frames(wire);
-        // With its last event an answer is complete.
+        // An answer is complete with its last event.
         for count in 0..all.len() - usize::from(wire == Wire::Chat) {
             let mut client = Client::connect(guard.address);
             client.send(wire.path(), &format!("x-frames: {count}\r\n"), &wire.request("Say it.", true)).unwrap();
@@ -72,7 +72,7 @@ fn an_upstream_that_dies_at_any_frame_breaks_the_answer_there() {
             let sent = all[..count].concat();
             let is_last = wire != Wire::Chat && count == all.len();
             assert_eq!(has_ended, is_last, "{wire:?} {count}");
-            // Beginnings of blocks wait for their content, and nothing else does.
+            // Only beginnings of blocks wait, for their content.
             assert!(sent.starts_with(&data), "{wire:?} {count}: {}", String::from_utf8_lossy(&data));
             let text = |bytes: &[u8]| streamed(Kind::Text, &values(bytes));
             assert_eq!(text(&data), text(&sent), "{wire:?} {count}");
@@ -91,7 +91,7 @@ fn a_client_that_dies_at_any_frame_ends_the_request_to_the_model() {
         let all = frames(Wire::of(&request.head));
         let sent: Vec<u8> = all[..count].iter().flat_map(|frame| chunk(frame)).collect();
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        // It says nothing more: what ends it is that its connection ends.
+        // It sends nothing more: the end of its connection ends it.
         let end = stream.write_all(&[HEAD.as_bytes(), &sent].concat()).and_then(|()| stream.read(&mut [0; 1]));
         if !matches!(&end, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             seen.lock().unwrap().push(Instant::now());
@@ -121,7 +121,7 @@ fn a_client_that_dies_at_any_frame_ends_the_request_to_the_model() {
     assert!(report.contains(&format!("guard: {asked} answers checked")), "{report}");
 }
 
-/// A call is held until it is complete; nobody on the way may take the connection for a dead one.
+/// A call is held back until it is complete; keep-alives prevent proxies from closing the connection.
 #[test]
 fn while_a_call_is_held_for_40_seconds_the_client_gets_signs_of_life() {
     let address = upstream(|request, stream| {
@@ -154,7 +154,7 @@ fn while_a_call_is_held_for_40_seconds_the_client_gets_signs_of_life() {
     guard.finish();
 }
 
-/// Frames of 1 MB pass as they are, and what waits for a slow reader is bounded.
+/// Frames of 1 MB pass unchanged, and the buffer for a slow reader is bounded.
 #[test]
 fn large_frames_and_a_client_that_reads_a_byte_a_second_take_little_memory() {
     const FRAME: usize = 1 << 20;
@@ -191,7 +191,7 @@ fn large_frames_and_a_client_that_reads_a_byte_a_second_take_little_memory() {
         );
         guard.resources()
     };
-    // What an answer takes is taken again by the next one.
+    // The next answer reuses the memory of an answer.
     let (files, before) = many(4);
     let (_, after) = many(12);
     assert!(after < before + (80 << 20), "{before} bytes of memory became {after}");
@@ -204,7 +204,7 @@ fn large_frames_and_a_client_that_reads_a_byte_a_second_take_little_memory() {
         std::thread::sleep(Duration::from_secs(1));
     }
     let (taken, (_, held)) = (*written.lock().unwrap(), guard.resources());
-    // What the sockets of both sides take, and what waits in between.
+    // The socket buffers of both sides, and the buffer in between.
     assert!(taken < 48 << 20, "{taken} bytes were taken from the model for a client that reads none");
     assert!(held < after + (96 << 20), "{after} bytes of memory became {held}");
     drop(slow);
@@ -219,14 +219,14 @@ fn large(bytes: usize) -> Vec<u8> {
     format!("{chunk}{}\"}},\"finish_reason\":null}}]}}\n\n", "word ".repeat(bytes / 5)).into_bytes()
 }
 
-/// Connections that ask for nothing cost little, and leave nothing.
+/// Idle connections cost little memory, and leave nothing behind.
 #[test]
 fn idle_connections_do_not_keep_others_from_being_served() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
-    // Each is a file here and one there; a machine may allow fewer than these.
+    // Each is a file descriptor here and one there; the limit of a machine may be lower.
     let most = usize::try_from(limit.maximum.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let count = 10_000.min(most.saturating_sub(1_000));
     assert!(count >= 1_000, "this machine allows {most} files, with which nothing can be shown");

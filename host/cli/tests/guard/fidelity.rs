@@ -1,4 +1,4 @@
-//! Where no rule fires, both sides get the same bytes: requests, answers, and their heads, through the program as it is run.
+//! Where no rule fires, both sides get the same bytes: requests, answers and their heads, through the program.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::raw::{Client, Cut, Guard, Random, upstream};
 use super::source;
 use crate::support::Place;
 
-/// Shapes for each of the three wire formats. In the night `TIDEGATE_TIMES` multiplies them.
+/// The number of shapes for each of the three wire formats. Nightly runs multiply it by `TIDEGATE_TIMES`.
 const SHAPES: usize = 500;
 
 struct Shape {
@@ -19,7 +19,7 @@ struct Shape {
     status: u64,
     content_type: String,
     body: Vec<u8>,
-    /// A guard has to end it instead of passing it on.
+    /// The gateway has to end it instead of passing it on.
     is_wild: bool,
 }
 
@@ -51,7 +51,7 @@ fn shape(line: &str) -> Shape {
     }
 }
 
-/// Returns the body of a request: JSON as no program of ours writes it, sometimes large, sometimes no JSON at all.
+/// Returns the body of a request: JSON in unusual notation, sometimes large, and sometimes no JSON at all.
 fn request(number: usize) -> Vec<u8> {
     let mut random = Random(number as u64 + 7);
     let mut body = format!(
@@ -68,7 +68,7 @@ fn request(number: usize) -> Vec<u8> {
     body
 }
 
-/// Asks for every shape in every cut, on two connections at a time; returns what was not the same.
+/// Requests every shape in every segmentation, on two connections at a time; returns the differences.
 fn differences(guard: SocketAddr, asked: &[(usize, Cut)], shapes: &Arc<Vec<Shape>>) -> Vec<String> {
     let found = Mutex::new(Vec::new());
     let problems = &found;

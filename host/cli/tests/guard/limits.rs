@@ -1,4 +1,4 @@
-//! Requests and answers that are larger than they may be, or that two programs could read in two ways: a named error, and nothing passes.
+//! Requests and answers that exceed a limit, or that two programs could parse in two ways: a named error, and nothing passes.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
@@ -54,10 +54,10 @@ impl Stage {
         Self { guard: Guard::start(&place, address), _place: place, heads }
     }
 
-    /// Sends these bytes, and reads what comes back until the connection ends or is silent.
+    /// Sends bytes, and reads the response until the connection ends or is silent.
     fn raw(&self, bytes: &[u8]) -> String {
         let mut client = Client::connect(self.guard.address);
-        // It may be refused before all of it is sent.
+        // The request can be refused before all of it is sent.
         drop(client.write(bytes));
         let mut received = Vec::new();
         client.patience(std::time::Duration::from_millis(700));
@@ -108,7 +108,7 @@ fn what_two_programs_could_read_in_two_ways_is_refused() {
         assert!(answer.is_empty() || status.starts_with('4'), "{about}\n{answer}");
     }
     assert_eq!(stage.heads.lock().unwrap().as_slice(), <[String; 0]>::default(), "none of them reached the model");
-    // Read in one way only: a body of chunks, and what a length says about it is not passed on.
+    // Parsed in one way only: as a chunked body, whose content length is not passed on.
     let both =
         stage.raw(post(&format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n"), &zero).as_bytes());
     let heads = std::mem::take(&mut *stage.heads.lock().unwrap());
@@ -116,7 +116,7 @@ fn what_two_programs_could_read_in_two_ways_is_refused() {
         assert!(!head.contains("/v1/smuggled") || both.matches("HTTP/1.1 ").count() == heads.len(), "{heads:?} {both}");
         assert!(!(head.contains("transfer-encoding") && head.contains("content-length")), "{head}");
     }
-    // What a header of ours may not be made to say.
+    // Header names and values of the gateway cannot be forged.
     let split = stage.raw(
         post("connection: close, x-secret\r\nx-secret: 1\r\nkeep-alive: 5\r\ncontent-length: 2\r\n", "{}").as_bytes(),
     );
@@ -151,7 +151,7 @@ fn each_limit_is_named_and_leaves_nothing() {
             let got = ask(answer, b"{\"messages\":[]}").unwrap();
             assert!(got.status == status && got.text().contains(said), "{answer}: {} {}", got.status, got.text());
         }
-        // Two lengths of one answer: an error, or what the chunks are.
+        // An answer with two lengths: an error, or the content of the chunks.
         let got = ask("two lengths", b"{\"messages\":[]}").unwrap();
         assert!(got.status >= 400 || got.text().contains("it is not JSON"), "{} {}", got.status, got.text());
     }

@@ -9,7 +9,7 @@ use tidegate_servers::ensure_judge;
 use super::source;
 use crate::support::{Place, err};
 
-/// A model that writes what it has read.
+/// A model that repeats the text that it has read.
 struct Model {
     process: Child,
     url: String,
@@ -32,8 +32,8 @@ impl Drop for Model {
     }
 }
 
-/// A key in a file, in the instructions and in the description of a tool never reaches the model, what is written has the key, and over twenty
-/// turns each request begins with the bytes of the one before it.
+/// A key in a file, in the instructions and in the description of a tool never reaches the model, text written with the placeholder has the
+/// key, and over twenty turns each request begins with the bytes of the one before it.
 #[test]
 fn a_key_never_reaches_the_model_and_is_written_whole() {
     let (place, model) = (Place::new(), Model::start());

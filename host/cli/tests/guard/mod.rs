@@ -17,7 +17,7 @@ use tidegate_servers::{Scripted, ensure_judge};
 
 use crate::support::{Place, err};
 
-/// A word that the scripted model says until it is reminded.
+/// A word that the scripted model writes until it is reminded.
 const FORBIDDEN: &str = "+++\ncondition = \"forbidden\"\nscope = [\"text\", \"thinking\", \"tool\"]\nrepeat = \"always\"\n+++\nNever say that word.\n";
 
 fn source(name: &str) -> PathBuf {
@@ -97,7 +97,7 @@ fn a_plugin_of_the_command_line_acts() {
     assert!(err(&output).contains(" and 1 plugin between the agent and its model"), "{}", err(&output));
 }
 
-/// Who asks for a guard gets it, or is told why not.
+/// A requested guard is in force, or the command fails with the reason.
 #[test]
 fn what_is_required_is_in_force() {
     let own_tool = "+++\ncondition = \"forbidden\"\nscope = \"tool:exec_command\"\n+++\nNever.\n";

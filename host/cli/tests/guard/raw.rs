@@ -1,4 +1,4 @@
-//! HTTP as bytes: the program between an upstream that writes exactly what a test says, and a client that keeps exactly what it gets.
+//! HTTP as bytes: the program between an upstream that writes the exact bytes of a test, and a client that records the exact bytes.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,13 +33,13 @@ impl Guard {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (mut url, mut output) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
         output.read_line(&mut url).unwrap();
-        // It ends when nobody reads what it prints.
+        // It ends when nobody reads its output.
         std::thread::spawn(move || io::copy(&mut output, &mut io::sink()));
         let address = url.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{url:?}")).parse().unwrap();
         Self { child, stdin: None, address }
     }
 
-    /// Returns its open files, and its memory in bytes.
+    /// Returns its number of open files, and its memory in bytes.
     pub(super) fn resources(&self) -> (usize, usize) {
         let place = format!("/proc/{}", self.child.id());
         let files = std::fs::read_dir(format!("{place}/fd")).unwrap().count();
@@ -48,7 +48,7 @@ impl Guard {
         (files, memory.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024)
     }
 
-    /// Waits until no more files are open than before, with the connections to its model that it keeps.
+    /// Waits until no more files are open than before, except for idle connections to its model.
     pub(super) fn assert_settled(&self, before: usize) {
         let began = std::time::Instant::now();
         while self.resources().0 > before + KEPT {
@@ -57,7 +57,7 @@ impl Guard {
         }
     }
 
-    /// Ends the command, and returns what the program has reported.
+    /// Ends the command, and returns the report of the program.
     pub(super) fn finish(mut self) -> String {
         drop(self.stdin.take());
         let mut report = String::new();
@@ -74,7 +74,7 @@ impl Drop for Guard {
     }
 }
 
-/// Idle connections to a model that a client of HTTP may keep.
+/// The maximum number of idle connections to a model in an HTTP client.
 const KEPT: usize = 8;
 
 /// A request as an upstream received it.
@@ -214,12 +214,12 @@ impl Client {
         Ok(Answer { status, head, body })
     }
 
-    /// How long it waits for more.
+    /// The time limit for further bytes.
     pub(super) fn patience(&mut self, time: std::time::Duration) {
         self.reader.get_mut().set_read_timeout(Some(time)).unwrap();
     }
 
-    /// Reads what has come, so many bytes at most; `true`: the connection has ended.
+    /// Reads the available bytes, up to a maximum; `true` if the connection has ended.
     pub(super) fn read_some(&mut self, most: usize, into: &mut Vec<u8>) -> io::Result<bool> {
         let mut part = vec![0; most];
         let count = self.reader.read(&mut part)?;
@@ -233,7 +233,7 @@ impl Client {
     }
 }
 
-/// How an answer is cut into writes.
+/// The segmentation of an answer into writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     Whole,
@@ -246,7 +246,7 @@ pub(super) enum Cut {
 impl Cut {
     pub(super) const ALL: [Self; 4] = [Self::Whole, Self::Frame, Self::Byte, Self::Random(1)];
 
-    /// So many bytes are sent one by one, and then the rest.
+    /// The number of bytes that are sent one by one, before the rest.
     const BYTES: usize = 1500;
 
     /// Writes an answer. `head`: its status line and headers, without those of its length.
@@ -296,7 +296,7 @@ impl Cut {
     }
 }
 
-/// Xorshift, so that a failure can be repeated.
+/// Xorshift, so that failures are reproducible.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {

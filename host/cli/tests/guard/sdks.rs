@@ -1,5 +1,5 @@
-//! The official SDKs behind the gateway: each reads every kind of answer that it makes, streaming and whole, and none receives what a rule
-//! forbids.
+//! The official SDKs behind the gateway: each reads every kind of answer that it makes, streaming and whole, and none receives forbidden
+//! text.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -13,14 +13,14 @@ use crate::support::{Place, err};
 const POISON: &str =
     "+++\ncondition = \"poison\"\nscope = \"text\"\naction = \"stop\"\nrepeat = \"always\"\n+++\nNot that.\n";
 
-/// What a client gets for a case of `scripted.py`.
+/// The expected result of a client for a case of `scripted.py`.
 struct Case {
     name: &'static str,
     /// Its text in a stream, and as a whole body.
     text: [String; 2],
     thought: &'static str,
     calls: Value,
-    /// Requests upstream for one of the client.
+    /// Upstream requests for one request of the client.
     attempts: usize,
 }
 
@@ -49,7 +49,7 @@ fn cases() -> [Case; 9] {
     ]
 }
 
-/// What an SDK makes of an answer to a case.
+/// Returns the expected result of an SDK for a case.
 fn expected(case: &Case, sdk: &str, is_stream: bool) -> Value {
     let has_calls = case.calls != json!([]);
     let (end, signature) = match (sdk, has_calls) {
@@ -60,20 +60,20 @@ fn expected(case: &Case, sdk: &str, is_stream: bool) -> Value {
         (_, true) => ("tool-calls", Value::Null),
         _ => ("stop", if sdk == "ai anthropic" { json!("c2lnbmVk") } else { Value::Null }),
     };
-    // Words of the gateway are a block of their own, where the format has blocks.
+    // A text of the gateway is a block of its own, in formats with blocks.
     let text = case.text[usize::from(!is_stream)].as_str();
     let is_joined = sdk.ends_with("chat") && is_stream;
     let text = if is_joined { text.replace("[Tidegate", "\n\n[Tidegate") } else { text.to_owned() };
     let thought = match case.thought {
         "" => json!([]),
-        // It has no reasoning in its types.
+        // Its types have no reasoning.
         _ if sdk.ends_with("chat") => json!([]),
         thought => json!([[thought, signature]]),
     };
     json!({"text": text, "thought": thought, "calls": case.calls, "end": end})
 }
 
-/// Runs a client behind the gateway, and returns what it printed. The rules have stopped answers.
+/// Runs a client behind the gateway, and returns its output. The rules have stopped answers.
 fn guarded(client: &[&str], upstream: &str, rules: &[(&str, &str)]) -> BTreeMap<String, Value> {
     let openai = format!("{upstream}/v1");
     let place = Place::with(rules);
@@ -96,7 +96,7 @@ fn node() -> [String; 2] {
     [node.display().to_string(), source("sdks.mjs").display().to_string()]
 }
 
-/// Every SDK gets what it should of every case, with so many requests of the client for each case and endpoint, streaming and whole.
+/// Every SDK gets the expected result of every case, with the expected number of requests for each case and endpoint, streaming and whole.
 fn all_cases(client: &[String; 2], sdks: &[&str], asked: [usize; 2]) {
     let (model, cases) = (Scripted::start().unwrap(), cases());
     let client: Vec<&str> = client.iter().map(String::as_str).chain(cases.iter().map(|case| case.name)).collect();
@@ -140,7 +140,7 @@ fn the_typescript_sdks_read_every_answer() {
     all_cases(&node(), &sdks, [2, 2]);
 }
 
-/// The small model says what it says: what a rule forbids is in nothing that a client gets.
+/// A small model cannot be scripted: forbidden text is in nothing that a client gets.
 #[test]
 fn the_sdks_are_guarded_from_a_real_model() {
     let model = RealModel::start().unwrap();

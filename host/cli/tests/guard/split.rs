@@ -1,4 +1,4 @@
-//! A phrase that a rule forbids, split at every place, in every kind of an answer and every segmentation: no byte of it reaches the client.
+//! A phrase that a rule forbids, split at every offset, in every kind of answer and every segmentation: no byte of it reaches the client.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,10 +6,10 @@ use super::answers::{Kind, Wire, streamed, strings, values};
 use super::raw::{Client, Cut, Guard, upstream};
 use crate::support::Place;
 
-/// Letters of two and four bytes are in it.
+/// It contains letters of two and four bytes.
 const PHRASE: &str = "the wørd 😀 of all";
 
-/// It starts to match at the first letter, and may end at each byte.
+/// The rule can start to match at the first letter, and can end at each byte.
 const RULE: &str = "+++\ncondition = 'the wørd 😀 of all'\nscope = [\"text\", \"thinking\", \"tool\"]\nrepeat = \"always\"\n+++\n\
     Never say this.\n";
 
@@ -29,7 +29,7 @@ const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 /// A guard in front of an upstream that plays the script that a test sets.
 struct Stage {
     guard: Guard,
-    /// The workspace, which has to be there.
+    /// The workspace, which has to exist during the test.
     _place: Place,
     script: Arc<Mutex<Option<Script>>>,
 }
@@ -47,7 +47,7 @@ impl Stage {
                 script.asked.1 += usize::from(is_reminded);
                 (script.head, if is_reminded { script.good.clone() } else { script.bad.clone() }, script.cut)
             };
-            // A request that is dropped in its middle is what is wanted.
+            // Dropping a request in its middle is expected.
             cut.write(head, &body, stream)
         });
         let place = Place::with(&[("never", RULE)]);
@@ -55,7 +55,7 @@ impl Stage {
         Self { guard: Guard::start(&place, address), _place: place, script }
     }
 
-    /// Asks once; returns what the client received, as bytes.
+    /// Sends one request; returns the bytes that the client received.
     fn ask(&self, client: &mut Client, wire: Wire, script: Script) -> Vec<u8> {
         let is_stream = script.head == STREAM;
         let (what, cut) = (String::from_utf8_lossy(&script.bad).into_owned(), script.cut);
@@ -70,7 +70,7 @@ impl Stage {
     }
 }
 
-/// Nothing that a client can make of the bytes has the phrase.
+/// No decoding of the bytes yields the phrase.
 fn assert_unseen(body: &[u8], about: &str) {
     let values = values(body);
     let text = String::from_utf8_lossy(body);

@@ -1,4 +1,4 @@
-//! Sessions that were used long ago.
+//! Sessions that were last used long ago.
 
 use std::path::Path;
 

@@ -11,8 +11,8 @@ pub(crate) struct GatewayFile {
     /// `[[gateway.token]]`.
     #[schemars(length(min = 1))]
     pub(crate) listen: String,
-    /// Names of this server that clients use in addition to the address itself, `127.0.0.1` and `localhost`, without a port: a request for another host is
-    /// refused.
+    /// Names of this server that clients use in addition to the address itself, `127.0.0.1` and `localhost`, without a port: a request for
+    /// another host is refused.
     #[schemars(inner(length(min = 1)))]
     pub(crate) hosts: Vec<String>,
     /// The header in which clients name their conversation. It counts before the headers and fields of known clients.
@@ -68,8 +68,8 @@ pub(crate) struct RouteFile {
     /// The URL of the server, such as `https://api.anthropic.com` or `https://api.openai.com/v1`.
     #[schemars(length(min = 1))]
     pub(crate) upstream: String,
-    /// The key that the server gets: `client`, the one that the client sends, or `env:NAME`, the one in this environment variable, which replaces the
-    /// client's and needs a `[[gateway.token]]`.
+    /// The key that the server gets: `client`, the one that the client sends, or `env:NAME`, the one in this environment variable, which
+    /// replaces the client's and needs a `[[gateway.token]]`.
     #[serde(default = "client_key")]
     #[schemars(length(min = 1))]
     pub(crate) key: String,
