@@ -108,6 +108,11 @@ fn kept(mut event: EventKind, keeping: Keeping) -> Option<EventKind> {
         *retained = Retained::Nothing;
         replace_text(&mut event, "");
     }
+    if let EventKind::CognitionOut { blocks, .. } = &mut event
+        && keeping.calls
+    {
+        blocks.iter_mut().for_each(|block| block.arguments = block.arguments.as_ref().map(|_| String::new()));
+    }
     Some(match event {
         EventKind::CognitionReasoning { .. } if keeping.thinking => return None,
         EventKind::RuleFired { found, action, first, again } => {
@@ -121,34 +126,6 @@ fn kept(mut event: EventKind, keeping: Keeping) -> Option<EventKind> {
                 found.into_iter().for_each(|found| record.evidence = found.evidence);
             }
             EventKind::TtsrInjection { rules, discarded_bytes, records }
-        }
-        EventKind::CognitionOut {
-            text,
-            keep,
-            model,
-            author,
-            shown,
-            partial,
-            retained,
-            mut blocks,
-            annotations,
-            rewrites,
-        } => {
-            if keeping.calls {
-                blocks.iter_mut().for_each(|block| block.arguments = block.arguments.as_ref().map(|_| String::new()));
-            }
-            EventKind::CognitionOut {
-                text,
-                keep,
-                model,
-                author,
-                shown,
-                partial,
-                retained,
-                blocks,
-                annotations,
-                rewrites,
-            }
         }
         other => other,
     })

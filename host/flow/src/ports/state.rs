@@ -100,11 +100,10 @@ pub trait SessionState: Send + Sync {
     /// As [`SessionState::settle`].
     fn replace_note<'a>(
         &'a self,
-        seen: Option<&'a [u8]>,
+        _seen: Option<&'a [u8]>,
         note: StateEntry,
         patience: Duration,
     ) -> BoxFuture<'a, Result<Replaced, StateError>> {
-        let _alone = seen;
         self.apply(&PluginId::host(), vec![StateChange::Set(note)].into());
         Box::pin(async move { self.settle(patience).await.map(|()| Replaced::Done) })
     }
