@@ -13,7 +13,7 @@ use tidegate::gateway::{
 };
 use tidegate::native::{CallError, Native, NativeCall, NativeExtension, TextAnswer, TextPlace};
 use tidegate::plugin::{Callback, TextUnit};
-use tidegate::rule::RuleSpec;
+use tidegate::rule::{RuleAction, RuleSpec};
 use tidegate::{Host, Operator};
 
 use crate::support::{Place, code, err, out};
@@ -51,15 +51,20 @@ fn answer(text: &str) -> String {
 
 /// One exchange in which the model gives these answers. Returns what the client has received.
 async fn exchange(keeper: &Arc<Conversations>, request: &Value, answers: &[&str]) -> String {
+    streamed(keeper, request, &answers.iter().map(|text| answer(text)).collect::<Vec<_>>()).await
+}
+
+/// The same with the bytes of the answers.
+async fn streamed(keeper: &Arc<Conversations>, request: &Value, answers: &[String]) -> String {
     let body = request.to_string();
     let visit = keeper.enter(Trail::of(WIRE, request, |_| None, None, b"key")).await.unwrap();
     visit.asked(&Asked::of(WIRE, body.as_bytes()), "anthropic", "opus");
     let exchange = Exchange::new(WIRE, body.into(), "opus", visit.rules());
     let mut own = Filtered::new(exchange, "opus", Some(visit.conversation().caller()), Arc::default());
     let mut received = Received::new(WIRE, true);
-    for text in answers {
+    for bytes in answers {
         own.begin(true);
-        let Next { send, then } = own.receive(answer(text).as_bytes(), Duration::ZERO).await;
+        let Next { send, then } = own.receive(bytes.as_bytes(), Duration::ZERO).await;
         visit.happened(own.take_events());
         received.push(&send);
         assert_ne!(then, Then::Break);
@@ -78,8 +83,9 @@ async fn keeper(place: &Place) -> Arc<Conversations> {
     );
     let operator = Operator::of_source(&tidegate::diagnostic::SourceFile::new("tidegate.toml", settings)).unwrap();
     let rule = RuleSpec::new("no-todo", "Finish the work.").condition(r"\bTODO\b").scope("text");
+    let never = RuleSpec::new("never", "Stop.").condition("FORBIDDEN").scope("text").action(RuleAction::Stop);
     let unmask = Native::new("unmask".parse().unwrap(), Unmask).on(Callback::PlainText(TextUnit::Line.into()));
-    let host = Host::builder(operator).user_rules(None).cache_dir(None).rule(rule).extension(unmask);
+    let host = Host::builder(operator).user_rules(None).cache_dir(None).rule(rule).rule(never).extension(unmask);
     let host = host.without_model().open().await.unwrap();
     Conversations::new(host, ConversationOptions::new(place.path("")), ConversationLimits::default())
 }
@@ -164,4 +170,27 @@ fn the_commands_of_sessions_work_on_what_was_recorded() {
         assert!(types.contains(&json!(kind)), "{kind} is not in {types:?}");
     }
     assert_eq!(types.iter().filter(|kind| *kind == "turn_finish").count(), 2, "{types:?}");
+}
+
+#[test]
+fn an_answer_that_the_gateway_ended_is_recorded() {
+    let unreadable = answer("Fine.\n").replace("event: message_delta", "data: {broken\n\nevent: message_delta");
+    for (bytes, text, why) in [
+        (answer("Sure: FORBIDDEN\n"), "Sure: ", "the rule `never` stopped it"),
+        (unreadable, "Fine.", "a part of it could not be read"),
+    ] {
+        let place = Place::new();
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let keeper = keeper(&place).await;
+            let request = json!({"model": "opus", "messages": [{"role": "user", "content": "Go on"}]});
+            let sent = streamed(&keeper, &request, &[bytes]).await;
+            assert!(sent.contains("[Tidegate: "), "{sent}");
+            keeper.close().await;
+        });
+        let listed = place.json(&["session", "list", "--json"]);
+        let id = listed["sessions"][0]["session"].as_str().unwrap();
+        let shown = out(&place.run(&["session", "show", id, "--json"]));
+        let answers: Vec<&str> = shown.lines().filter(|line| line.contains("\"cognition_out\"")).collect();
+        assert!(matches!(*answers, [one] if one.contains(text) && one.contains(why)), "{why}: {shown}");
+    }
 }

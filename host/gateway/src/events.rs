@@ -1,16 +1,22 @@
 //! Emits the events of a conversation for an exchange.
 
+use std::ops::Range;
+
 use flow::{Action, EventKind, Keeping, KeptText, Retained, RuleMatch, RuleRecord};
 use guard::attempt::Answer;
 use rules::{InjectionRecord, Judgement};
 
 /// The pending events of an exchange.
 #[derive(Debug, Default)]
-pub(crate) struct ExchangeEvents(Vec<EventKind>);
+pub(crate) struct ExchangeEvents {
+    events: Vec<EventKind>,
+    /// The range of the events of the accepted answer.
+    accepted: Range<usize>,
+}
 
 impl ExchangeEvents {
     pub(crate) fn push(&mut self, event: EventKind) {
-        self.0.push(event);
+        self.events.push(event);
     }
 
     /// Adds the matches of rules at one byte.
@@ -30,13 +36,7 @@ impl ExchangeEvents {
         (found, records): (&[RuleMatch], Vec<InjectionRecord>),
         attempt: u32,
     ) {
-        let retained = match kept.len() as u64 {
-            0 => Retained::Nothing,
-            bytes => Retained::Start { bytes },
-        };
-        let why = format!("a rule stopped attempt {attempt}");
-        self.0.extend(answer.cut_events(&why, kept.len() as u64, (retained, false)));
-        self.has_of_last(kept);
+        self.cut(answer, kept, &format!("a rule stopped attempt {attempt}"));
         // The first one has all of them.
         let mut tokens = Some(answer.usage().output.map_or((answer.bytes() / 4, true), |tokens| (tokens, false)));
         let record = |one: InjectionRecord| {
@@ -56,7 +56,26 @@ impl ExchangeEvents {
 
     /// Notes that the answer is complete.
     pub(crate) fn accepted(&mut self, answer: &Answer) {
-        self.0.extend(answer.accepted_events());
+        let from = self.events.len();
+        self.events.extend(answer.accepted_events());
+        self.accepted = from..self.events.len();
+    }
+
+    /// Adds an answer that the gateway ended. It replaces the events of an accepted answer that could not be sent. `kept`: the part that the
+    /// client has.
+    pub(crate) fn ended(&mut self, answer: &Answer, kept: &str, why: &str) {
+        self.events.drain(std::mem::take(&mut self.accepted));
+        self.cut(answer, kept, why);
+    }
+
+    /// Adds an incomplete answer. `kept`: the part that the client has.
+    fn cut(&mut self, answer: &Answer, kept: &str, why: &str) {
+        let retained = match kept.len() as u64 {
+            0 => Retained::Nothing,
+            bytes => Retained::Start { bytes },
+        };
+        self.events.extend(answer.cut_events(why, kept.len() as u64, (retained, false)));
+        self.has_of_last(kept);
     }
 
     /// Notes the text that the client has in place of the text of the last answer.
@@ -73,12 +92,13 @@ impl ExchangeEvents {
     }
 
     fn last(&mut self) -> Option<&mut EventKind> {
-        self.0.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }))
+        self.events.iter_mut().rev().find(|event| matches!(event, EventKind::CognitionOut { .. }))
     }
 
     /// Takes the events, without parts that are not kept.
     pub(crate) fn take(&mut self, keeping: Keeping) -> Vec<EventKind> {
-        let events = std::mem::take(&mut self.0).into_iter();
+        self.accepted = Range::default();
+        let events = std::mem::take(&mut self.events).into_iter();
         events.filter_map(|event| kept(event, keeping)).collect()
     }
 }

@@ -527,7 +527,8 @@ impl Exchange {
     fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
         if stopped.judgement.action == Action::Stop {
             let rule = stopped.stopping().next().map_or("", |found| &found.rule);
-            return self.close_with(&format!("[Tidegate: the rule `{rule}` stopped this answer.]"), send);
+            let why = format!("the rule `{rule}` stopped it");
+            return self.end_with(&format!("[Tidegate: the rule `{rule}` stopped this answer.]"), &why, send);
         }
         self.rules.release(&stopped.unread());
         let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
@@ -545,7 +546,7 @@ impl Exchange {
                 }
                 None => ended_because("a call in it must not run, and the model goes on making it"),
             };
-            return self.close_with(&words, send);
+            return self.end_with(&words, &format!("it was stopped {MAX_ATTEMPTS} times"), send);
         }
         let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
         let records = self.rules.injected(&names);
@@ -590,7 +591,13 @@ impl Exchange {
 
     fn close(&mut self, cause: &str) -> Next {
         self.notices.push(format!("an answer was ended, because {cause}"));
-        self.close_with(&ended_because(cause), Vec::new())
+        self.end_with(&ended_because(cause), cause, Vec::new())
+    }
+
+    /// Ends an answer of the model. `why`: for the records.
+    fn end_with(&mut self, words: &str, why: &str, send: Vec<u8>) -> Next {
+        self.events.ended(&self.now.core.answer, self.now.queue.sent(), why);
+        self.close_with(words, send)
     }
 
     fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {

@@ -221,6 +221,9 @@ impl Filtered {
             }
             Then::End => {
                 stage.finish(None, out).await?;
+                if stage.caller().keeping().answer {
+                    self.exchange.accepted_as(&stage.both().shown);
+                }
                 stage.pass(words, out);
             }
             Then::Ask if stage.caller().keeping().answer => {

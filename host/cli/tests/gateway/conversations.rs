@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use serve::gateway::{Acting, Conversations, Gateway, Site, UpstreamUrls, Watching};
 use tidegate::config::GatewayLimits;
+use tidegate::diagnostic::SourceFile;
 use tidegate::gateway::WithoutStore;
 use tidegate::metrics::Metrics;
 use tidegate::native::{CallError, InputAnswer, Native, NativeCall, NativeExtension};
@@ -19,7 +20,7 @@ use tokio::runtime::Runtime;
 use super::model::Model;
 use super::plain;
 use super::running::{Answer, Running, request, rest};
-use crate::support::Place;
+use crate::support::{Place, out};
 
 /// A rule that acts once in a conversation.
 const ONCE: &str = "+++\ncondition = \"forbidden\"\nscope = \"text\"\n+++\nNever say that word.\n";
@@ -77,10 +78,15 @@ impl NativeExtension for Slow {
 }
 
 /// Returns a gateway in which a native extension acts.
-fn serving(place: &Place, model: &Model, native: Native, request_timeout: Duration) -> (Runtime, Gateway) {
+fn serving(
+    (place, model): (&Place, &Model),
+    operator: Operator,
+    native: Native,
+    request_timeout: Duration,
+) -> (Runtime, Gateway) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let gateway = runtime.block_on(async {
-        let host = Host::builder(Operator::default()).user_rules(None).cache_dir(None);
+        let host = Host::builder(operator).user_rules(None).cache_dir(None);
         let host = host.extension(native.on(Callback::InputMessages)).without_model().open().await.unwrap();
         let conversations = Conversations::new(Acting {
             host: &host,
@@ -114,7 +120,7 @@ fn begin(gateway: &Gateway, target: &str) -> TcpStream {
 fn what_is_replaced_is_replaced_once() {
     let (model, place) = (Model::start(), Place::new());
     let numbers = Native::new("numbers".parse().unwrap(), Numbers(AtomicU32::new(0)));
-    let (_runtime, gateway) = serving(&place, &model, numbers, Duration::from_secs(60));
+    let (_runtime, gateway) = serving((&place, &model), Operator::default(), numbers, Duration::from_secs(60));
     let mut first = begin(&gateway, "/v1/messages?do=slow");
     first.read_exact(&mut [0; 200]).unwrap();
     rest(&mut begin(&gateway, "/v1/messages"));
@@ -129,8 +135,23 @@ fn what_is_replaced_is_replaced_once() {
 fn what_plugins_take_counts() {
     let (model, place) = (Model::start(), Place::new());
     let slow = Native::new("slow".parse().unwrap(), Slow);
-    let (_runtime, gateway) = serving(&place, &model, slow, Duration::from_millis(300));
+    let (_runtime, gateway) = serving((&place, &model), Operator::default(), slow, Duration::from_millis(300));
     let answer = Answer::of(&rest(&mut begin(&gateway, "/v1/messages")));
     assert_eq!((answer.status, answer.code().as_str()), (504, "gateway_late"), "{answer:?}");
     assert_eq!(model.seen().len(), 0);
+}
+
+/// What callbacks do to a request is recorded in the turn that it starts.
+#[test]
+fn the_first_turn_has_what_callbacks_changed_in_its_request() {
+    let (model, place) = (Model::start(), Place::new());
+    let settings = format!("[transcript]\nenabled = true\nfolder = {:?}\n", place.path("state/tidegate/sessions"));
+    let operator = Operator::of_source(&SourceFile::new("tidegate.toml", settings)).unwrap();
+    let numbers = Native::new("numbers".parse().unwrap(), Numbers(AtomicU32::new(0)));
+    let (_runtime, gateway) = serving((&place, &model), operator, numbers, Duration::from_secs(60));
+    rest(&mut begin(&gateway, "/v1/messages"));
+    let listed = place.json(&["session", "list", "--json"]);
+    let id = listed["sessions"][0]["session"].as_str().unwrap();
+    let explained = out(&place.run(&["explain", "1", "--session", id]));
+    assert!(explained.contains("numbers (on_input_messages)"), "{explained}");
 }

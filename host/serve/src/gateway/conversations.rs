@@ -161,6 +161,9 @@ impl Conversations {
         let Some(memory) = self.memories.of(conversation) else {
             return Err(Refusal::Store("another version of the gateway has written it".to_owned()));
         };
+        if is_answered {
+            visit.starts(vendor, model);
+        }
         let prepared = within(progress, gone, prepare(&caller, &memory, wire, body)).await;
         let sent = if let Ok(Prepared::Ask(body)) = &prepared { body.clone() } else { body.clone() };
         if matches!(prepared, Ok(Prepared::Ask(_))) && is_answered {
@@ -187,7 +190,10 @@ impl Conversations {
                 return Err(Refusal::Blocked { why: words.trim_matches(['[', ']']).to_owned(), notice });
             }
             Prepared::Reply(words) => begun.own.reply(&words, is_stream).await,
-            Prepared::Refused { words, notice } => begun.own.refuse(&words, notice, is_stream),
+            Prepared::Refused { words, notice } => {
+                begun.visit.refused(&notice);
+                begun.own.refuse(&words, notice, is_stream)
+            }
             _ => return Ok(Start::Ask(Box::new(begun), sent)),
         };
         begun.received.push(&next.send);

@@ -83,7 +83,7 @@ impl Conversation {
         if let Some(store) = transcripts {
             let recorded = record(store, &id, &options, &loaded, &hub).await?;
             journal = recorded.journal;
-            thread.is_continued = recorded.is_continued;
+            thread = recorded.thread;
         }
         let of_plugins = Arc::clone(&loaded);
         let variables = Variables::of(&loaded.shared.operator);
@@ -130,7 +130,7 @@ impl Conversation {
 struct Recording {
     /// `None` if another process records it.
     journal: Option<Arc<dyn Journal>>,
-    is_continued: bool,
+    thread: Thread,
 }
 
 /// Records the events of a conversation from here on.
@@ -149,19 +149,24 @@ async fn record(
     let opened = blocking(move || {
         let (catalogue, _) = shared.event_catalogue(&workspace)?;
         let policy = EmissionPolicy::new(catalogue.for_session(&Variables::of(&shared.operator)));
-        Ok(store.open(&of, Arc::new(policy))?)
+        let opened = store.open(&of, Arc::new(policy))?;
+        let thread = match opened.records {
+            0 => Thread::default(),
+            _ => Thread::of_records(store.read(&of)?.records().map_while(|entry| Some(entry.ok()?.record))),
+        };
+        Ok((opened, thread))
     });
     match opened.await {
-        Ok(opened) => {
+        Ok((opened, thread)) => {
             hub.continue_at(opened.next_event);
             let journal: Arc<dyn Journal> = Arc::new(opened.journal);
             hub.record(Arc::clone(&journal));
-            Ok(Recording { journal: Some(journal), is_continued: opened.records > 0 })
+            Ok(Recording { journal: Some(journal), thread })
         }
         // Instances that share conversations need not share the folder of transcripts.
         Err(HostError::Transcript(error @ TranscriptError::Journal(JournalError::Locked { .. }))) => {
             tracing::warn!(conversation = %id, "it is not recorded here: {error}");
-            Ok(Recording { journal: None, is_continued: false })
+            Ok(Recording { journal: None, thread: Thread::default() })
         }
         Err(error) => Err(error),
     }

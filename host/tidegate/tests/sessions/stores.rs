@@ -1,7 +1,7 @@
 //! Conversations and their store: requests that are given up while it does not answer, and hosts that write at the same time.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ struct Shared {
     opened: AtomicUsize,
     /// Another host has written in what is open.
     outdated: AtomicBool,
+    /// How long closing a session takes, in milliseconds.
+    closing_ms: Arc<AtomicU64>,
 }
 
 impl Shared {
@@ -37,6 +39,7 @@ impl Shared {
             opens: Semaphore::new(opens),
             opened: AtomicUsize::new(0),
             outdated: AtomicBool::new(false),
+            closing_ms: Arc::default(),
         })
     }
 }
@@ -53,7 +56,8 @@ impl StateStore for Shared {
             };
             self.sessions.lock().unwrap().insert(session.clone(), Arc::clone(&state));
             let outdated = AtomicBool::new(self.outdated.swap(false, Ordering::SeqCst));
-            Ok(Arc::new(Open { state, outdated }) as Arc<dyn SessionState>)
+            let closing_ms = Arc::clone(&self.closing_ms);
+            Ok(Arc::new(Open { state, outdated, closing_ms }) as Arc<dyn SessionState>)
         })
     }
 }
@@ -83,6 +87,7 @@ impl StateAdmin for Shared {
 struct Open {
     state: Arc<dyn SessionState>,
     outdated: AtomicBool,
+    closing_ms: Arc<AtomicU64>,
 }
 
 impl SessionState for Open {
@@ -123,14 +128,21 @@ impl SessionState for Open {
     }
 
     fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
-        // Others have it open.
-        self.state.settle(patience)
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(self.closing_ms.load(Ordering::SeqCst))).await;
+            // Others have it open.
+            self.state.settle(patience).await
+        })
     }
 }
 
 fn trail() -> Trail {
+    trail_of("7f")
+}
+
+fn trail_of(session: &str) -> Trail {
     let request = json!({"messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "Read"}]});
-    Trail::of(Wire::Anthropic, &request, |name| (name == "session-id").then_some("7f"), None, b"key")
+    Trail::of(Wire::Anthropic, &request, |name| (name == "session-id").then_some(session), None, b"key")
 }
 
 #[tokio::test]
@@ -166,4 +178,30 @@ async fn requests_at_one_time_open_what_another_host_has_written_once() {
     one.and(other).unwrap();
     assert_eq!(store.opened.load(Ordering::SeqCst), 2);
     conversation.settle().await.unwrap();
+}
+
+#[tokio::test]
+async fn idle_conversations_are_closed_concurrently_and_a_bounded_number_of_them() {
+    let (folder, store) = (TempDir::new().unwrap(), Shared::new(100));
+    let host = builder("").without_model().state_store(Arc::clone(&store)).open().await.unwrap();
+    let mut limits = ConversationLimits::default();
+    limits.idle = Duration::from_millis(500);
+    let keeper = Conversations::new(host, ConversationOptions::new(folder.path()), limits);
+    for number in 0..40 {
+        let visit = keeper.enter(trail_of(&number.to_string())).await.unwrap();
+        visit.end(&visit.rules(), None).await.unwrap();
+    }
+    assert_eq!(keeper.counts().open, 40);
+    // One after the other, they take 40 s.
+    store.closing_ms.store(1000, Ordering::SeqCst);
+    let closed = async {
+        let mut before = keeper.counts().open;
+        while before > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let now = keeper.counts().open;
+            assert!(before - now <= 16, "{before} {now}");
+            before = now;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(15), closed).await.unwrap();
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::SessionId;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore};
+use tokio::task::JoinHandle;
 
 use super::super::Conversation;
 use super::{ConversationCounts, ConversationLimits};
@@ -14,6 +15,9 @@ use crate::{Host, HostError};
 
 /// The time limit for closing conversations when the process ends.
 const CLOSING: Duration = Duration::from_secs(10);
+
+/// The number of conversations that are closed concurrently: each of them can wait for an unavailable store.
+const CLOSES: usize = 16;
 
 /// The open conversations, and the number of exchanges in each.
 pub(super) struct OpenConversations {
@@ -24,6 +28,8 @@ pub(super) struct OpenConversations {
     /// The total size of what they remember, in bytes.
     bytes: Arc<AtomicUsize>,
     sweeps: AtomicBool,
+    /// One permit for each conversation that is being closed.
+    closes: Arc<Semaphore>,
     evicted: AtomicU64,
     forgotten: AtomicU64,
     lost: AtomicU64,
@@ -43,8 +49,11 @@ struct Entry {
     bytes: Arc<AtomicUsize>,
     counted: AtomicUsize,
     /// Locked while the conversation is closed, and by the caller that opens it again.
-    closing: tokio::sync::Mutex<()>,
+    closing: Arc<tokio::sync::Mutex<()>>,
 }
+
+/// A conversation that is being closed. A caller that opens it again waits until this is dropped.
+struct Ended(#[expect(dead_code, reason = "it is held until it is dropped")] OwnedMutexGuard<()>);
 
 struct Use {
     exchanges: u32,
@@ -75,10 +84,17 @@ impl Drop for Joined {
     }
 }
 
+impl Use {
+    /// Returns whether no exchange has it and `is_due` returns true for the time of its last use.
+    fn is_free(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
+        self.exchanges == 0 && !self.is_over && is_due(self.last)
+    }
+}
+
 impl Entry {
     fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
         let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
-        let (cell, closing, bytes) = (OnceCell::new(), tokio::sync::Mutex::new(()), Arc::clone(bytes));
+        let (cell, closing, bytes) = (OnceCell::new(), Arc::default(), Arc::clone(bytes));
         Arc::new(Self { cell, use_of, bytes, counted: AtomicUsize::new(0), closing })
     }
 
@@ -109,11 +125,15 @@ impl Entry {
     }
 
     /// Ends its use if no exchange has it and `is_due` returns true for the time of its last use.
-    fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
+    fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> Option<Ended> {
         let mut use_of = lock(&self.use_of);
-        let ends = use_of.exchanges == 0 && !use_of.is_over && is_due(use_of.last);
-        use_of.is_over |= ends;
-        ends
+        if !use_of.is_free(is_due) {
+            return None;
+        }
+        // The lock is free: callers wait for it only once the use is over.
+        let closing = Arc::clone(&self.closing).try_lock_owned().ok()?;
+        use_of.is_over = true;
+        Some(Ended(closing))
     }
 }
 
@@ -121,7 +141,8 @@ impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let (state, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
-        Self { limits, is_in_memory, state, bytes, sweeps, evicted, forgotten, lost }
+        let closes = Arc::new(Semaphore::new(CLOSES));
+        Self { limits, is_in_memory, state, bytes, sweeps, closes, evicted, forgotten, lost }
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -163,7 +184,7 @@ impl OpenConversations {
                 }
                 Err(error) => {
                     drop(joined);
-                    if entry.end(|_| true) {
+                    if let Some(_ended) = entry.end(|_| true) {
                         self.remove(id, &entry);
                     }
                     return Err(error);
@@ -172,16 +193,34 @@ impl OpenConversations {
         }
     }
 
-    /// Closes the conversations that have been idle for a while. Those with data that is not in the store stay open until it is back.
-    pub(super) async fn close_idle(&self, host: &Host) {
+    /// Closes the conversations that have been idle for a while, up to [`CLOSES`] concurrently; the last of them close in the background. Those
+    /// with data that is not in the store stay open until it is back.
+    pub(super) async fn close_idle(self: &Arc<Self>, host: &Host) {
         let now = Instant::now();
         let is_idle = |last: Instant| now.saturating_duration_since(last) >= self.limits.idle;
         self.store_late().await;
         for (id, entry) in self.entries() {
-            if !entry.is_unstored() && entry.end(is_idle) {
-                self.close(&id, &entry, host).await;
+            if !entry.is_unstored() && lock(&entry.use_of).is_free(is_idle) {
+                drop(self.close_later(id, entry, is_idle, host).await);
             }
         }
+    }
+
+    /// Waits for a permit, then closes a conversation in the background if it is still due.
+    async fn close_later(
+        self: &Arc<Self>,
+        id: SessionId,
+        entry: Arc<Entry>,
+        is_due: impl FnOnce(Instant) -> bool,
+        host: &Host,
+    ) -> Option<JoinHandle<()>> {
+        let permit = Arc::clone(&self.closes).acquire_owned().await.ok()?;
+        let ended = entry.end(is_due)?;
+        let (own, host) = (Arc::clone(self), host.clone());
+        Some(tokio::spawn(async move {
+            own.close(&id, &entry, ended, &host).await;
+            drop(permit);
+        }))
     }
 
     /// Stores the data that is in memory only, if the store is back.
@@ -202,10 +241,11 @@ impl OpenConversations {
         let closing = async {
             self.store_late().await;
             for (id, entry) in self.entries() {
-                if entry.end(|_| true) {
-                    self.close_whole(id, entry, host).await;
-                }
+                drop(self.close_later(id, entry, |_| true, host).await);
             }
+            // With all permits, no close is running in the background.
+            let all = u32::try_from(CLOSES).unwrap_or(u32::MAX);
+            drop(self.closes.acquire_many(all).await);
         };
         if tokio::time::timeout(CLOSING, closing).await.is_err() {
             let open = lock(&self.state).open.len();
@@ -217,11 +257,9 @@ impl OpenConversations {
     async fn make_way(self: &Arc<Self>, host: &Host) {
         while self.is_full() {
             let Some((id, entry)) = self.oldest() else { return };
-            if !entry.end(|_| true) {
-                return;
-            }
+            let Some(ended) = entry.end(|_| true) else { return };
             self.evicted.fetch_add(1, Ordering::Relaxed);
-            self.close_whole(id, entry, host).await;
+            self.close_whole(id, entry, ended, host).await;
         }
     }
 
@@ -242,15 +280,14 @@ impl OpenConversations {
     }
 
     /// Closes a conversation completely, even if the caller stops waiting for it.
-    async fn close_whole(self: &Arc<Self>, id: SessionId, entry: Arc<Entry>, host: &Host) {
+    async fn close_whole(self: &Arc<Self>, id: SessionId, entry: Arc<Entry>, ended: Ended, host: &Host) {
         let (own, host) = (Arc::clone(self), host.clone());
-        if let Err(error) = tokio::spawn(async move { own.close(&id, &entry, &host).await }).await {
+        if let Err(error) = tokio::spawn(async move { own.close(&id, &entry, ended, &host).await }).await {
             tracing::error!("a conversation could not be closed: {error}");
         }
     }
 
-    async fn close(&self, id: &SessionId, entry: &Arc<Entry>, host: &Host) {
-        let closing = entry.closing.lock().await;
+    async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
         if let Some(conversation) = entry.cell.get() {
             if let Err(error) = conversation.close().await {
                 tracing::warn!(conversation = %id, "what it remembers is not stored: {}", error.in_one_line());
@@ -261,9 +298,9 @@ impl OpenConversations {
             }
             self.forget(id, host).await;
         }
-        drop(closing);
         entry.count(0);
         self.remove(id, entry);
+        drop(ended);
     }
 
     /// A store in memory keeps the given number of conversations.

@@ -1,6 +1,6 @@
 //! One exchange in a conversation.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::EventKind;
 use flow::ports::StateError;
@@ -11,6 +11,7 @@ use super::links::Link;
 use super::open::Visited;
 use super::{Conversation, Conversations};
 use crate::HostError;
+use crate::conversation::thread::Part;
 
 /// One exchange in a conversation, which stays in memory until this is dropped.
 pub struct Visit {
@@ -18,6 +19,8 @@ pub struct Visit {
     trail: Trail,
     rules: RuleSession,
     began: RuleMemory,
+    /// Its part in a turn of the transcript.
+    part: Mutex<Part>,
     /// `None` if nothing of it is kept.
     kept: Option<(Arc<Conversations>, Visited)>,
 }
@@ -37,7 +40,7 @@ impl Visit {
     pub(super) fn aside(conversation: Conversation, trail: Trail) -> Self {
         let rules = conversation.begin(trail.continues_turn());
         let began = rules.memory();
-        Self { conversation, trail, rules, began, kept: None }
+        Self { conversation, trail, rules, began, part: Mutex::default(), kept: None }
     }
 
     /// Returns the conversation that the request belongs to.
@@ -50,13 +53,27 @@ impl Visit {
         self.rules.clone()
     }
 
+    /// Starts the turn of the exchange in the transcript, unless the request continues a turn. Call it before `gateway::prepare`: the reports of
+    /// callbacks on the request then belong to the turn.
+    pub fn starts(&self, provider: &str, model: &str) {
+        self.conversation.set_model(provider, model);
+        if self.kept.is_some() {
+            self.conversation.begin_part(&mut self.part(), (provider, model), self.trail.continues_turn());
+        }
+    }
+
     /// Notes that the request goes to the model. `asked`: the content of its body as sent, after extensions have changed it, so that masked
     /// text is recorded masked.
     pub fn asked(&self, asked: &Asked, provider: &str, model: &str) {
-        self.conversation.set_model(provider, model);
+        self.starts(provider, model);
         if self.kept.is_some() {
-            self.conversation.ask(asked, (provider, model), self.trail.continues_turn());
+            self.conversation.ask(&mut self.part(), asked);
         }
+    }
+
+    /// Notes that the request is not sent to the model. `why`: one sentence that quotes nothing of the request; it is recorded.
+    pub fn refused(&self, why: &str) {
+        self.part().refused(why);
     }
 
     /// Emits an event of the exchange, as `Filtered::take_events` returns it.
@@ -77,7 +94,7 @@ impl Visit {
         if let Some(point) = &point {
             self.conversation.reached(point);
         }
-        self.conversation.answered(answer);
+        self.conversation.answered(&self.part(), answer);
         let settled = self.conversation.settle().await;
         if let Err(error) = self.conversation.durable().await {
             tracing::warn!("{}", error.in_one_line());
@@ -87,6 +104,11 @@ impl Visit {
             keeper.link(&self.conversation, &point, response).await?;
         }
         settled
+    }
+
+    /// The data are valid after every statement, so a panic elsewhere does not matter.
+    fn part(&self) -> MutexGuard<'_, Part> {
+        self.part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
