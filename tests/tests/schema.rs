@@ -11,7 +11,20 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 27] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 40] = [
+    "gateway.conversation_header_taken",
+    "gateway.hosts_with-a-port",
+    "gateway.listen_no-address",
+    "gateway.listen_nobody-is-admitted",
+    "gateway.route.key_a-secret",
+    "gateway.route.key_nobody-is-admitted",
+    "gateway.route.path_twice",
+    "gateway.route.path_unusable",
+    "gateway.route.upstream_in-the-clear",
+    "gateway.route.upstream_unusable",
+    "gateway.token.routes_unknown",
+    "gateway.token.twice",
+    "gateway.token.value_a-secret",
     "limits.state_mib_more-than-a-session",
     "plugin.grants_twice",
     "plugin.limits_state-more-than-a-session",
