@@ -1,15 +1,18 @@
 //! One exchange: a request of the client, the attempts at its answer, and the one message that the client gets.
 
+pub(crate) mod ending;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Action, CallId, Delta, EventKind, FailureKind, Keeping, RuleMatch, ToolCall};
-use guard::attempt::{Answer, CallNotes, Context, Effect, Ending, Stopped};
+use flow::{Action, Delta, EventKind, FailureKind, Keeping, RuleMatch, ToolCall};
+use guard::attempt::{Answer, Context, Effect, Ending};
 use rules::{RuleSession, RuleSet};
 use serde_json::Value;
 use wire::{TooLarge, Wire};
 
+use self::ending::TOO_MUCH;
 use crate::attempt::{Input, Now};
 use crate::body;
 use crate::dialect::{self, Message};
@@ -41,9 +44,6 @@ pub const MAX_ATTEMPTS: u32 = 8;
 pub fn watches(set: &Arc<RuleSet>, agent: &str) -> bool {
     !RuleSession::of_agent(Arc::clone(set), agent).gate().is_idle()
 }
-
-/// What a reminder adds where the client has the start of the answer.
-const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
 
 /// A request and what becomes of its answer.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ enum Calls {
 enum Ended {
     /// With the answer.
     Accepted,
-    /// With the gateway's own words in the place of an answer: from this byte on of the bytes that were returned last.
+    /// With a text of the gateway in place of an answer: so many bytes at the end of those that were returned last.
     Closed(usize),
 }
 
@@ -318,9 +318,10 @@ impl Exchange {
         self.close(cause)
     }
 
-    /// Returns the offset, in the bytes that were returned last, of the text of the gateway that ends the message in place of an answer.
+    /// Returns the number of bytes, at the end of those that were returned last, of the text of the gateway that ends the message in place of an
+    /// answer.
     pub(crate) fn closing(&self) -> Option<usize> {
-        if let Some(Ended::Closed(at)) = self.ended { Some(at) } else { None }
+        if let Some(Ended::Closed(bytes)) = self.ended { Some(bytes) } else { None }
     }
 
     /// Returns whether the message ended with the model's answer, or with that of an extension. An answer that broke off was not accepted.
@@ -473,100 +474,6 @@ impl Exchange {
         }
     }
 
-    /// The answer is complete, and nothing that follows it counts. Calls that are refused are taken back with all that follows them.
-    fn passed(&mut self) -> Next {
-        let CallNotes { refusals, mut reminders } = self.notes();
-        reminders.extend(self.now.core.noted.take_prose());
-        if refusals.is_empty() {
-            self.remind(&reminders);
-            if self.calls == Calls::Checked && !self.now.core.answer.calls().is_empty() {
-                self.calls = Calls::Waiting(Vec::new());
-                return Next { send: self.send(), then: Then::More };
-            }
-            self.accept();
-            return Next { send: self.send(), then: Then::End };
-        }
-        let send = self.send();
-        let reminder = self.rules.reminder(&[refusals.clone(), reminders.clone()].concat());
-        // A call that cannot be read is not a violation: its rules keep their state.
-        let (unread, mut violations): (Vec<RuleMatch>, _) =
-            refusals.into_iter().partition(|found| found.evidence.unread);
-        self.rules.release(&unread.into_iter().map(|found| found.rule).collect::<Vec<_>>());
-        violations.extend(reminders);
-        self.again(&violations, reminder, send)
-    }
-
-    fn accept(&mut self) {
-        self.events.accepted(&self.now.core.answer);
-        self.now.queue.complete();
-        self.ended = Some(Ended::Accepted);
-    }
-
-    /// Returns the notes about the calls of the answer.
-    fn notes(&mut self) -> CallNotes {
-        let calls: Vec<CallId> = self.now.core.answer.calls().into_iter().map(|call| call.id).collect();
-        let mut all = CallNotes::default();
-        for call in calls {
-            let CallNotes { refusals, reminders } = self.now.core.noted.take_call(&call);
-            all.refusals.extend(refusals);
-            all.reminders.extend(reminders);
-        }
-        all
-    }
-
-    /// Reminds the model in the next request.
-    fn remind(&mut self, matches: &[RuleMatch]) {
-        if matches.is_empty() {
-            return;
-        }
-        self.due = Some(self.rules.tool_reminder(matches));
-        let names: Vec<String> = matches.iter().map(|found| found.rule.clone()).collect();
-        self.rules.injected(&names);
-    }
-
-    fn stopped(&mut self, stopped: &Stopped, send: Vec<u8>) -> Next {
-        if stopped.judgement.action == Action::Stop {
-            let rule = stopped.stopping().next().map_or("", |found| &found.rule);
-            let why = format!("the rule `{rule}` stopped it");
-            return self.end_with(&format!("[Tidegate: the rule `{rule}` stopped this answer.]"), &why, send);
-        }
-        self.rules.release(&stopped.unread());
-        let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
-        let reminder = self.rules.reminder(&matches);
-        let injected: Vec<RuleMatch> = stopped.injected().into_iter().map(|(found, _)| found).collect();
-        self.again(&injected, reminder, send)
-    }
-
-    /// The model is reminded, and answers once more.
-    fn again(&mut self, injected: &[RuleMatch], mut reminder: String, mut send: Vec<u8>) -> Next {
-        if self.number >= MAX_ATTEMPTS {
-            let words = match injected.first() {
-                Some(found) => {
-                    format!("[Tidegate: the rule `{}` stopped this answer {MAX_ATTEMPTS} times.]", found.rule)
-                }
-                None => ended_because("a call in it must not run, and the model goes on making it"),
-            };
-            return self.end_with(&words, &format!("it was stopped {MAX_ATTEMPTS} times"), send);
-        }
-        let names: Vec<String> = injected.iter().map(|found| found.rule.clone()).collect();
-        let records = self.rules.injected(&names);
-        let kept = self.now.queue.sent().to_owned();
-        self.events.stopped(&self.now.core.answer, &kept, (injected, records), self.number);
-        if !kept.trim().is_empty() {
-            reminder.push_str(KEPT);
-        }
-        self.request.stopped(&kept, reminder);
-        if self.request.body().is_none() {
-            return self.close_with(&ended_because("the request has no messages that could be continued"), send);
-        }
-        self.message.go_on(self.now.core.answer.usage(), &mut send);
-        self.passed_before = self.passed_bytes();
-        self.number += 1;
-        self.said.push_str(&kept);
-        self.now = Now::new(&self.rules, &self.said);
-        Next { send, then: Then::Ask }
-    }
-
     /// An answer that came as one body.
     fn whole(&mut self, body: Vec<u8>, now: Duration) -> Next {
         let Ok(value) = serde_json::from_slice::<Value>(&body) else {
@@ -587,27 +494,6 @@ impl Exchange {
             next if !next.send.is_empty() => next,
             _ => Next { send: body, then: Then::End },
         }
-    }
-
-    fn close(&mut self, cause: &str) -> Next {
-        self.notices.push(format!("an answer was ended, because {cause}"));
-        self.end_with(&ended_because(cause), cause, Vec::new())
-    }
-
-    /// Ends an answer of the model. `why`: for the records.
-    fn end_with(&mut self, words: &str, why: &str, send: Vec<u8>) -> Next {
-        self.events.ended(&self.now.core.answer, self.now.queue.sent(), why);
-        self.close_with(words, send)
-    }
-
-    fn close_with(&mut self, words: &str, mut send: Vec<u8>) -> Next {
-        self.ended = Some(Ended::Closed(if self.is_whole { 0 } else { send.len() }));
-        match self.is_whole {
-            true => send = self.message.whole(words).to_string().into_bytes(),
-            false => self.message.close(words, &mut send),
-        }
-        self.now.input = Input::None;
-        Next { send, then: Then::End }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
@@ -648,11 +534,4 @@ fn notice(event: EventKind) -> Option<String> {
         }
         _ => None,
     }
-}
-
-pub(crate) const TOO_MUCH: &str =
-    "too much of it waits to be checked; `held_mib` and `held_frames` under `[gateway.limits]` say how much may";
-
-pub(crate) fn ended_because(cause: &str) -> String {
-    format!("[Tidegate: this answer ends here, because {cause}.]")
 }

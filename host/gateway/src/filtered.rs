@@ -11,7 +11,7 @@ use guard::Caller;
 use guard::attempt::Answer;
 use guard::input::{self, Input};
 
-use crate::exchange::TOO_MUCH;
+use crate::exchange::ending::TOO_MUCH;
 use crate::memory::{About, Memory, Note, place_of};
 use crate::requests::canonical;
 use crate::stage::{Both, Decided, Stage, Whole, check};
@@ -185,7 +185,7 @@ impl Filtered {
             stage.decide(if refusals.is_empty() { decided } else { Decided::default() });
             return Ok(Step::Again(self.exchange.checked(&refusals)));
         }
-        let closing = self.exchange.closing();
+        let closing = self.exchange.closing().unwrap_or_default();
         let is_accepted = then == Then::End && self.exchange.is_accepted();
         if self.is_whole {
             if !is_accepted {
@@ -204,7 +204,7 @@ impl Filtered {
             out.extend(body);
             return Ok(Step::Done(then));
         }
-        let (before, words) = send.split_at(closing.unwrap_or(send.len()).min(send.len()));
+        let (before, words) = send.split_at(send.len().saturating_sub(closing));
         let is_given = take(stage, before, then != Then::More, out).await?;
         if !is_given || !stage.has_all(self.exchange.passed_bytes()) {
             return Ok(Step::Failed(UNGIVEN.to_owned()));
@@ -245,7 +245,7 @@ impl Filtered {
     fn fail(&mut self, cause: &str, mut out: Vec<u8>) -> Next {
         let Next { send, then } = self.exchange.fail(cause);
         match &mut self.stage {
-            Some(stage) if !self.is_whole => stage.close(&crate::exchange::ended_because(cause), &mut out),
+            Some(stage) if !self.is_whole => stage.close(&crate::exchange::ending::ended_because(cause), &mut out),
             _ => out = send,
         }
         Next { send: out, then }
