@@ -12,6 +12,7 @@
 //! replay needs the [`attempt`] core alone.
 #![forbid(unsafe_code)]
 
+pub mod additions;
 pub mod attempt;
 mod beginning;
 pub mod calls;

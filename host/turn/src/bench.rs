@@ -5,9 +5,10 @@ use std::sync::Arc;
 use flow::{Message, Prompt, PromptAddition, Registration, SystemBlock};
 
 use crate::events::Hub;
-use crate::prompt::{Facts, Frame, Texts};
+use crate::prompt::Frame;
 use flow::ports::{Clock, Extensions};
 use guard::Caller;
+use guard::additions::{Facts, Texts};
 
 /// The stage that puts together what is sent to the model.
 pub struct Assembly {

@@ -8,14 +8,10 @@
 //! The conditions of additions to the system prompt are evaluated when a step begins, so all attempts of a step are asked
 //! with the same additions; those of additions around the input are evaluated when it joins the conversation.
 
-mod condition;
-
 use std::sync::Arc;
 
-use flow::{AdditionId, BlockOrigin, Message, Origin, Position, Prompt, PromptAddition, Role, SystemBlock, ToolSpec};
-
-use self::condition::Test;
-pub(crate) use self::condition::{Facts, Texts};
+use flow::{BlockOrigin, Message, Origin, Position, Prompt, PromptAddition, Role, SystemBlock, ToolSpec};
+use guard::additions::Facts;
 
 /// The parts of a prompt that are not the conversation.
 #[derive(Clone, Debug, Default)]
@@ -32,23 +28,16 @@ pub(crate) struct Frame {
 /// An addition with what is known of its conditions.
 #[derive(Clone, Debug)]
 struct Addition {
-    id: AdditionId,
-    position: Position,
-    text: String,
-    /// The text is added where all of these pass.
-    tests: Vec<Test>,
-    /// They passed when they were last evaluated.
+    own: guard::additions::Addition,
+    /// Its conditions passed when they were last evaluated.
     passed: bool,
     /// It was reported in this turn that they cannot be evaluated.
     reported: bool,
 }
 
 impl Frame {
-    /// Within a position, additions without conditions come first, so that what can change follows what cannot and a cached
-    /// prefix stays valid; both groups are ordered by plugin id, then as declared.
     pub(crate) fn new(host: &[SystemBlock], additions: &[PromptAddition], max_tokens: Option<u32>) -> Self {
-        let mut additions: Vec<Addition> = additions.iter().map(Addition::new).collect();
-        additions.sort_by(|a, b| (!a.tests.is_empty(), &a.id).cmp(&(!b.tests.is_empty(), &b.id)));
+        let additions = guard::additions::Addition::in_order(additions).into_iter().map(Addition::new).collect();
         Self { host: host.to_vec(), rules: Vec::new(), additions, max_tokens }
     }
 
@@ -59,7 +48,7 @@ impl Frame {
 
     /// Whether a condition looks at the texts of the conversation.
     pub(crate) fn looks_at_texts(&self) -> bool {
-        self.additions.iter().flat_map(|one| &one.tests).any(|test| matches!(test, Test::Tag(_)))
+        self.additions.iter().any(|one| one.own.looks_at_texts())
     }
 
     /// A turn begins: what cannot be evaluated is reported once in it.
@@ -69,7 +58,8 @@ impl Frame {
 
     /// Decides which additions the system prompt has, from the next request on. Returns what is to be reported.
     pub(crate) fn choose(&mut self, facts: &Facts<'_>) -> Vec<String> {
-        let of_system = |one: &&mut Addition| matches!(one.position, Position::SystemPrefix | Position::SystemSuffix);
+        let of_system =
+            |one: &&mut Addition| matches!(one.own.position, Position::SystemPrefix | Position::SystemSuffix);
         self.additions.iter_mut().filter(of_system).filter_map(|one| one.evaluate(facts)).collect()
     }
 
@@ -79,7 +69,7 @@ impl Frame {
         let is_user = |message: &Message| message.role == Role::User;
         let Some(last) = messages.iter().rposition(is_user) else { return Vec::new() };
         let first = messages.iter().position(is_user).unwrap_or(last);
-        let of_input = |one: &&mut Addition| matches!(one.position, Position::UserPrefix | Position::UserSuffix);
+        let of_input = |one: &&mut Addition| matches!(one.own.position, Position::UserPrefix | Position::UserSuffix);
         let reported = self.additions.iter_mut().filter(of_input).filter_map(|one| one.evaluate(facts)).collect();
         let after = last + 1;
         messages.splice(after..after, self.passed(Position::UserSuffix).map(Addition::message));
@@ -101,42 +91,37 @@ impl Frame {
 
     /// The texts of the system prompt of the next request.
     pub(crate) fn system_texts(&self) -> impl Iterator<Item = &str> {
-        let texts = |position| self.passed(position).map(|addition| addition.text.as_str());
+        let texts = |position| self.passed(position).map(|addition| addition.own.text.as_str());
         let own = self.host.iter().chain(&self.rules).map(|block| &*block.text);
         texts(Position::SystemPrefix).chain(own).chain(texts(Position::SystemSuffix))
     }
 
     fn passed(&self, position: Position) -> impl Iterator<Item = &Addition> {
-        self.additions.iter().filter(move |one| one.passed && one.position == position)
+        self.additions.iter().filter(move |one| one.passed && one.own.position == position)
     }
 }
 
 impl Addition {
-    fn new(from: &PromptAddition) -> Self {
-        let tests: Vec<Test> = from.when.iter().map(Test::new).collect();
-        let (id, text, passed) = (from.id.clone(), from.text.clone(), tests.is_empty());
-        Self { id, position: from.position, text, tests, passed, reported: false }
+    fn new(own: guard::additions::Addition) -> Self {
+        let passed = !own.is_conditional();
+        Self { own, passed, reported: false }
     }
 
     /// Evaluates its conditions. Returns why that is not possible, where it was not reported in this turn.
     fn evaluate(&mut self, facts: &Facts<'_>) -> Option<String> {
-        let mut tests = self.tests.iter().map(|test| test.passes(&self.id.plugin, facts));
-        let failed = tests.find(|passed| *passed != Ok(true));
-        self.passed = failed.is_none();
-        let why = failed?.err()?;
-        if std::mem::replace(&mut self.reported, true) {
-            return None;
-        }
-        Some(format!("{} is left out, because a condition of it cannot be evaluated: {why}", self.id))
+        let passes = self.own.passes(facts);
+        self.passed = passes == Ok(true);
+        let why = passes.err()?;
+        (!std::mem::replace(&mut self.reported, true)).then_some(why)
     }
 
     fn block(&self) -> SystemBlock {
-        SystemBlock::new(BlockOrigin::Addition(self.id.clone()), self.text.clone())
+        SystemBlock::new(BlockOrigin::Addition(self.own.id.clone()), self.own.text.clone())
     }
 
     /// Its message, where it goes around the user's input.
     fn message(&self) -> Message {
-        let message = Message::text(Role::User, Origin::Addition(self.id.clone()), self.text.clone());
+        let message = Message::text(Role::User, Origin::Addition(self.own.id.clone()), self.own.text.clone());
         Message { hidden: true, ..message }
     }
 }

@@ -2,10 +2,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use flow::{Condition, ContextMatch, PluginId, StateTest, StateValue, TagPattern};
+use flow::{AdditionId, Condition, ContextMatch, PluginId, StateTest, StateValue, TagPattern};
+use guard::additions::{State, Texts};
 use proptest::prelude::*;
 
-use super::condition::State;
 use super::*;
 
 /// State by plugin and key, and how often it was read; a plugin that is not in it has none.

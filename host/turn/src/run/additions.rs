@@ -3,8 +3,10 @@
 use flow::{EventKind, Message};
 
 use super::Turn;
-use crate::prompt::{Facts, Texts};
+use crate::session::SessionParts;
 use flow::ports::EventSink;
+use guard::Caller;
+use guard::additions::{Facts, Texts};
 
 impl Turn<'_> {
     /// Decides which additions the system prompt has in this step.
@@ -15,7 +17,8 @@ impl Turn<'_> {
         } else {
             Texts::default()
         };
-        let facts = Facts::new(&session.parts, &session.caller, session.rules.agent(), self.place.turn, texts);
+        let agent = session.rules.agent();
+        let facts = facts((&session.parts, &session.caller, agent), self.place.turn, texts);
         let reported = session.frame.choose(&facts);
         self.report_additions(reported);
     }
@@ -28,7 +31,8 @@ impl Turn<'_> {
         } else {
             Texts::default()
         };
-        let facts = Facts::new(&session.parts, &session.caller, session.rules.agent(), self.place.turn, texts);
+        let agent = session.rules.agent();
+        let facts = facts((&session.parts, &session.caller, agent), self.place.turn, texts);
         let reported = session.frame.around_input(&mut messages, &facts);
         self.report_additions(reported);
         for message in messages {
@@ -39,4 +43,9 @@ impl Turn<'_> {
     fn report_additions(&self, reported: Vec<String>) {
         reported.into_iter().for_each(|message| self.session.handles.hub.emit(EventKind::Notice { message }));
     }
+}
+
+fn facts<'a>((parts, caller, agent): (&'a SessionParts, &'a Caller, &'a str), turn: u32, texts: Texts) -> Facts<'a> {
+    let (model, workspace) = (parts.model.name(), parts.settings.workspace.as_str());
+    Facts { model, agent, workspace, turn, texts, state: caller }
 }

@@ -1,4 +1,4 @@
-//! Decides whether the conditions of a prompt addition pass.
+//! The additions of plugins to a prompt: their order, and whether their conditions pass.
 //!
 //! A condition that cannot be evaluated does not pass, and the reason is reported: an addition that is silently left out
 //! for ever would be a callback that silently does not run.
@@ -6,29 +6,87 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use flow::{Condition, ContextMatch, Message, PluginId, Role, StateTest, TagPattern, TurnRange};
+use flow::{
+    AdditionId, Condition, ContextMatch, Message, PluginId, Position, PromptAddition, Role, StateTest, TagPattern,
+    TurnRange,
+};
 use rules::Glob;
 
-use crate::session::SessionParts;
-use guard::Caller;
+use crate::Caller;
+
+/// An addition whose conditions can be evaluated.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    /// Whose it is.
+    pub id: AdditionId,
+    /// Where it goes.
+    pub position: Position,
+    /// The text, as declared.
+    pub text: String,
+    /// The text is added where all of these pass.
+    tests: Vec<Test>,
+}
+
+impl Addition {
+    /// Returns additions in the order in which they follow each other within a position. Those without conditions come first, so that
+    /// what can change follows what cannot and a cached prefix stays valid; both groups are ordered by plugin id, then as declared.
+    pub fn in_order(additions: &[PromptAddition]) -> Vec<Self> {
+        let own = |from: &PromptAddition| Self {
+            id: from.id.clone(),
+            position: from.position,
+            text: from.text.clone(),
+            tests: from.when.iter().map(Test::new).collect(),
+        };
+        let mut additions: Vec<Self> = additions.iter().map(own).collect();
+        additions.sort_by(|a, b| (a.is_conditional(), &a.id).cmp(&(b.is_conditional(), &b.id)));
+        additions
+    }
+
+    /// Returns whether it has conditions.
+    pub fn is_conditional(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
+    /// Returns whether a condition looks at the texts of the conversation.
+    pub fn looks_at_texts(&self) -> bool {
+        self.tests.iter().any(|test| matches!(test, Test::Tag(_)))
+    }
+
+    /// Returns whether all conditions pass. The first one that does not pass is the last one that is evaluated.
+    ///
+    /// # Errors
+    /// A condition cannot be evaluated: the addition and the reason, as a sentence for the user.
+    pub fn passes(&self, facts: &Facts<'_>) -> Result<bool, String> {
+        let mut tests = self.tests.iter().map(|test| test.passes(&self.id.plugin, facts));
+        match tests.find(|passed| *passed != Ok(true)) {
+            None => Ok(true),
+            Some(Ok(_)) => Ok(false),
+            Some(Err(why)) => {
+                Err(format!("{} is left out, because a condition of it cannot be evaluated: {why}", self.id))
+            }
+        }
+    }
+}
 
 /// What conditions are evaluated against.
-pub(crate) struct Facts<'a> {
-    pub(crate) model: &'a str,
-    pub(crate) agent: &'a str,
+pub struct Facts<'a> {
+    /// The name of the model.
+    pub model: &'a str,
+    /// The name of the agent.
+    pub agent: &'a str,
     /// Absolute; empty where the session has none.
-    pub(crate) workspace: &'a str,
+    pub workspace: &'a str,
     /// The number of the turn, from 1.
-    pub(crate) turn: u32,
+    pub turn: u32,
     /// Empty where no condition is about them.
-    pub(crate) texts: Texts,
+    pub texts: Texts,
     /// Reads the state of a plugin.
-    pub(crate) state: &'a dyn State,
+    pub state: &'a dyn State,
 }
 
 /// The texts in which tags are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Texts {
+pub struct Texts {
     /// The messages of the last user input.
     input: Vec<String>,
     /// The last answer that has text.
@@ -38,7 +96,11 @@ pub(crate) struct Texts {
 }
 
 /// Reads the state of plugins, as [`flow::ports::Extensions::state_value`].
-pub(crate) trait State {
+pub trait State {
+    /// Returns a stored value; `None` if there is none.
+    ///
+    /// # Errors
+    /// The state cannot be read; the string says why.
     fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String>;
 }
 
@@ -51,17 +113,27 @@ impl State for Caller {
     }
 }
 
-impl<'a> Facts<'a> {
-    pub(crate) fn new(parts: &'a SessionParts, caller: &'a Caller, agent: &'a str, turn: u32, texts: Texts) -> Self {
-        let (model, workspace) = (parts.model.name(), parts.settings.workspace.as_str());
-        Self { model, agent, workspace, turn, texts, state: caller }
+impl std::fmt::Debug for Facts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { model, agent, workspace, turn, .. } = self;
+        f.debug_struct("Facts")
+            .field("model", model)
+            .field("agent", agent)
+            .field("workspace", workspace)
+            .field("turn", turn)
+            .finish_non_exhaustive()
     }
 }
 
 impl Texts {
+    /// Returns the texts of an input and of the answer before it.
+    pub fn new(input: Vec<String>, answer: Option<String>) -> Self {
+        Self { input, answer, ..Self::default() }
+    }
+
     /// Those of a conversation: the last messages of the user that nothing but hidden messages separates, and the last answer
     /// with text. Hidden messages are not looked at, so an addition cannot be its own condition.
-    pub(crate) fn of(history: &[Arc<Message>]) -> Self {
+    pub fn of(history: &[Arc<Message>]) -> Self {
         let visible = || history.iter().rev().filter(|message| !message.hidden);
         let before = visible().skip_while(|message| message.role != Role::User);
         let input = before.take_while(|message| message.role == Role::User).map(|message| message.plain_text());
@@ -69,7 +141,7 @@ impl Texts {
     }
 
     /// Those of an input that is about to join a conversation.
-    pub(crate) fn with_input(history: &[Arc<Message>], input: &[Message]) -> Self {
+    pub fn with_input(history: &[Arc<Message>], input: &[Message]) -> Self {
         let own = input.iter().filter(|message| message.role == Role::User && !message.hidden);
         Self { input: own.map(Message::plain_text).collect(), ..Self::answered(history) }
     }
@@ -82,14 +154,14 @@ impl Texts {
 
     fn have(&self, tag: &TagPattern) -> bool {
         let texts = || self.input.iter().chain(&self.answer);
-        let tags = self.tags.get_or_init(|| texts().flat_map(|text| guard::opened_tags(text)).collect());
+        let tags = self.tags.get_or_init(|| texts().flat_map(|text| crate::opened_tags(text)).collect());
         tags.iter().any(|name| tag.matches(name))
     }
 }
 
 /// A condition, ready to be evaluated.
 #[derive(Clone, Debug)]
-pub(super) enum Test {
+enum Test {
     Tag(TagPattern),
     State { key: String, test: StateTest },
     Context(Box<Context>),
@@ -97,7 +169,7 @@ pub(super) enum Test {
 
 /// [`ContextMatch`] with compiled globs.
 #[derive(Clone, Debug)]
-pub(super) struct Context {
+struct Context {
     model: Option<Wanted>,
     agent: Option<Wanted>,
     workspace: Option<Wanted>,
@@ -108,7 +180,7 @@ pub(super) struct Context {
 type Wanted = Result<Glob, String>;
 
 impl Test {
-    pub(super) fn new(condition: &Condition) -> Self {
+    fn new(condition: &Condition) -> Self {
         match condition {
             Condition::TagPresent(tag) => Self::Tag(tag.clone()),
             Condition::StateValue { key, test } => Self::State { key: key.clone(), test: test.clone() },
@@ -120,7 +192,7 @@ impl Test {
     ///
     /// # Errors
     /// It cannot be evaluated; the string says why.
-    pub(super) fn passes(&self, plugin: &PluginId, facts: &Facts<'_>) -> Result<bool, String> {
+    fn passes(&self, plugin: &PluginId, facts: &Facts<'_>) -> Result<bool, String> {
         match self {
             Self::Tag(tag) => Ok(facts.texts.have(tag)),
             Self::Context(context) => context.passes(facts),
@@ -167,7 +239,7 @@ mod tests {
 
     fn texts(input: &[&str], answer: Option<&str>) -> Texts {
         let input = input.iter().map(|text| (*text).to_owned()).collect();
-        Texts { input, answer: answer.map(str::to_owned), ..Texts::default() }
+        Texts::new(input, answer.map(str::to_owned))
     }
 
     fn message(role: Role, text: &str) -> Arc<Message> {
