@@ -960,7 +960,10 @@ pub mod exports {
                     /// 0 to 100, default 50. Higher runs first, so the lowest has the final say; ties run in order of registration. The
                     /// operator can override it.
                     pub priority: ::core::option::Option<u8>,
-                    /// Reserved for additions; unknown keys must be ignored.
+                    /// `whole-requests` = `true`, of `on-input-messages`: in front of an agent that is not the host's own, the callback also gets, in
+                    /// separate calls, the texts of a request that are not input: instructions and descriptions of tools (role `system`), and messages
+                    /// and calls from before the host knew the conversation. Each text is a message; the answer has as many, in their order, and a
+                    /// `reply` refuses the request. Other keys are reserved for additions; unknown keys must be ignored.
                     pub attributes: _rt::Vec<Attribute>,
                 }
                 impl ::core::fmt::Debug for Registered {
