@@ -3,6 +3,7 @@
 mod files;
 pub(crate) mod rules;
 mod stamps;
+pub(crate) mod told;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_poli
 use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
-use tidegate::plugin::{CallbackKind, PluginInfo};
+use tidegate::plugin::{CallbackKind, Loaded, PluginInfo};
 use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -89,7 +90,7 @@ fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Fai
 
 /// Opens a host with the plugins, for conversations: it has no model of its own. `before`: the host that it replaces.
 pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Option<&Host>) -> Result<Host, Failure> {
-    let mut builder = Host::builder(operator.clone()).without_model();
+    let mut builder = Host::builder(operator.clone()).without_model().remember_shown_prompts();
     if let Some(before) = before {
         builder = builder.in_place_of(before);
     }
@@ -100,14 +101,14 @@ pub(crate) fn host(operator: &Operator, metrics: Option<&Metrics>, before: Optio
 }
 
 /// Returns the plugins of a host, as its conversations have them.
-pub(crate) fn plugins(host: &Host, workspace: &Path) -> Result<Vec<PluginInfo>, Failure> {
-    let loaded = tokio::task::block_in_place(|| Handle::current().block_on(host.loaded(workspace)))?;
-    Ok(loaded.plugins())
+pub(crate) fn loaded(host: &Host, workspace: &Path) -> Result<Loaded, Failure> {
+    Ok(tokio::task::block_in_place(|| Handle::current().block_on(host.loaded(workspace)))?)
 }
 
-/// Returns whether a plugin gets requests or answers, and not only matches of rules.
+/// Returns whether a plugin gets or changes requests or answers, and not only gets matches of rules.
 pub(crate) fn gets_traffic(plugin: &PluginInfo) -> bool {
-    plugin.enabled && plugin.callbacks.iter().any(|one| one.kind() != CallbackKind::TtsrTriggered)
+    let is_called = plugin.callbacks.iter().any(|one| one.kind() != CallbackKind::TtsrTriggered);
+    plugin.enabled && (is_called || plugin.adds_to_prompt)
 }
 
 /// Checks the routes, if there are any.

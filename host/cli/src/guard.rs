@@ -29,12 +29,14 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     }
     let upstreams = upstreams(&args)?;
     let host = crate::gateway::host(&operator, None, None)?;
+    let loaded = crate::gateway::loaded(&host, &common.workspace)?;
+    crate::gateway::told::tell(&loaded, false);
     let conversations = Conversations::new(Acting {
         host: &host,
         workspace: &common.workspace,
         rules,
         plugins: None,
-        has_plugins: crate::gateway::plugins(&host, &common.workspace)?.iter().any(crate::gateway::gets_traffic),
+        has_plugins: loaded.plugins().iter().any(crate::gateway::gets_traffic),
         watching: Watching::default(),
         without_store: WithoutStore::default(),
         before: None,

@@ -53,6 +53,18 @@ impl Guidance {
         Self::merge(said.collect(), tools, builtin)
     }
 
+    /// Returns the text of the guidance for an agent that is not the host's own and has tools of these names; `None`: no plugin says
+    /// anything about them.
+    pub fn for_client(plugins: &[ConfiguredPlugin], tools: &[String]) -> Option<String> {
+        let spec = |name: &String| ToolSpec {
+            name: name.clone(),
+            description: String::new(),
+            parameters: serde_json::Value::Null,
+        };
+        let (own, _) = Self::collect(plugins, &tools.iter().map(spec).collect::<Vec<_>>(), &[]);
+        own.block().map(|block| block.text)
+    }
+
     fn merge(mut all: Vec<Said<'_>>, tools: &[ToolSpec], builtin: &[&str]) -> (Self, Vec<Diagnostic>) {
         let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
         let mut merge = Merge::default();

@@ -1,5 +1,7 @@
 //! The conversation in a request: the author of each text, and its place in the bytes.
 
+use std::ops::Range;
+
 use serde_json::Value;
 use wire::Wire;
 
@@ -117,9 +119,23 @@ impl<'d> Conversation<'d> {
         Some(Self { wire, doc, input: node, list, messages })
     }
 
+    /// Returns the document that it was read from.
+    pub(crate) fn doc(&self) -> Doc<'d> {
+        self.doc
+    }
+
     /// Returns the list of messages; `None`: the input is one text.
     pub(crate) fn list(&self) -> Option<&'d Node> {
         self.list
+    }
+
+    /// Returns the bytes of the messages from this number on.
+    pub(crate) fn at_from(&self, number: usize) -> Range<usize> {
+        let first = self.list.map(Node::items).unwrap_or_default().get(number);
+        match (self.list, first) {
+            (Some(_), None) => 0..0,
+            (_, first) => first.unwrap_or(self.input).at.start..self.input.at.end,
+        }
     }
 
     /// Returns the number of the first message behind the last answer of the model. A message at the end of the request that the model is

@@ -381,6 +381,11 @@ impl Exchange {
         &self.notices
     }
 
+    /// Adds notices about the request.
+    pub(crate) fn note(&mut self, notices: Vec<String>) {
+        self.notices.extend(notices);
+    }
+
     /// Ends the exchange: records in the memory what its conversation needs later.
     pub fn remember(&self, memory: &mut Memory) {
         self.remember_shown(memory, self.now.core.answer.text());

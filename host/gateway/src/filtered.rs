@@ -42,6 +42,13 @@ impl Filtered {
         Self { exchange, stage, caller, memory, is_whole: false, notified: 0, reply: None }
     }
 
+    /// Adds notices for the user about the request.
+    #[must_use]
+    pub fn noting(mut self, notices: Vec<String>) -> Self {
+        self.exchange.note(notices);
+        self
+    }
+
     /// Returns the body that goes upstream, as [`Exchange::request`] does.
     pub fn request(&self) -> Option<Bytes> {
         self.exchange.request()
@@ -165,7 +172,9 @@ impl Filtered {
                 Ok(Step::Again(more)) => next = more,
                 Ok(Step::Failed(cause)) => return self.fail(&cause, out),
                 Err(failure) => {
-                    let cause = format!("the extension `{}` is required and failed", failure.plugin);
+                    let CallFailure { plugin, called, cause, .. } = failure;
+                    let cause =
+                        format!("the extension `{plugin}` is required and failed in `{called}` ({})", cause.as_str());
                     return self.fail(&cause, out);
                 }
             }

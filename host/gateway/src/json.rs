@@ -96,7 +96,7 @@ fn decoded(literal: &[u8]) -> String {
 }
 
 /// Changes of a document.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Edits(Vec<(Range<usize>, String)>);
 
 impl Edits {

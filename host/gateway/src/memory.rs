@@ -57,6 +57,10 @@ pub(crate) enum About {
     Thinking,
     /// The arguments of a call that the client was shown, as for [`About::Answer`].
     Call,
+    /// An addition to the prompt, in a turn or around an input: its note is whether it is there, or the digest of its text.
+    Addition,
+    /// The digest of the text of an addition: its note is the text.
+    Added,
 }
 
 impl About {
@@ -71,6 +75,8 @@ impl About {
             Self::Answer => "answer",
             Self::Thinking => "thinking",
             Self::Call => "call",
+            Self::Addition => "addition",
+            Self::Added => "added",
         }
     }
 }
@@ -114,8 +120,9 @@ impl Memory {
         let bytes =
             |(key, note): (&String, &Note)| key.len() + if let Note::Text(text) = note { text.len() } else { 4 };
         if self.notes.iter().map(bytes).sum::<usize>() > MOST_BYTES {
-            let reminds = |key: &str| [About::Reminder, About::Response].iter().any(|about| is_about(key, *about));
-            self.notes.retain(|key, _| reminds(key) || kept.contains(key));
+            let stays = [About::Reminder, About::Response, About::Addition, About::Added];
+            let stays = |key: &str| stays.iter().any(|about| is_about(key, *about));
+            self.notes.retain(|key, _| stays(key) || kept.contains(key));
         }
     }
 

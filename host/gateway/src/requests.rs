@@ -8,6 +8,7 @@ mod input;
 mod results;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use wire::Wire;
 use crate::conversation::{Call, Conversation, Given, Part};
 use crate::json::{Doc, Edits, Node};
 use crate::memory::{About, Memory, Note, place_of};
+use crate::shown::{Show, Shown};
 
 /// The outcome of preparing a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,11 +71,18 @@ impl Stop {
     }
 }
 
-/// Passes a request through the callbacks, and inserts the reminders of the conversation.
-pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Prepared {
+/// Passes a request through the callbacks, and inserts the reminders of the conversation. `show`: gets the conversation and the tools, for
+/// plugins that have the power to read them.
+pub async fn prepare(
+    caller: &Caller,
+    memory: &Mutex<Memory>,
+    wire: Wire,
+    body: &Bytes,
+    show: Option<Show<'_>>,
+) -> Prepared {
     lock(memory).begin();
     if !caller.gets_requests() {
-        let recalled = recall(memory, wire, body);
+        let recalled = recall(memory, wire, body, show);
         lock(memory).drop_unused();
         return Prepared::Ask(recalled.unwrap_or_else(|| body.clone()));
     }
@@ -86,9 +95,16 @@ pub async fn prepare(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: 
             None => Prepared::Ask(body.clone()),
         };
     };
-    let mut stage = Stage { caller, memory, doc, edits: Edits::default(), seen: BTreeSet::new() };
+    let edits = Edits::default();
+    let mut stage = Stage { caller, memory, wire, doc, show, edits, seen: BTreeSet::new(), without: 0..0 };
     let conversation = Conversation::of(wire, doc, &root);
     let ran = stage.run(&root, conversation.as_ref()).await;
+    if ran.is_ok() {
+        stage.shows(false);
+        if conversation.is_some() {
+            lock(memory).reminders(doc, &root, conversation.as_ref(), &mut stage.edits);
+        }
+    }
     lock(memory).drop_unused();
     let number = conversation.map_or(0, |conversation| conversation.answers().1);
     match ran {
@@ -117,17 +133,21 @@ fn refused(cause: &str, notice: &str) -> Prepared {
 
 /// Returns the body of a request whose texts no callback gets: with the originals of texts that were changed for the client, and with
 /// reminders.
-fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes) -> Option<Bytes> {
-    if lock(memory).is_empty() {
+fn recall(memory: &Mutex<Memory>, wire: Wire, body: &Bytes, show: Option<Show<'_>>) -> Option<Bytes> {
+    if lock(memory).is_empty() && show.is_none() {
         return None;
     }
-    let (doc, root) = Doc::read(body)?;
-    let conversation = Conversation::of(wire, doc, &root);
+    let read = Doc::read(body);
     let mut edits = Edits::default();
-    lock(memory).reminders(doc, &root, conversation.as_ref(), &mut edits);
-    if let Some(conversation) = &conversation {
-        restore(&mut lock(memory), doc, conversation, &mut edits, &mut BTreeSet::new());
+    let conversation = read.as_ref().and_then(|(doc, root)| Conversation::of(wire, *doc, root));
+    if let (Some((doc, _)), Some(conversation)) = (&read, &conversation) {
+        restore(&mut lock(memory), *doc, conversation, &mut edits, &mut BTreeSet::new());
     }
+    if let Some(show) = show {
+        show(Shown::of(wire, &edits.clone().apply(body), false));
+    }
+    let (doc, root) = read.as_ref()?;
+    lock(memory).reminders(*doc, root, conversation.as_ref(), &mut edits);
     (!edits.is_empty()).then(|| Bytes::from(edits.apply(body)))
 }
 
@@ -213,26 +233,18 @@ pub(crate) fn canonical(arguments: &str) -> String {
 struct Stage<'a, 'b> {
     caller: &'a Caller,
     memory: &'a Mutex<Memory>,
+    wire: Wire,
     doc: Doc<'b>,
+    show: Option<Show<'a>>,
     edits: Edits,
     /// The places of strings that need no further work.
     seen: BTreeSet<usize>,
+    /// The new part of the request, while only what precedes it is worked on; else empty.
+    without: Range<usize>,
 }
 
 impl<'b> Stage<'_, 'b> {
     async fn run(&mut self, root: &'b Node, conversation: Option<&Conversation<'b>>) -> Result<(), Stop> {
-        if let Some(conversation) = conversation {
-            lock(self.memory).reminders(self.doc, root, Some(conversation), &mut self.edits);
-            restore(&mut lock(self.memory), self.doc, conversation, &mut self.edits, &mut self.seen);
-            for part in conversation.messages.iter().flat_map(|one| &one.parts) {
-                // Its provider refuses any other text.
-                if let Part::Thinking { at, is_signed: true } = part {
-                    self.seen.insert(at.at.start);
-                }
-            }
-            self.input(conversation).await?;
-            self.results(conversation).await?;
-        }
         let calls = conversation.iter().flat_map(|one| &one.messages).flat_map(|one| &one.parts);
         let arguments = calls.flat_map(|part| match part {
             Part::Call(Call { given: Given::Written(at) | Given::Value(at), .. }) => vec![at.at.start],
@@ -241,7 +253,45 @@ impl<'b> Stage<'_, 'b> {
             }
             _ => Vec::new(),
         });
-        self.beyond(root, &arguments.collect()).await
+        let arguments = arguments.collect();
+        if let Some(conversation) = conversation {
+            restore(&mut lock(self.memory), self.doc, conversation, &mut self.edits, &mut self.seen);
+            for part in conversation.messages.iter().flat_map(|one| &one.parts) {
+                // Its provider refuses any other text.
+                if let Part::Thinking { at, is_signed: true } = part {
+                    self.seen.insert(at.at.start);
+                }
+            }
+            let new = conversation.first_new();
+            self.results(conversation, ..new).await?;
+            let (latest, mut removed) = self.earlier_input(conversation).await?;
+            if self.show.is_some() {
+                self.without = conversation.at_from(new);
+                let done = self.beyond(root, &arguments).await;
+                self.without = 0..0;
+                done?;
+                self.shows_past(conversation, &removed);
+            }
+            self.latest_input(&latest, &mut removed).await?;
+            self.remove(conversation, &removed)?;
+            self.results(conversation, new..).await?;
+        }
+        self.beyond(root, &arguments).await
+    }
+
+    /// Shows what precedes the new input, without the messages that extensions have dropped.
+    fn shows_past(&mut self, conversation: &Conversation<'b>, removed: &BTreeSet<(usize, usize)>) {
+        let edits = self.edits.clone();
+        if self.remove(conversation, removed).is_ok() {
+            self.shows(true);
+        }
+        self.edits = edits;
+    }
+
+    fn shows(&self, is_past: bool) {
+        if let Some(show) = self.show {
+            show(Shown::of(self.wire, &self.edits.clone().apply(self.doc.bytes), is_past));
+        }
     }
 
     /// Applies a note to a string.

@@ -131,7 +131,7 @@ impl Trail {
         self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
 
-    /// Marks a request that asks for no answer, such as a count of tokens, as one next to the conversation.
+    /// Marks a request whose conversation is not known, because its body is not read, as one next to all conversations.
     #[must_use]
     pub fn beside(mut self) -> Self {
         self.is_beside = true;

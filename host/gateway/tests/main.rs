@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod additions;
 mod call_shapes;
 mod custom_calls;
 mod evasions;
@@ -14,5 +15,6 @@ mod reminders;
 mod rules_fire;
 mod script;
 mod shapes;
+mod shown;
 mod trail;
 mod waiting;

@@ -77,7 +77,7 @@ pub(crate) fn mask(asked: &Arc<Mutex<Vec<String>>>) -> Plugin {
 }
 
 pub(crate) fn sent(caller: &Caller, memory: &Mutex<Memory>, wire: Wire, body: &str) -> String {
-    match ready(prepare(caller, memory, wire, &body.to_owned().into())) {
+    match ready(prepare(caller, memory, wire, &body.to_owned().into(), None)) {
         Prepared::Ask(body) => String::from_utf8(body.to_vec()).unwrap(),
         other => panic!("{body}: {other:?}"),
     }
@@ -379,7 +379,7 @@ fn an_extension_replies_and_rejects_in_the_protocol_of_the_client() {
                 let body = format!("{{\"{}\":[{{\"role\":\"user\",\"content\":\"{word}\"}}]}}", list(wire));
                 let exchange = Exchange::new(wire, body.clone().into(), "m", RuleSession::new(none()));
                 let mut own = Filtered::new(exchange, "m", Some(Arc::clone(&caller)), Arc::default());
-                let next = match ready(prepare(&caller, &Mutex::default(), wire, &body.into())) {
+                let next = match ready(prepare(&caller, &Mutex::default(), wire, &body.into(), None)) {
                     Prepared::Reply(words) => ready(own.reply(&words, is_stream)),
                     Prepared::Refused { words, notice } => {
                         assert!(
@@ -416,7 +416,7 @@ fn a_guard_that_fails_fails_closed() {
                 own.result = Some(Box::new(|_| Err("it trapped".to_owned())));
                 let caller = caller(vec![own], false);
                 let Prepared::Refused { words, notice } =
-                    ready(prepare(&caller, &Mutex::default(), wire, &second(wire).into()))
+                    ready(prepare(&caller, &Mutex::default(), wire, &second(wire).into(), None))
                 else {
                     panic!("{callback:?} {required}");
                 };
@@ -429,7 +429,7 @@ fn a_guard_that_fails_fails_closed() {
             let mut own = plugin(callback.clone());
             own.closed = true;
             let caller = caller(vec![own], false);
-            let refused = ready(prepare(&caller, &Mutex::default(), wire, &"no JSON".to_owned().into()));
+            let refused = ready(prepare(&caller, &Mutex::default(), wire, &"no JSON".to_owned().into(), None));
             assert!(
                 matches!(&refused, Prepared::Refused { words, .. } if words.contains("it is no JSON")),
                 "{refused:?}"

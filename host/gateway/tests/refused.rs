@@ -47,7 +47,7 @@ fn a_refused_input_does_not_leave_with_the_next_request() {
             let asked = [("user", "Hello."), ("assistant", "Hi."), ("user", "a secret")];
             for _ in 0..2 {
                 // Asked again, it is refused again.
-                let refused = ready(prepare(&caller, &memory, wire, &body(wire, &asked).into()));
+                let refused = ready(prepare(&caller, &memory, wire, &body(wire, &asked).into(), None));
                 assert!(matches!(refused, Prepared::Refused { .. }), "{name}: {refused:?}");
             }
             let mut next = asked.to_vec();
@@ -67,7 +67,7 @@ fn an_input_that_the_memory_does_not_know_is_asked_about_wherever_it_is() {
             [("user", "One."), ("assistant", "Hi."), ("user", "a secret"), ("assistant", "Ok."), ("user", "Two.")];
         for (name, own) in all() {
             let caller = caller(vec![own], false);
-            let prepared = ready(prepare(&caller, &Mutex::default(), wire, &body(wire, &asked).into()));
+            let prepared = ready(prepare(&caller, &Mutex::default(), wire, &body(wire, &asked).into(), None));
             match prepared {
                 Prepared::Ask(up) => {
                     let up = String::from_utf8(up.to_vec()).unwrap();
@@ -105,7 +105,8 @@ fn what_follows_the_input_makes_no_history_of_it() {
         messages.extend(end);
         let body = json!({ list: messages }).to_string();
         for (name, own) in all() {
-            let refused = ready(prepare(&caller(vec![own], false), &Mutex::default(), wire, &body.clone().into()));
+            let refused =
+                ready(prepare(&caller(vec![own], false), &Mutex::default(), wire, &body.clone().into(), None));
             assert!(matches!(refused, Prepared::Refused { .. }), "{name} {body}: {refused:?}");
         }
         assert_eq!(Asked::of(wire, body.as_bytes()).messages[0].plain_text(), "a secret", "{body}");
@@ -116,7 +117,7 @@ fn what_follows_the_input_makes_no_history_of_it() {
     {
         let body = json!({ list: [{"content": "a secret"}] }).to_string();
         let (_, own) = all().swap_remove(0);
-        let refused = ready(prepare(&caller(vec![own], false), &Mutex::default(), wire, &body.into()));
+        let refused = ready(prepare(&caller(vec![own], false), &Mutex::default(), wire, &body.into(), None));
         assert!(matches!(refused, Prepared::Refused { .. }), "{refused:?}");
     }
 }
@@ -146,7 +147,7 @@ fn the_words_of_a_refusal_do_not_leave_either() {
         let (caller, memory) =
             (caller(vec![refuses(|| Ok(InputAnswer::Reject("not a secret".into())))], false), Mutex::default());
         let Prepared::Refused { words, .. } =
-            ready(prepare(&caller, &memory, wire, &body(wire, &[("user", "a secret")]).into()))
+            ready(prepare(&caller, &memory, wire, &body(wire, &[("user", "a secret")]).into(), None))
         else {
             panic!("{wire:?}");
         };

@@ -154,6 +154,18 @@ impl History {
         self.lock().visible.iter().skip(from).take(count).cloned().collect()
     }
 
+    /// Replaces the messages by those of a client that keeps the conversation. A message that is equal to the one at its place keeps its
+    /// number.
+    pub fn show(&self, messages: Vec<Message>) {
+        let mut own = self.lock();
+        let known = |(at, message): (usize, Message)| match own.all.get(at) {
+            Some(known) if **known == message => Arc::clone(known),
+            _ => Arc::new(message),
+        };
+        let messages = messages.into_iter().enumerate().map(known).collect();
+        own.replace(messages);
+    }
+
     /// Messages that follow join the conversation in this turn.
     pub(crate) fn begin_turn(&self, turn: u32) {
         self.lock().turn = turn;

@@ -99,9 +99,13 @@ impl Files {
             Some(host) => host,
             None => super::host(&operator, self.metrics.as_ref(), known.host.as_ref())?,
         };
+        let loaded = super::loaded(&host, &self.common.workspace)?;
+        if before.is_none() {
+            super::told::tell(&loaded, true);
+        }
+        let plugins = loaded.plugins();
         let set = before.unwrap_or(set);
         let settings = operator.gateway;
-        let plugins = super::plugins(&host, &self.common.workspace)?;
         let make = |rules, watching, route: &GatewayRoute, before: Option<&Conversations>| {
             let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));
             let without_store = settings.without_store;

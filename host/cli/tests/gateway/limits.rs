@@ -121,11 +121,11 @@ fn what_nothing_acts_on_passes() {
     for line in ["outcome=\"relayed\"} 1", "outcome=\"checked\"} 1"] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
-    // A plugin that gets neither requests nor answers.
-    let only_prompts = "id = \"style\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"The style.\"\n[capabilities]\nprompt = \"states it\"\n\
-         [[prompt]]\nposition = \"system_suffix\"\ncontent = \"Be brief.\"\n";
+    // A plugin that gets neither requests nor answers, and whose text is not for other agents.
+    let only_rules = "id = \"style\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"The style.\"\n[capabilities]\nprompt = \"states it\"\n\
+         [[rule]]\nname = \"brief\"\nalways_apply = true\nbody = \"Be brief.\"\n";
     let place = Place::new();
-    place.write("style/plugin.toml", only_prompts);
+    place.write("style/plugin.toml", only_rules);
     place.write(
         "tidegate.toml",
         &plain(&model, "[rules]\nbuiltin_rules = false\n[[plugin]]\npath = \"style\"\ngrants = [\"prompt\"]\n"),

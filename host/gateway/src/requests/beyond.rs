@@ -149,7 +149,7 @@ impl<'b> Stage<'_, 'b> {
 
     /// Collects the strings of a value. `keys`: whether it is in arguments, where names of members and long numbers are collected, too.
     fn collect(&self, node: &Node, role: Role, keys: bool, arguments: &BTreeSet<usize>, found: &mut Found) {
-        if self.seen.contains(&node.at.start) {
+        if self.seen.contains(&node.at.start) || self.without.contains(&node.at.start) {
             return;
         }
         let keys = keys || (arguments.contains(&node.at.start) && !node.is_string());

@@ -13,7 +13,7 @@ use crate::memory::{About, Note};
 
 /// A text of the user.
 #[derive(Clone, Debug)]
-struct Text<'b> {
+pub(super) struct Text<'b> {
     at: &'b Node,
     /// The number of its message, and of its block in the message.
     place: (usize, usize),
@@ -28,7 +28,12 @@ struct Text<'b> {
 const NOT_SENT: &str = "[Tidegate: this message was refused, and not sent.]";
 
 impl<'b> Stage<'_, 'b> {
-    pub(super) async fn input(&mut self, conversation: &Conversation<'b>) -> Result<(), Stop> {
+    /// Applies the notes about texts of the user, and passes those before the last answer that have none. Returns the new texts, and the
+    /// places of texts that extensions have dropped.
+    pub(super) async fn earlier_input(
+        &mut self,
+        conversation: &Conversation<'b>,
+    ) -> Result<(Vec<Text<'b>>, BTreeSet<(usize, usize)>), Stop> {
         let first_new = conversation.first_new();
         let (mut unknown, mut removed) = (Vec::new(), BTreeSet::new());
         for one in self.texts(conversation) {
@@ -38,14 +43,11 @@ impl<'b> Stage<'_, 'b> {
                 None => unknown.push(one),
             }
         }
-        let (before, new) = unknown.split_at(unknown.partition_point(|one| one.place.0 < first_new));
-        for group in before.chunk_by(|one, other| one.answers == other.answers) {
+        let new = unknown.split_off(unknown.partition_point(|one| one.place.0 < first_new));
+        for group in unknown.chunk_by(|one, other| one.answers == other.answers) {
             self.earlier(group, &mut removed).await?;
         }
-        if !new.is_empty() {
-            self.latest(new, &mut removed).await?;
-        }
-        self.remove(conversation, &removed)
+        Ok((new, removed))
     }
 
     /// Passes texts before an answer that no callback has had, such as those of a refused request that the client repeats, or of a
@@ -71,7 +73,14 @@ impl<'b> Stage<'_, 'b> {
     }
 
     /// Passes the texts behind the last answer.
-    async fn latest(&mut self, texts: &[Text<'b>], removed: &mut BTreeSet<(usize, usize)>) -> Result<(), Stop> {
+    pub(super) async fn latest_input(
+        &mut self,
+        texts: &[Text<'b>],
+        removed: &mut BTreeSet<(usize, usize)>,
+    ) -> Result<(), Stop> {
+        if texts.is_empty() {
+            return Ok(());
+        }
         let given = messages(texts);
         let refused = match input::run(self.caller, given.clone()).await {
             Ok(Input::Ask(made)) if !made.is_empty() => {
@@ -161,7 +170,11 @@ impl<'b> Stage<'_, 'b> {
     }
 
     /// Removes texts that extensions have dropped, and messages without any text left.
-    fn remove(&mut self, conversation: &Conversation<'b>, removed: &BTreeSet<(usize, usize)>) -> Result<(), Stop> {
+    pub(super) fn remove(
+        &mut self,
+        conversation: &Conversation<'b>,
+        removed: &BTreeSet<(usize, usize)>,
+    ) -> Result<(), Stop> {
         let mut gone = BTreeSet::new();
         for (number, message) in conversation.messages.iter().enumerate() {
             let blocks: BTreeSet<usize> =

@@ -1,15 +1,22 @@
 //! Passes the results of tools that the client ran through `on_tool_result`.
 
+use std::slice::SliceIndex;
+
 use flow::{CallId, ToolCall};
 use guard::results;
 
 use super::{Stage, Stop, note};
-use crate::conversation::{Conversation, Part, ToolOutput};
+use crate::conversation::{Conversation, Message, Part, ToolOutput};
 use crate::memory::{About, Note};
 
 impl<'b> Stage<'_, 'b> {
-    pub(super) async fn results(&mut self, conversation: &Conversation<'b>) -> Result<(), Stop> {
-        for part in conversation.messages.iter().flat_map(|one| &one.parts) {
+    /// Passes the results in these messages.
+    pub(super) async fn results(
+        &mut self,
+        conversation: &Conversation<'b>,
+        messages: impl SliceIndex<[Message<'b>], Output = [Message<'b>]>,
+    ) -> Result<(), Stop> {
+        for part in conversation.messages[messages].iter().flat_map(|one| &one.parts) {
             if let Part::Result(output) = part {
                 self.result(conversation, output).await?;
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
-use gateway::{Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, prepare};
+use gateway::{Added, Exchange, Filtered, Memory, Prepared, Received, Trail, Watching, Wire, add, prepare};
 use serde_json::Value;
 use tidegate::gateway::{
     Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Visit, WithoutStore,
@@ -44,7 +44,7 @@ pub struct Acting<'a> {
     pub rules: Arc<RuleSet>,
     /// The plugins of the host that act, in addition to the required ones; `None` for all.
     pub plugins: Option<Vec<PluginId>>,
-    /// Whether any of these plugins has callbacks for requests or answers.
+    /// Whether any of these plugins has callbacks for requests or answers, or text for the prompt.
     pub has_plugins: bool,
     /// How conversations are distinguished and watched.
     pub watching: Watching,
@@ -146,13 +146,11 @@ impl Conversations {
         let text = std::str::from_utf8(body).unwrap_or_default();
         let request = gateway::read_json(text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
-        let visit =
-            keeper.enter(if asks == Asks::Count { trail.beside() } else { trail }).await.map_err(
-                |error| match error {
-                    HostError::State(error) => Refusal::Store(error.to_string()),
-                    error => Refusal::blocked(error.to_string()),
-                },
-            )?;
+        let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
+        let visit = entered.map_err(|error| match error {
+            HostError::State(error) => Refusal::Store(error.to_string()),
+            error => Refusal::blocked(error.to_string()),
+        })?;
         let model = request["model"].as_str().unwrap_or_default();
         let (conversation, vendor) =
             (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
@@ -164,13 +162,24 @@ impl Conversations {
         if is_answered {
             visit.starts(vendor, model);
         }
-        let prepared = within(progress, gone, prepare(&caller, &memory, wire, body)).await;
-        let sent = if let Ok(Prepared::Ask(body)) = &prepared { body.clone() } else { body.clone() };
-        if matches!(prepared, Ok(Prepared::Ask(_))) && is_answered {
-            visit.asked(&gateway::Asked::of(wire, &sent), vendor, model);
+        let show = |shown| conversation.show(shown);
+        let show = conversation.shows().then_some(&show as gateway::Show<'_>);
+        let prepared = within(progress, gone, prepare(&caller, &memory, wire, body, show)).await;
+        let mut added = Added { body: body.clone(), notices: Vec::new() };
+        if let Ok(Prepared::Ask(body)) = &prepared {
+            if is_answered {
+                visit.asked(&gateway::Asked::of(wire, body), vendor, model);
+            }
+            added.body = body.clone();
+            // A question next to a conversation, such as for a title, is not what the additions are written for.
+            if asks != Asks::Answer || !visit.is_aside() {
+                let (given, state) = visit.given();
+                added = add(&given, &state, &memory, (wire, model), body);
+            }
         }
+        let sent = added.body;
         let exchange = Exchange::new(wire, sent.clone(), model, visit.rules()).holding(self.watching.held);
-        let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory));
+        let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory)).noting(added.notices);
         let received = Received::new(wire, is_stream);
         let mut begun = Begun { visit, own, memory, received, wire, _of: Arc::clone(self) };
         let prepared = match prepared {

@@ -131,6 +131,25 @@ impl Conversations {
         Ok(Visit::new(Arc::clone(self), visited, trail))
     }
 
+    /// Begins a request for the number of tokens of a request: it is next to the conversation that it would belong to, and has a copy of
+    /// what that remembers.
+    ///
+    /// # Errors
+    /// No conversation can be opened.
+    pub async fn enter_to_count(self: &Arc<Self>, trail: Trail) -> Result<Visit, HostError> {
+        self.sweep_later();
+        let conversation = self.host.conversation(self.options.clone().not_kept()).await?;
+        let owner = match self.find(&trail).await {
+            Ok(Some((link, _))) => self.open(&link.id).await.ok(),
+            // Without its store, it is counted like the first request of a conversation.
+            Ok(None) | Err(_) => None,
+        };
+        if let Some(owner) = &owner {
+            conversation.set_memory(owner.conversation.memory());
+        }
+        Ok(Visit::aside(conversation, trail).beside(owner))
+    }
+
     /// Returns how many conversations are open, and what happened to the others.
     pub fn counts(&self) -> ConversationCounts {
         let (branched, local) = (self.branched.load(Ordering::Relaxed), self.local.load(Ordering::Relaxed));

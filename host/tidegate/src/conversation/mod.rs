@@ -1,11 +1,13 @@
 //! Conversations: sessions of a host whose turns run elsewhere, such as behind a gateway. A conversation has the plugins, the rules, the
 //! state and the transcript of a session; it has no model, offers no tools and runs no turns.
 
+pub(crate) mod gaps;
 mod inherited;
 mod keeper;
 mod kept;
 mod opening;
 mod options;
+mod prompt;
 mod sharing;
 mod thread;
 
@@ -241,8 +243,8 @@ impl Conversation {
 
     /// Stores what was not stored, and closes it: it can be opened again, here or by another host.
     ///
-    /// Data that was not stored before is lost.
-    /// What was not stored before is lost.
+    /// # Errors
+    /// Data could not be stored, and is lost.
     pub async fn close(&self) -> Result<(), HostError> {
         let caller = self.caller();
         caller.extensions().end_turn();

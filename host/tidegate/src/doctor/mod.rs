@@ -21,6 +21,7 @@ use providers::ProviderConfig;
 use store::TranscriptStore;
 use system::SystemClock;
 
+use crate::conversation::gaps::gap_checks;
 use crate::doctor::context::context_check;
 use crate::doctor::rules::rule_checks;
 use crate::doctor::settings::settings_checks;
@@ -205,6 +206,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
 async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     let mut checks = check_plugins(loaded).await;
     checks.extend(tool_checks(loaded));
+    checks.extend(gap_checks(loaded));
     checks.extend(loaded.builtin.iter().map(|tools| commands::check(&tools.command_variables())));
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));

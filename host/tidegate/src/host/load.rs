@@ -12,6 +12,7 @@ use config::rule_sources::{self, Sources};
 use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
 use flow::ports::Tools;
 use flow::{Diagnostic, DiagnosticCode as Code, Permission, PluginId, ToolSpec};
+use guard::additions::Addition;
 use rules::RuleSpec;
 use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
@@ -205,6 +206,7 @@ pub(crate) fn workspace(
     warnings.extend(limits.left_out.iter().cloned());
     warnings.extend(config::misplaced(user_folder, &workspace));
     let live = LiveRules::open(sources, folders, before);
+    let settings = assemble::turn(operator, &workspace, &plugins, guidance.block(), Arc::new(retries));
     Ok(Loaded {
         shared: Arc::clone(shared),
         extensions: Arc::new(extensions),
@@ -215,7 +217,8 @@ pub(crate) fn workspace(
         builtin: wanted.builtin_tools.then_some(builtin),
         decisions: toolbox.decisions,
         limits: Arc::new(limits),
-        settings: assemble::turn(operator, &workspace, &plugins, guidance.block(), Arc::new(retries)),
+        additions: Addition::in_order(&settings.additions).into(),
+        settings,
         guidance: Arc::new(guidance),
         warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),

@@ -10,9 +10,10 @@ use config::rule_sources::BuiltRules;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits, Policy};
 use flow::ports::{Clock, ExtensionHost, Tools};
 use flow::{
-    BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
-    Registration, SystemBlock,
+    BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Power, ProvidedTool,
+    Registered, Registration, SystemBlock,
 };
+use guard::additions::Addition;
 use rules::RuleSet;
 use sandbox::{HostBreakers, SandboxHost};
 use telemetry::Metrics;
@@ -200,6 +201,8 @@ pub struct Loaded {
     /// Who may start them.
     pub(crate) spawn_agent: Decisions,
     pub(crate) settings: turn::SessionSettings,
+    /// The additions of its plugins to the prompt, for conversations whose turns run elsewhere.
+    pub(crate) additions: Arc<[Addition]>,
     /// What sessions may take.
     pub(crate) limits: Arc<config::thread_limits::ThreadLimits>,
 }
@@ -230,6 +233,8 @@ pub struct PluginInfo {
     pub rules: usize,
     /// How many prompt additions its manifest has.
     pub prompts: usize,
+    /// Whether it is about what the model reads: it has additions to the prompt, with the power for them, or guidance on tools.
+    pub adds_to_prompt: bool,
     /// The limits, after applying the operator's. Of a native extension, `callback`, `text` and `output_bytes` are enforced, and nothing
     /// else, because its code runs in the process.
     pub limits: PluginLimits,
@@ -413,6 +418,7 @@ impl PluginInfo {
             powers: Vec::new(),
             rules: 0,
             prompts: 0,
+            adds_to_prompt: false,
             limits: PluginLimits { callback: native.time(), text: native.time(), ..limits },
         }
     }
@@ -433,6 +439,8 @@ impl PluginInfo {
             powers: powers.map(|(power, why)| (power.as_str().to_owned(), why.clone())).collect(),
             rules: manifest.rules.len(),
             prompts: manifest.prompts.len(),
+            adds_to_prompt: (plugin.may(Power::Prompt) && !manifest.prompts.is_empty())
+                || manifest.guidance.names().next().is_some(),
             limits: plugin.limits,
         }
     }

@@ -1092,6 +1092,9 @@ pub mod tidegate {
             }
         }
         /// Power `history`: the messages of the conversation. Requested and granted as `history`.
+        ///
+        /// In front of an agent that is not the host's own, they are those of the request that was prepared last, as the model gets them: in
+        /// `on-input-messages` the ones before the new input, then all of them.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod history {
             #[used]
@@ -1730,7 +1733,8 @@ pub mod tidegate {
                 }
             }
         }
-        /// Power `tools`: the tools that the model is offered. Requested and granted as `tools`.
+        /// Power `tools`: the tools that the model is offered. Requested and granted as `tools`. In front of an agent that is not the
+        /// host's own, they are those of its request; a tool that the provider runs has no parameters.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod tools {
             #[used]

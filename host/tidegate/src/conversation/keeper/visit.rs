@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::EventKind;
 use flow::ports::StateError;
-use gateway::{Answer, Asked, Trail};
+use gateway::{Answer, Asked, Given, Trail};
+use guard::Caller;
 use rules::{RuleMemory, RuleSession};
 
 use super::links::Link;
@@ -23,6 +24,8 @@ pub struct Visit {
     part: Mutex<Part>,
     /// `None` if nothing of it is kept.
     kept: Option<(Arc<Conversations>, Visited)>,
+    /// The conversation next to which tokens are counted.
+    beside: Option<Visited>,
 }
 
 impl std::fmt::Debug for Visit {
@@ -40,7 +43,24 @@ impl Visit {
     pub(super) fn aside(conversation: Conversation, trail: Trail) -> Self {
         let rules = conversation.begin(trail.continues_turn());
         let began = rules.memory();
-        Self { conversation, trail, rules, began, part: Mutex::default(), kept: None }
+        Self { conversation, trail, rules, began, part: Mutex::default(), kept: None, beside: None }
+    }
+
+    pub(super) fn beside(self, owner: Option<Visited>) -> Self {
+        Self { beside: owner, ..self }
+    }
+
+    /// Returns whether the request is one next to a conversation, such as for a title or a count.
+    pub fn is_aside(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// Returns what plugins add to the request, and the caller whose state the conditions read.
+    pub fn given(&self) -> (Given, Arc<Caller>) {
+        match &self.beside {
+            Some(owner) => (owner.conversation.given_next(self.trail.continues_turn()), owner.conversation.caller()),
+            None => (self.conversation.given(), self.conversation.caller()),
+        }
     }
 
     /// Returns the conversation that the request belongs to.
