@@ -26,7 +26,7 @@ use crate::support::{Place, out};
 const ONCE: &str = "+++\ncondition = \"forbidden\"\nscope = \"text\"\n+++\nNever say that word.\n";
 
 /// Returns the text of a streamed answer.
-fn text(answer: &Answer) -> String {
+pub(super) fn text(answer: &Answer) -> String {
     let data = answer.body.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
     data.filter_map(|data| data["delta"]["text"].as_str().map(str::to_owned)).collect()
 }

@@ -3,9 +3,11 @@
 mod attacks;
 mod conversations;
 mod endpoints;
+mod guests;
 mod life;
 mod limits;
 mod model;
+mod prompts;
 mod running;
 mod settings;
 mod tokens;

@@ -1,4 +1,5 @@
-//! A server of models for tests of the gateway: the query of each request controls its behavior, and it records the requests.
+//! A server of models for tests of the gateway: the query of each request controls its behavior, `metadata.say`
+//! is what it says, and it records the requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -118,7 +119,12 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
                 stream.write_all(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
             }
             _ if target.contains("/messages") => {
-                let text = if body.contains("Never say that word") || body.contains("\"good\"") { GOOD } else { BAD };
+                let asked: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+                let text = match asked["metadata"]["say"].as_str() {
+                    Some(said) => said,
+                    None if body.contains("Never say that word") || body.contains("\"good\"") => GOOD,
+                    None => BAD,
+                };
                 let parts: Vec<&str> = text.split_inclusive(' ').collect();
                 stream_of(&mut stream, parts.into_iter(), Duration::ZERO)
             }
