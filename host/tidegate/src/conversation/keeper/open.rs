@@ -19,6 +19,9 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// The number of conversations that are closed concurrently: each of them can wait for an unavailable store.
 const CLOSES: usize = 16;
 
+/// The part of the maximum number of open conversations that is closed at a time to make way for others: one in so many.
+const EVICTED: usize = 256;
+
 /// The open conversations, and the number of exchanges in each.
 pub(super) struct OpenConversations {
     limits: ConversationLimits,
@@ -253,13 +256,22 @@ impl OpenConversations {
         }
     }
 
-    /// Closes the least recently used conversation while there are too many.
+    /// Closes the least recently used conversations while there are too many.
     async fn make_way(self: &Arc<Self>, host: &Host) {
         while self.is_full() {
-            let Some((id, entry)) = self.oldest() else { return };
-            let Some(ended) = entry.end(|_| true) else { return };
-            self.evicted.fetch_add(1, Ordering::Relaxed);
-            self.close_whole(id, entry, ended, host).await;
+            let mut closes = Vec::new();
+            for (id, entry) in self.oldest() {
+                closes.extend(self.close_later(id, entry, |_| true, host).await);
+            }
+            if closes.is_empty() {
+                return;
+            }
+            self.evicted.fetch_add(closes.len() as u64, Ordering::Relaxed);
+            for close in closes {
+                if let Err(error) = close.await {
+                    tracing::error!("a conversation could not be closed: {error}");
+                }
+            }
         }
     }
 
@@ -267,24 +279,22 @@ impl OpenConversations {
         lock(&self.state).open.len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
     }
 
-    /// Returns the least recently used conversation without an exchange, preferring one whose data is all in the store.
-    fn oldest(&self) -> Option<(SessionId, Arc<Entry>)> {
+    /// Returns the least recently used conversations without an exchange, preferring those whose data is all in the store. It returns several
+    /// where many may be open: finding them takes a look at each.
+    fn oldest(&self) -> Vec<(SessionId, Arc<Entry>)> {
         let state = lock(&self.state);
         let last = |entry: &Arc<Entry>| {
             let use_of = lock(&entry.use_of);
-            (use_of.exchanges == 0 && !use_of.is_over).then(|| (entry.is_unstored(), use_of.last))
+            use_of.is_free(|_| true).then_some(use_of.last)
         };
         let free = state.open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
-        let (_, id, entry) = free.min_by_key(|(last, ..)| *last)?;
-        Some((id.clone(), Arc::clone(entry)))
-    }
-
-    /// Closes a conversation completely, even if the caller stops waiting for it.
-    async fn close_whole(self: &Arc<Self>, id: SessionId, entry: Arc<Entry>, ended: Ended, host: &Host) {
-        let (own, host) = (Arc::clone(self), host.clone());
-        if let Err(error) = tokio::spawn(async move { own.close(&id, &entry, ended, &host).await }).await {
-            tracing::error!("a conversation could not be closed: {error}");
+        let mut free: Vec<_> = free.map(|(last, id, entry)| ((entry.is_unstored(), last), id, entry)).collect();
+        let number = (self.limits.open / EVICTED).clamp(1, CLOSES).min(free.len());
+        if number < free.len() {
+            free.select_nth_unstable_by_key(number, |(order, ..)| *order);
         }
+        free.truncate(number);
+        free.into_iter().map(|(_, id, entry)| (id.clone(), Arc::clone(entry))).collect()
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
