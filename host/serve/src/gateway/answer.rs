@@ -14,7 +14,8 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
 use reqwest::Response;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::conversations::Begun;
@@ -66,6 +67,11 @@ impl Client {
     }
 
     async fn put(&self, item: io::Result<Bytes>) -> bool {
+        let item = match self.sender.try_send(item) {
+            Ok(()) => return true,
+            Err(TrySendError::Closed(_)) => return false,
+            Err(TrySendError::Full(item)) => item,
+        };
         let Ok(sent) = timeout(self.idle, self.sender.send(item)).await else {
             self.stuck.cancel();
             return false;
@@ -112,8 +118,10 @@ impl Stream for Received {
 
 /// Passes an answer on as it is.
 pub(super) async fn pass(mut response: Response, client: Client, mut progress: Progress) {
+    let mut alarm = Alarm::new(progress.late());
     loop {
-        let came = came(&mut response, &client, [None, Some(progress.silent()), Some(progress.late())]).await;
+        let times = Deadlines { due: None, silence: progress.silent(), late: progress.late() };
+        let came = came(&mut response, &client, times, &mut alarm).await;
         let outcome = match came {
             Came::Bytes(bytes) => {
                 progress.received();
@@ -154,6 +162,36 @@ pub(super) struct Guarded {
     pub(super) progress: Progress,
 }
 
+/// The times at which something happens although nothing comes.
+struct Deadlines {
+    /// Held bytes have waited for as long as they may.
+    due: Option<Instant>,
+    /// A keep-alive is due, or the server has been silent for too long.
+    silence: Instant,
+    /// The time limit of the request is over.
+    late: Instant,
+}
+
+/// A timer that is set again only for an earlier time: times of an answer move on with each of its parts, and setting a timer takes the
+/// lock of all timers.
+struct Alarm(Pin<Box<Sleep>>);
+
+impl Alarm {
+    fn new(time: Instant) -> Self {
+        Self(Box::pin(sleep_until(time)))
+    }
+
+    /// Waits until this time.
+    async fn at(&mut self, time: Instant) {
+        while Instant::now() < time {
+            if self.0.deadline() > time || self.0.is_elapsed() {
+                self.0.as_mut().reset(time);
+            }
+            self.0.as_mut().await;
+        }
+    }
+}
+
 /// What the connections bring.
 enum Came {
     /// The client has closed its connection.
@@ -176,10 +214,11 @@ impl Guarded {
         let mut outcome = "ended";
         let mut is_over = false;
         self.begun.begin(is_stream);
+        let mut alarm = Alarm::new(self.progress.late());
         loop {
             let next = match &mut response {
                 Err(closing) => Next { then: Then::End, ..std::mem::take(closing) },
-                Ok(upstream) => match self.came(upstream, is_stream).await {
+                Ok(upstream) => match self.came(upstream, is_stream, &mut alarm).await {
                     Came::Gone => {
                         outcome = "abandoned";
                         break;
@@ -278,10 +317,10 @@ impl Guarded {
     }
 
     /// Waits for the next event of the connections.
-    async fn came(&self, upstream: &mut Response, is_stream: bool) -> Came {
+    async fn came(&self, upstream: &mut Response, is_stream: bool, alarm: &mut Alarm) -> Came {
         let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
-        let silence = self.progress.quiet(is_stream);
-        came(upstream, &self.client, [due, Some(silence), Some(self.progress.late())]).await
+        let times = Deadlines { due, silence: self.progress.quiet(is_stream), late: self.progress.late() };
+        came(upstream, &self.client, times, alarm).await
     }
 
     /// Sends the request again.
@@ -339,26 +378,26 @@ impl Guarded {
     }
 }
 
-/// Waits for the first event. `times`: when held bytes are due, when a keep-alive is due, and when the request times out.
-async fn came(upstream: &mut Response, client: &Client, times: [Option<Instant>; 3]) -> Came {
-    // Without a time there is nothing to wait for.
-    let at = |time: Option<Instant>| async move {
-        match time {
-            Some(time) => sleep_until(time).await,
-            None => std::future::pending().await,
-        }
-    };
-    let [due, silence, late] = times;
+/// Waits for the first event.
+async fn came(upstream: &mut Response, client: &Client, times: Deadlines, alarm: &mut Alarm) -> Came {
+    let Deadlines { due, silence, late } = times;
+    // A server that always has more must not postpone it.
+    if Instant::now() >= late {
+        return Came::Late;
+    }
+    let next = late.min(silence).min(due.unwrap_or(late));
     tokio::select! {
         biased;
         () = client.gone() => Came::Gone,
-        () = at(late) => Came::Late,
-        next = upstream.chunk() => match next {
+        read = upstream.chunk() => match read {
             Ok(Some(bytes)) => Came::Bytes(bytes),
             Ok(None) => Came::End,
             Err(error) => Came::Broken(net::cause(&error)),
         },
-        () = at(due) => Came::Due,
-        () = at(silence) => Came::Silence,
+        () = alarm.at(next) => match () {
+            () if next == late => Came::Late,
+            () if Some(next) == due => Came::Due,
+            () => Came::Silence,
+        },
     }
 }

@@ -199,7 +199,7 @@ impl Progress {
         if let Some(caller) = begun.own.caller() {
             self.shared.report.count_plugins(caller.take_tallies());
         }
-        self.shared.count_conversations();
+        self.shared.count_conversations_later();
         self.over(outcome);
     }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tidegate::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,12 @@ pub(super) struct Shared {
     site: Mutex<Arc<Open>>,
     held: AtomicU64,
     connections: AtomicU64,
+    /// The time of the last [`Shared::count_conversations`].
+    counted: Mutex<Instant>,
 }
+
+/// The interval in which conversations are counted after requests: it takes longer the more there are.
+const COUNTING: Duration = Duration::from_secs(1);
 
 impl Shared {
     pub(super) fn new(address: SocketAddr, site: Open, metrics: Metrics) -> Self {
@@ -40,6 +46,7 @@ impl Shared {
             site: Mutex::new(Arc::new(site)),
             held: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            counted: Mutex::new(Instant::now()),
         }
     }
 
@@ -92,6 +99,17 @@ impl Shared {
     /// Returns the number of open connections.
     pub(super) fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts conversations, unless they were counted within the last second.
+    pub(super) fn count_conversations_later(&self) {
+        let now = Instant::now();
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.saturating_duration_since(*counted) >= COUNTING {
+            *counted = now;
+            drop(counted);
+            self.count_conversations();
+        }
     }
 
     /// Counts conversations, once for those that routes share.
