@@ -78,7 +78,7 @@ impl Received {
                 let (sse, decoder) = &mut **reading;
                 let (answer, message) = (&mut self.answer, &mut *self.message);
                 sse.push_frames(bytes, |frame| -> Result<(), TooLarge> {
-                    answer.read(&Frame::new(frame.raw, frame.event.as_ref()), message, decoder);
+                    answer.read(frame, message, decoder);
                     Ok(())
                 })
             }
@@ -95,7 +95,7 @@ impl Received {
                 let (sse, mut decoder) = *reading;
                 let (answer, message) = (&mut self.answer, &mut *self.message);
                 let _torn = sse.finish_frames(|frame| -> Result<(), TooLarge> {
-                    answer.read(&Frame::new(frame.raw, frame.event.as_ref()), message, &mut decoder);
+                    answer.read(frame, message, &mut decoder);
                     Ok(())
                 });
                 let _refused = decoder.finish();
@@ -117,14 +117,17 @@ impl Received {
 }
 
 impl Answer {
-    fn read(&mut self, frame: &Frame, message: &mut dyn Message, decoder: &mut AnswerDecoder) {
-        if let (None, Some(data)) = (&self.id, &frame.data) {
+    fn read(&mut self, frame: &wire::Frame<'_>, message: &mut dyn Message, decoder: &mut AnswerDecoder) {
+        // The data of most frames is decoded once, by the decoder.
+        let decoded =
+            (self.id.is_none() || !message.reads_raw(frame.raw)).then(|| Frame::new(frame.raw, frame.event.as_ref()));
+        if let (None, Some(data)) = (&self.id, decoded.as_ref().and_then(|frame| frame.data.as_ref())) {
             let ids = [&data["response"]["id"], &data["message"]["id"], &data["id"]];
             self.id = ids.into_iter().find_map(Value::as_str).map(str::to_owned);
         }
-        let read = message.for_rules(frame);
+        let read = decoded.and_then(|frame| message.for_rules(&frame));
         // The client reads as much as it can of an answer that the decoder refuses.
-        let _refused = decoder.push(read.as_deref().unwrap_or(&frame.raw));
+        let _refused = decoder.push(read.as_deref().unwrap_or(frame.raw));
         self.take(std::iter::from_fn(|| decoder.next_delta()));
     }
 

@@ -27,6 +27,11 @@ pub(crate) trait Message: Debug + Send + Sync {
     /// Whether the provider reports with it that the answer has failed.
     fn is_failure(&self, frame: &Frame) -> bool;
 
+    /// Returns whether rules read a frame with these bytes as it came. It looks at the bytes alone, and returns `false` where they leave it open.
+    fn reads_raw(&self, _: &[u8]) -> bool {
+        true
+    }
+
     /// A frame as rules read it, where that is not as it came: a call whose input is not JSON has it as the argument `input`.
     fn for_rules(&mut self, _: &Frame) -> Option<Vec<u8>> {
         None
@@ -130,4 +135,9 @@ const INPUT: &str = "{\"input\":\"";
 
 fn call(id: &Value, name: &Value) -> StreamKind {
     StreamKind::Tool { call: flow::CallId::new(text(id)), name: text(name) }
+}
+
+/// Returns whether JSON with these bytes can contain a text, written as it is or with escapes.
+fn may_contain(json: &[u8], text: &str) -> bool {
+    [text.as_bytes(), b"\\u"].into_iter().any(|part| memchr::memmem::find(json, part).is_some())
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use std::collections::BTreeSet;
 
-use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, texts};
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, may_contain, texts};
 use crate::frame::Frame;
 
 /// A message of Chat Completions.
@@ -105,27 +105,34 @@ impl Message for OpenAiChat {
         frame.name == "error" || frame.data.as_ref().is_some_and(|data| !data["error"].is_null())
     }
 
+    fn reads_raw(&self, raw: &[u8]) -> bool {
+        self.custom.is_empty() && !may_contain(raw, "custom")
+    }
+
     fn for_rules(&mut self, frame: &Frame) -> Option<Vec<u8>> {
+        let choice = frame.data.as_ref()?.get("choices")?.get(0)?.as_object()?;
+        let calls = choice.get("delta").and_then(|delta| delta["tool_calls"].as_array());
+        let has_custom = calls.is_some_and(|calls| calls.iter().any(|call| custom(call).is_some()));
+        let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
+        if !has_custom && (!ends || self.custom.is_empty()) {
+            return None;
+        }
         let mut data = frame.data.clone()?;
         let choice = data.get_mut("choices")?.get_mut(0)?.as_object_mut()?;
-        let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
         let calls = choice.get_mut("delta").and_then(|delta| delta.get_mut("tool_calls")).and_then(Value::as_array_mut);
-        let mut is_changed = false;
         for one in calls.into_iter().flatten() {
             let Some(custom) = custom(one).cloned() else { continue };
             let is_new = self.custom.insert(one["index"].as_u64().unwrap_or(0));
             let given =
                 format!("{}{}", if is_new { INPUT } else { "" }, escaped(custom["input"].as_str().unwrap_or("")));
             one["function"] = json!({"name": custom["name"], "arguments": given});
-            is_changed = true;
         }
         if ends && !self.custom.is_empty() {
             let end = |index| json!({"index": index, "function": {"arguments": "\"}"}});
             let ends: Value = std::mem::take(&mut self.custom).into_iter().map(end).collect();
             choice.insert("delta".to_owned(), json!({"tool_calls": ends}));
-            is_changed = true;
         }
-        is_changed.then(|| Frame::of("", data).raw)
+        Some(Frame::of("", data).raw)
     }
 
     fn send(&mut self, mut frame: Frame, out: &mut Vec<u8>) {

@@ -8,7 +8,7 @@ use flow::{StreamKind, Usage};
 use serde_json::{Value, json};
 
 use self::streamed::Streamed;
-use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, text, texts};
+use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, may_contain, text, texts};
 use crate::calls::{self, CALLS};
 use crate::frame::Frame;
 
@@ -219,7 +219,15 @@ impl Message for OpenAiResponses {
         ["response.failed", "error"].contains(&frame.kind())
     }
 
+    fn reads_raw(&self, raw: &[u8]) -> bool {
+        // Each item that is rewritten, and each event about its input, has it in its type.
+        !may_contain(raw, "_call")
+    }
+
     fn for_rules(&mut self, frame: &Frame) -> Option<Vec<u8>> {
+        if self.reads_raw(&frame.raw) {
+            return None;
+        }
         let (kind, mut data) = (frame.kind(), frame.data.clone()?);
         let bytes = |kind: &str, mut data: Value| {
             data["type"] = Value::from(kind);
@@ -290,11 +298,12 @@ impl Message for OpenAiResponses {
             data["sequence_number"] = Value::from(self.number);
         }
         self.number = if self.renumbers { self.number } else { number.unwrap_or(self.number) }.saturating_add(1);
-        let now = data.clone();
-        if now != before {
+        if *data != before {
             frame.write();
         }
-        self.note(&kind, &now);
+        if let Some(data) = &frame.data {
+            self.note(&kind, data);
+        }
         out.extend_from_slice(&frame.raw);
     }
 
