@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::support::guests::{build, root};
+use crate::support::guests::place_plugins;
 use crate::support::{Aim, Lane, Table, criterion, race};
 
 const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
@@ -15,13 +15,8 @@ pub(crate) fn bench() {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-start");
     let cache = place.join("cache");
     std::fs::remove_dir_all(&place).ok();
-    for name in PLUGINS {
-        let (from, to) = (root().join("plugins").join(name), place.join(name));
-        std::fs::create_dir_all(&to).unwrap();
-        std::fs::copy(from.join("plugin.toml"), to.join("plugin.toml")).unwrap();
-        std::fs::write(to.join("component.wasm"), build(&format!("plugins/{name}"))).unwrap();
-    }
-    std::fs::write(place.join("tidegate.toml"), operator()).unwrap();
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join("tidegate.toml"), place_plugins(&place, &PLUGINS)).unwrap();
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&program);
         command.args(arguments).current_dir(&place).env("XDG_CACHE_HOME", &cache).stdin(Stdio::null());
@@ -55,18 +50,6 @@ pub(crate) fn bench() {
     table.row("– of that, a process that does nothing (`--version`)", Aim::None, times.of(1) / 1e6, "ms");
     table.row("– the first time, when plugins are compiled", Aim::None, first.as_secs_f64() * 1e3, "ms");
     table.finish();
-}
-
-fn operator() -> String {
-    let entry = |name: &str| {
-        let grants = match name {
-            "redact-secrets" => r#"["state"]"#,
-            "session-notes" => r#"["state", "prompt", "provide-tools"]"#,
-            _ => r#"["state", "prompt"]"#,
-        };
-        format!("[[plugin]]\npath = \"{name}\"\ngrants = {grants}\n\n")
-    };
-    PLUGINS.map(entry).concat()
 }
 
 /// The program, built as shipped: next to the folder of cargo for files of benches.

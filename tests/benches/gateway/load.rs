@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+
+use tidegate_servers::KEY;
 
 use super::upstream::Question;
 
@@ -44,22 +45,24 @@ pub(super) struct Measured {
 const WARM: u64 = 10;
 
 impl Target {
-    fn request(&self, question: Question) -> Vec<u8> {
-        let body = question.body();
+    fn request(&self, question: Question, number: u32) -> Vec<u8> {
+        let body = question.body(number);
         format!(
-            "POST {}/v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer key\r\n{}content-length: {}\r\n\r\n{body}",
+            "POST {}/v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer {KEY}\r\n{}content-length: {}\r\n\r\n{body}",
             self.path, self.address, self.headers, body.len()
         )
         .into_bytes()
     }
 
-    /// So many streams, which begin one after the other within an interval. `None`: they were not done in four times their time.
-    pub(super) async fn streams(&self, count: u32, question: Question, start: Instant) -> Option<Measured> {
+    /// Runs so many streams, which begin one after the other within a second.
+    ///
+    /// # Errors
+    /// The reason why there is no measurement: a stream failed, or they were not done in four times their time.
+    pub(super) async fn streams(&self, count: u32, question: Question, start: Instant) -> Result<Measured, String> {
         let whole = question.every * u32::try_from(question.frames).unwrap_or(u32::MAX);
-        let request = Arc::new(self.request(question));
         let streams: Vec<_> = (0..count)
             .map(|number| {
-                let (request, address) = (Arc::clone(&request), self.address);
+                let (request, address) = (self.request(question, number), self.address);
                 // Over a second, so that starts are measured and not a herd.
                 let wait = Duration::from_secs(1) * number / count;
                 tokio::spawn(async move {
@@ -71,25 +74,26 @@ impl Target {
         let all = async {
             let mut measured = Measured::default();
             for stream in streams {
-                let (first, frames) = stream.await.ok()?.ok()?;
+                let (first, frames) = stream.await.map_err(io::Error::other)??;
                 measured.first.0.push(first);
                 measured.frames.0.extend(frames);
             }
-            Some(measured)
+            io::Result::Ok(measured)
         };
-        let mut measured = timeout(whole * 4 + Duration::from_secs(4), all).await.ok()??;
+        let measured = timeout(whole * 4 + Duration::from_secs(4), all).await;
+        let mut measured = measured.map_err(|_| "it does not keep up")?.map_err(|error| error.to_string())?;
         measured.first.0.sort_unstable();
         measured.frames.0.sort_unstable();
-        Some(measured)
+        Ok(measured)
     }
 
     /// Requests a second of so many clients that ask again at once.
     pub(super) async fn rate(&self, clients: u32, time: Duration) -> Option<f64> {
-        let request = Arc::new(self.request(Question { frames: 0, every: Duration::ZERO }));
+        let question = Question { frames: 0, every: Duration::ZERO };
         let end = Instant::now() + time;
         let clients: Vec<_> = (0..clients)
-            .map(|_| {
-                let (request, address) = (Arc::clone(&request), self.address);
+            .map(|number| {
+                let (request, address) = (self.request(question, number), self.address);
                 tokio::spawn(async move {
                     let mut connection = TcpStream::connect(address).await?;
                     connection.set_nodelay(true)?;
@@ -124,9 +128,14 @@ async fn stream(
     connection.write_all(request).await?;
     let (mut received, mut delays, mut first) = (Vec::with_capacity(8192), Vec::new(), None);
     let mut number = 0;
+    let mut is_answered = false;
     loop {
         if connection.read_buf(&mut received).await? == 0 {
             return Err(io::Error::other("the stream broke off"));
+        }
+        if !std::mem::replace(&mut is_answered, true) && !received.starts_with(b"HTTP/1.1 200") {
+            let head = String::from_utf8_lossy(&received);
+            return Err(io::Error::other(format!("it answers `{}`", head.lines().next().unwrap_or_default())));
         }
         let now = start.elapsed().as_micros() as u64;
         let mut from = 0;

@@ -16,12 +16,13 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Returns the body of a request for Chat Completions.
-    pub(super) fn body(self) -> String {
+    /// Returns the body of a request for Chat Completions, the first one of conversation `number`.
+    pub(super) fn body(self, number: u32) -> String {
         let Self { frames, every } = self;
-        let content = format!("frames={frames} every={} done", every.as_micros());
+        let content = format!("frames={frames} every={} done {number}", every.as_micros());
+        let tool = r#"{"type":"function","function":{"name":"read","parameters":{"type":"object"}}}"#;
         format!(
-            "{{\"model\":\"m\",\"stream\":{},\"messages\":[{{\"role\":\"user\",\"content\":\"{content}\"}}]}}",
+            "{{\"model\":\"m\",\"stream\":{},\"tools\":[{tool}],\"messages\":[{{\"role\":\"user\",\"content\":\"{content}\"}}]}}",
             frames > 0
         )
     }
@@ -36,12 +37,17 @@ impl Question {
     }
 }
 
-/// Words that no rule of the set waits for.
+/// Words that no rule of the set waits for. Each frame is a line, for which plugins that get lines do not wait either.
 const WORDS: &str = "quiet brook over green hill";
 
 /// Serves for as long as the runtime lives. Times count from `start`.
 pub(super) async fn serve(start: Instant) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    serve_on("127.0.0.1:0", start).await
+}
+
+/// Does the same as [`serve`] at this address.
+pub(super) async fn serve_on(address: &str, start: Instant) -> SocketAddr {
+    let listener = TcpListener::bind(address).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         loop {
@@ -68,7 +74,7 @@ async fn connection(mut stream: TcpStream, start: Instant) -> std::io::Result<()
         for number in 0..question.frames {
             sleep_until(begin + question.every * u32::try_from(number).unwrap()).await;
             let now = start.elapsed().as_micros();
-            stream.write_all(chunk(&frame(&format!("\"content\":\"{now} {WORDS} \""), "null")).as_bytes()).await?;
+            stream.write_all(chunk(&frame(&format!("\"content\":\"{now} {WORDS}\\n\""), "null")).as_bytes()).await?;
         }
         let end = chunk(&frame("", "\"stop\"")) + &chunk("data: [DONE]\n\n") + "0\r\n\r\n";
         stream.write_all(end.as_bytes()).await?;

@@ -21,6 +21,23 @@ pub(crate) fn build(folder: &str) -> Vec<u8> {
     tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes
 }
 
+/// Copies plugins of this repository, built, to a folder. Returns the tables for its `tidegate.toml`, with all powers granted.
+pub(crate) fn place_plugins(place: &Path, names: &[&str]) -> String {
+    let entry = |name: &&str| {
+        let (from, to) = (root().join("plugins").join(name), place.join(name));
+        std::fs::create_dir_all(&to).unwrap();
+        std::fs::copy(from.join("plugin.toml"), to.join("plugin.toml")).unwrap();
+        std::fs::write(to.join("component.wasm"), build(&format!("plugins/{name}"))).unwrap();
+        let grants = match *name {
+            "mask-secrets" | "redact-secrets" => r#"["state"]"#,
+            "session-notes" => r#"["state", "prompt", "provide-tools"]"#,
+            _ => r#"["state", "prompt"]"#,
+        };
+        format!("[[plugin]]\npath = \"{name}\"\ngrants = {grants}\n\n")
+    };
+    names.iter().map(entry).collect()
+}
+
 /// An engine with capacity for `instances`, with a pool: what is measured without one is something else.
 pub(crate) fn sandbox(instances: u32) -> Sandbox {
     let sandbox = Sandbox::new(&EngineOptions { max_instances: instances, ..EngineOptions::default() }).unwrap();

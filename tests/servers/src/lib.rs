@@ -34,7 +34,7 @@ pub use judge::Judge;
 pub use llmock::Llmock;
 pub use model::RealModel;
 pub use oteltap::{OtelTap, Received};
-pub use peers::Peer;
+pub use peers::{KEY, Peer};
 pub use process::free_port;
 pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};

@@ -10,6 +10,9 @@ use crate::apt::{check_with, ensure_starts};
 use crate::install::{ensure_litellm, ensure_portkey, folder};
 use crate::process::Server;
 
+/// The key that clients send. A gateway may refuse one that is easy to guess.
+pub const KEY: &str = "sk-2f6d8c0b5e7a4193a1c4d9e8f7b6a5d4c3b2a190";
+
 /// A running gateway. It ends with its value.
 #[derive(Debug)]
 pub struct Peer {
@@ -18,7 +21,7 @@ pub struct Peer {
     pub name: &'static str,
     /// Where it listens, for requests to `/v1/chat/completions`.
     pub address: SocketAddr,
-    /// Headers that it wants in a request, each with its line end.
+    /// Headers that it wants in a request next to `Authorization: Bearer KEY`, each with its line end.
     pub headers: String,
 }
 
@@ -71,13 +74,13 @@ fn litellm(model: SocketAddr) -> Result<Peer> {
     let program = ensure_litellm()?.join("bin/litellm").display().to_string();
     let text = format!(
         "model_list:\n  - model_name: m\n    litellm_params:\n      model: openai/m\n      api_base: http://{model}/v1\n      api_key: key\n\
-         litellm_settings:\n  telemetry: false\n"
+         litellm_settings:\n  telemetry: false\ngeneral_settings:\n  master_key: {KEY}\n"
     );
     let file = write(&place("litellm-place")?.join("config.yaml"), &text)?;
     let port = crate::free_port()?;
     let on = port.to_string();
     let command = ["env", "LITELLM_LOCAL_MODEL_COST_MAP=True", &program, "--config", &file, "--host", "127.0.0.1"];
-    let command = [&command[..], &["--port", &on, "--num_workers", "2"]].concat();
+    let command = [&command[..], &["--port", &on, "--num_workers", "2", "--run_gunicorn"]].concat();
     let server = Server::start_on(port, "litellm", &folder("logs"), "/health/liveliness", &command)?;
     Peer::new("litellm", server, String::new())
 }
