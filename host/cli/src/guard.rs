@@ -1,5 +1,7 @@
 //! `tidegate guard -- COMMAND…`: runs an agent with a gateway between it and its model.
 
+mod upstreams;
+
 use std::env;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +9,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use serve::gateway::{Acting, Conversations, Gateway, Report, Site, UpstreamUrls, Watching};
+use serve::gateway::{Acting, Conversations, Gateway, Report, Site, Watching};
+use tidegate::config::machine_policy;
 use tidegate::gateway::WithoutStore;
 use tidegate::metrics::Metrics;
 use tokio::process::{Child, Command};
@@ -27,7 +30,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     if watching == 0 && plugins == 0 {
         say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");
     }
-    let upstreams = upstreams(&args)?;
+    let upstreams = upstreams::of(&args, machine_policy()?.as_ref())?;
     let host = crate::gateway::host(&operator, None, None)?;
     let loaded = crate::gateway::loaded(&host, &common.workspace)?;
     crate::gateway::told::tell(&loaded, false);
@@ -56,21 +59,6 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     conversations.close().await;
     report(gateway.report());
     Ok(Exit::Child(code(status)))
-}
-
-/// Where requests go: as the flags say, else where they would go without a gateway.
-fn upstreams(args: &Guard) -> Result<UpstreamUrls, Failure> {
-    let vendors = UpstreamUrls::default();
-    let choose = |flag: &Option<String>, variable: &str, vendor: String| match (flag, env::var(variable)) {
-        (Some(url), _) => Ok(url.clone()),
-        (None, Ok(url)) if !url.is_empty() => Ok(url),
-        (None, Err(env::VarError::NotUnicode(_))) => Err(Failure::setup(format_args!("{variable} is not UTF-8"))),
-        (None, _) => Ok(vendor),
-    };
-    Ok(UpstreamUrls {
-        anthropic: choose(&args.anthropic_url, "ANTHROPIC_BASE_URL", vendors.anthropic)?,
-        openai: choose(&args.openai_url, "OPENAI_BASE_URL", vendors.openai)?,
-    })
 }
 
 /// The variables that clients read their model's address from.

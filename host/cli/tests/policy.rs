@@ -125,3 +125,40 @@ fn routes_of_a_gateway_are_under_the_policy() {
         assert!(code(&ran) == 2 && err(&ran).contains(refused), "{settings}: {}", err(&ran));
     }
 }
+
+/// A policy, flags, variables, the exit code, and words that are printed.
+type Guarded<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, &'a str)], i32, &'a str);
+
+/// Servers that `guard` sends requests to: those of its flags and of the command's own variables.
+#[test]
+fn addresses_of_a_guarded_command_are_under_the_policy() {
+    let policy = "addresses = [\"https://api.anthropic.com\", \"http://127.0.0.1:9\"]\n";
+    let (other, own) = ("http://127.0.0.1:8", "http://127.0.0.1:9");
+    let openai = "does not permit https://api.openai.com for `tidegate guard`";
+    let [by_flag, by_variable] =
+        ["--anthropic-url", "OPENAI_BASE_URL"].map(|by| format!("does not permit {other} for `{by}`"));
+    let cases: [Guarded<'_>; 5] = [
+        (policy, &[], &[("ANTHROPIC_BASE_URL", own)], 0, openai),
+        (policy, &["--anthropic-url", other], &[], 2, &by_flag),
+        (policy, &[], &[("OPENAI_BASE_URL", other)], 2, &by_variable),
+        (policy, &["--openai-url", own], &[("OPENAI_BASE_URL", other), ("ANTHROPIC_BASE_URL", own)], 0, ""),
+        ("addresses = []\n", &[], &[], 2, openai),
+    ];
+    for (policy, flags, variables, expected, told) in cases {
+        let place = Place::new();
+        let command = [&["guard"], flags, &["--", "touch", "ran"]].concat();
+        let mut command = under(policy, &place.command(&command));
+        command.env_remove("ANTHROPIC_BASE_URL").env_remove("OPENAI_BASE_URL");
+        let ran = command.envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
+        let said = err(&ran);
+        assert_eq!(
+            (code(&ran), place.path("ran").exists()),
+            (expected, expected == 0),
+            "{flags:?} {variables:?}: {said}"
+        );
+        assert!(
+            said.contains(told) && (!told.is_empty() || !said.contains("policy")),
+            "{flags:?} {variables:?}: {said}"
+        );
+    }
+}

@@ -98,7 +98,7 @@ fn serving(
             without_store: WithoutStore::default(),
             before: None,
         });
-        let urls = UpstreamUrls { anthropic: model.url.clone(), openai: format!("{}/v1", model.url) };
+        let urls = UpstreamUrls { anthropic: Some(model.url.clone()), openai: Some(format!("{}/v1", model.url)) };
         let limits = GatewayLimits { request_timeout, ..GatewayLimits::default() };
         let site = Site { routes: urls.routes(&conversations), limits, ..Site::default() };
         Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), site, &Metrics::new()).await.unwrap()

@@ -38,6 +38,8 @@ pub enum Clients {
     All,
     /// Requests of clients of the Messages API, recognized by their path or their headers.
     Anthropic,
+    /// All other requests with its path.
+    Others,
 }
 
 /// A key of a server, which is never printed.
@@ -102,13 +104,15 @@ impl Upstream {
     /// Returns whether a request is for this route.
     pub(super) fn takes(&self, path: &str, headers: &HeaderMap) -> bool {
         let Some(rest) = path::below(&self.route.path, path) else { return false };
+        let is_anthropic = || {
+            let is_messages =
+                rest.starts_with("/v1/messages") || rest.starts_with("/messages") || matches!(rest, "" | "/");
+            is_messages || headers.contains_key("x-api-key") || has_anthropic(headers)
+        };
         match self.route.clients {
             Clients::All => true,
-            Clients::Anthropic => {
-                let is_messages =
-                    rest.starts_with("/v1/messages") || rest.starts_with("/messages") || matches!(rest, "" | "/");
-                is_messages || headers.contains_key("x-api-key") || has_anthropic(headers)
-            }
+            Clients::Anthropic => is_anthropic(),
+            Clients::Others => !is_anthropic(),
         }
     }
 

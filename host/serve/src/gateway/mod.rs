@@ -53,39 +53,43 @@ pub use self::settings::{KeptConversations, check_policy};
 use self::shared::Shared;
 pub use self::site::Site;
 
-/// The servers of the two vendors, for a client that has no routes.
+/// The servers of the two vendors, for a client that has no routes. Requests for one that is `None` are refused.
 #[derive(Clone, Debug)]
 pub struct UpstreamUrls {
     /// The Messages API, without its version, such as `https://api.anthropic.com`.
-    pub anthropic: String,
+    pub anthropic: Option<String>,
     /// OpenAI's formats, with their version, such as `https://api.openai.com/v1`.
-    pub openai: String,
+    pub openai: Option<String>,
 }
 
 impl Default for UpstreamUrls {
     /// The vendors' own addresses.
     fn default() -> Self {
-        Self { anthropic: "https://api.anthropic.com".to_owned(), openai: "https://api.openai.com/v1".to_owned() }
+        let url = |text: &str| Some(text.to_owned());
+        Self { anthropic: url("https://api.anthropic.com"), openai: url("https://api.openai.com/v1") }
     }
 }
 
 impl UpstreamUrls {
     /// Returns routes for clients of both vendors, which are distinguished by the paths and headers of their requests.
     pub fn routes(&self, conversations: &Arc<Conversations>) -> Vec<Route> {
-        let route = |path: &str, upstream: &str, clients| Route {
-            path: path.to_owned(),
-            upstream: upstream.to_owned(),
-            clients,
-            key: None,
-            ca: None,
-            conversations: Arc::clone(conversations),
+        let route = |path: &str, upstream: &Option<String>, clients| {
+            upstream.clone().map(|upstream| Route {
+                path: path.to_owned(),
+                upstream,
+                clients,
+                key: None,
+                ca: None,
+                conversations: Arc::clone(conversations),
+            })
         };
-        vec![
+        let routes = [
             route("/", &self.anthropic, Clients::Anthropic),
             // Both the base URL of the client and that of the server contain the version.
-            route("/v1", &self.openai, Clients::All),
-            route("/", &self.openai, Clients::All),
-        ]
+            route("/v1", &self.openai, Clients::Others),
+            route("/", &self.openai, Clients::Others),
+        ];
+        routes.into_iter().flatten().collect()
     }
 }
 
