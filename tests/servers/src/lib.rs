@@ -8,6 +8,7 @@
 
 mod aimock;
 mod apt;
+mod certificates;
 mod http;
 mod install;
 mod judge;
@@ -24,6 +25,7 @@ mod scripted;
 mod tmux;
 
 pub use aimock::Aimock;
+pub use certificates::Certificates;
 pub use http::{Response, get, post};
 pub use install::{
     ensure_book, ensure_clients, ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py,

@@ -1,6 +1,6 @@
 //! A Redis server without persistence, on a free port and with a folder of its own.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::apt;
+use crate::certificates::Certificates;
 use crate::process::{LAUNCHER, free_port};
 
 /// The system's package, and its program.
@@ -33,6 +34,7 @@ pub fn ensure_redis() -> Result<()> {
 pub struct RedisServer {
     child: Option<Child>,
     port: u16,
+    tls_port: Option<u16>,
     folder: PathBuf,
     options: Vec<String>,
 }
@@ -56,8 +58,13 @@ impl RedisServer {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("tidegate-redis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut server =
-            Self { child: None, port: 0, folder, options: options.iter().map(|&word| word.to_owned()).collect() };
+        let mut server = Self {
+            child: None,
+            port: 0,
+            tls_port: None,
+            folder,
+            options: options.iter().map(|&word| word.to_owned()).collect(),
+        };
         let mut tried = 0;
         loop {
             tried += 1;
@@ -70,6 +77,50 @@ impl RedisServer {
         }
     }
 
+    /// Starts a server that copies the data of another one.
+    ///
+    /// # Errors
+    /// As for [`RedisServer::start`].
+    pub fn start_replica(primary: &Self) -> Result<Self> {
+        Self::start_with(&["--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", &primary.port.to_string()])
+    }
+
+    /// Starts a Sentinel that watches a server under this name, and alone decides that it is down, after 300 milliseconds.
+    ///
+    /// # Errors
+    /// As for [`RedisServer::start`].
+    pub fn start_sentinel(primary: &Self, name: &str) -> Result<Self> {
+        let monitor = format!("monitor {name} 127.0.0.1 {} 1", primary.port);
+        let settings =
+            [&monitor, &format!("down-after-milliseconds {name} 300"), &format!("failover-timeout {name} 1000")];
+        let file = std::env::temp_dir().join(format!("tidegate-sentinel-{}-{}", std::process::id(), primary.port));
+        std::fs::write(&file, settings.map(|line| format!("sentinel {line}\n")).concat())?;
+        let started = Self::start_with(&[&file.display().to_string(), "--sentinel"]);
+        drop(std::fs::remove_file(&file));
+        started
+    }
+
+    /// Starts a server that takes connections with TLS on a port of its own, next to those without on [`RedisServer::url`].
+    /// `asks_clients`: whether clients there need a certificate.
+    ///
+    /// # Errors
+    /// As for [`RedisServer::start`].
+    pub fn start_tls(certificates: &Certificates, asks_clients: bool) -> Result<Self> {
+        let file = |name: &str| certificates.path(name).display().to_string();
+        let (certificate, key, authority) = (file("server.pem"), file("server.key"), file("authority.pem"));
+        let (port, clients) = (free_port()?, if asks_clients { "yes" } else { "no" });
+        let options = [
+            ["--tls-port", &port.to_string()],
+            ["--tls-cert-file", &certificate],
+            ["--tls-key-file", &key],
+            ["--tls-ca-cert-file", &authority],
+            ["--tls-auth-clients", clients],
+        ];
+        let mut server = Self::start_with(&options.concat())?;
+        server.tls_port = Some(port);
+        Ok(server)
+    }
+
     /// Starts the server on its port again: without its former data, unless an option says otherwise.
     ///
     /// # Errors
@@ -77,11 +128,17 @@ impl RedisServer {
     pub fn start_again(&mut self) -> Result<()> {
         self.kill();
         let port = self.port.to_string();
+        let data = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
+        let is_sentinel = self.options.iter().any(|option| option == "--sentinel");
+        let (file, options) = self.options.split_at(usize::from(is_sentinel));
         let child = Command::new("sh")
-            .args(["-c", LAUNCHER, "sh", "redis-server", "--port", &port, "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--dir"])
+            .args(["-c", LAUNCHER, "sh", "redis-server"])
+            .args(file)
+            .args(["--port", &port, "--bind", "127.0.0.1"])
+            .args(if is_sentinel { &[] } else { &data[..] })
+            .arg("--dir")
             .arg(&self.folder)
-            .args(&self.options)
+            .args(options)
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -126,6 +183,27 @@ impl RedisServer {
     /// Returns the address, `redis://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns the host and port for connections with TLS, whose certificate is for this name.
+    pub fn tls_host(&self) -> String {
+        format!("localhost:{}", self.tls_port.unwrap_or_default())
+    }
+
+    /// Sends a command, without waiting longer than a start takes; returns the first line of the reply.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or replies with an error.
+    pub fn command(&self, words: &[&str]) -> Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(START))?;
+        let mut command = format!("*{}\r\n", words.len());
+        words.iter().for_each(|word| command.push_str(&format!("${}\r\n{word}\r\n", word.len())));
+        stream.write_all(command.as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        ensure!(!line.starts_with('-'), "redis-server: {line}");
+        Ok(line.trim_end().to_owned())
     }
 }
 

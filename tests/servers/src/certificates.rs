@@ -1,0 +1,74 @@
+//! Certificates for a server and its clients, made by `openssl` for two days.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::apt;
+
+/// What the certificates are for. Only `localhost` is a name of the server.
+const KINDS: &str = "[req]\ndistinguished_name=name\n[name]\n\
+    [authority]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n\
+    [server]\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\nsubjectAltName=DNS:localhost\n\
+    [client]\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=clientAuth\n";
+
+/// A folder with an authority (`authority.pem`), the certificates and keys of a server and a client that it has signed (`server.pem`,
+/// `server.key`, `client.pem`, `client.key`), and those of another authority (`stranger.pem`). Dropping it removes the folder.
+#[derive(Debug)]
+pub struct Certificates {
+    folder: PathBuf,
+}
+
+impl Certificates {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// `openssl` is not installed or fails.
+    pub fn make() -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        apt::check_with("openssl", "openssl", "version")?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("tidegate-certificates-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let all = Self { folder };
+        std::fs::write(all.path("kinds"), KINDS)?;
+        all.sign("authority", "authority", None)?;
+        all.sign("stranger", "authority", None)?;
+        all.sign("server", "server", Some("authority"))?;
+        all.sign("client", "client", Some("authority"))?;
+        Ok(all)
+    }
+
+    /// Returns the path of a file.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Makes a key and a certificate of this kind, signed by an authority or by itself.
+    fn sign(&self, name: &str, kind: &str, authority: Option<&str>) -> Result<()> {
+        let file = |name: &str, kind: &str| self.path(&format!("{name}.{kind}"));
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]);
+        openssl.args(["-subj", &format!("/CN={name}"), "-extensions", kind, "-config"]).arg(self.path("kinds"));
+        openssl.arg("-keyout").arg(file(name, "key")).arg("-out").arg(file(name, "pem"));
+        if let Some(authority) = authority {
+            openssl.arg("-CA").arg(file(authority, "pem")).arg("-CAkey").arg(file(authority, "key"));
+        }
+        let output = openssl.output().context("cannot start openssl")?;
+        ensure!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    /// Returns the folder of the files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Certificates {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
