@@ -119,7 +119,7 @@ fn header(document: &mut Document<'_>, name: Option<&str>) -> Option<String> {
 }
 
 /// Returns the variable that `env:NAME` names. A value of another form is reported without its text, because it may be a key.
-fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) -> Option<String> {
+pub(crate) fn variable(document: &mut Document<'_>, at: &[Step], text: &str, what: &str) -> Option<String> {
     let name = text.strip_prefix("env:").unwrap_or_default();
     if let Ok(KeySource::Env(name)) = KeySource::of_variable(name) {
         return Some(name);

@@ -99,7 +99,7 @@ pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{
     agent_schema, error_schema, event_schema, manifest_schema, operator_schema, policy_schema, thread_limit_schema,
 };
-pub use state::{StatePlace, StateSettings};
+pub use state::{PlacedFile, RedisPlace, StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use terminal::TerminalSettings;
 pub use transcript::TranscriptSettings;

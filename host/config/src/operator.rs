@@ -271,7 +271,7 @@ impl Default for Operator {
             tools: ToolSettings::of(&typed.tools, Vec::new()),
             limits: PluginLimits::of(&typed.limits),
             instances: typed.limits.instances,
-            state: StateSettings::of(&typed.state, Path::new("")),
+            state: StateSettings::default(),
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),
@@ -330,6 +330,7 @@ impl Operator {
         check_shell(document, &typed.tools.shell.env);
         let rule_folders = RuleFolders::read(document, &typed.rules);
         let gateway = GatewaySettings::read(document, &typed.gateway);
+        let state = StateSettings::read(document, &typed.state);
         let entries = typed.plugin.iter().enumerate();
         let plugins = entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(document, index, plugin)));
         let (on, off): (Vec<_>, Vec<_>) = plugins.partition(|(enabled, _)| *enabled);
@@ -350,7 +351,7 @@ impl Operator {
             tools: ToolSettings::of(&typed.tools, permissions),
             limits: PluginLimits::of(&typed.limits),
             instances: typed.limits.instances,
-            state: StateSettings::of(&typed.state, folder("state", "folder")),
+            state,
             transcript: TranscriptSettings::of(&typed.transcript, folder("transcript", "folder")),
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings::of(&typed.turn),

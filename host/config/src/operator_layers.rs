@@ -117,8 +117,12 @@ fn drop_replaced(base: &mut Table<'_>, over: &Table<'_>) {
         }
     };
     drop("provider", "base_url", &["api_key_env", "headers", "allow_plaintext_key"]);
-    drop("state", "backend", &["folder", "url_env", "allow_plaintext_password"]);
-    drop("state", "url_env", &["allow_plaintext_password"]);
+    let server = ["user", "password", "ca", "certificate", "certificate_key", "allow_plaintext_password"];
+    drop("state", "backend", &["folder", "url_env"]);
+    drop("state", "backend", &server);
+    drop("state", "url_env", &server);
+    drop("state", "user", &["password"]);
+    drop("state", "certificate", &["certificate_key"]);
     drop("prompt", "system", &["system_file"]);
     drop("prompt", "system_file", &["system"]);
     let kind = |of: &Table<'_>| text(of, "provider", "kind").map(str::to_owned);

@@ -1,13 +1,14 @@
 //! `[state]` of the operator's file: where the state of plugins is kept.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flow::{KeySource, StateBackend};
 
-use crate::Code;
 use crate::document::{Document, Step, steps};
+use crate::gateway::variable;
 use crate::typed::{OperatorFile, StateFile};
+use crate::{Code, Location};
 
 /// Where the state of plugins is kept, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,38 +32,93 @@ pub enum StatePlace {
     Memory,
     /// Files in this folder; `None`: the default folder.
     Disk(Option<PathBuf>),
-    /// The Redis server whose URL this environment variable contains.
-    Redis {
-        /// The name of the variable.
-        url_env: String,
-        /// Whether the password in the URL is sent to another machine.
-        allow_plaintext_password: bool,
-    },
+    /// A Redis server.
+    Redis(Box<RedisPlace>),
+}
+
+/// The Redis server of the state of plugins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisPlace {
+    /// The environment variable that contains the URL.
+    pub url_env: String,
+    /// The user, where the URL contains none.
+    pub user: Option<String>,
+    /// The environment variable that contains the password, where the URL contains none.
+    pub password_env: Option<String>,
+    /// The certificates for checking that of the server; `None` for those of the machine.
+    pub ca: Option<PlacedFile>,
+    /// The certificate of this client.
+    pub certificate: Option<PlacedFile>,
+    /// The private key of `certificate`.
+    pub certificate_key: Option<PlacedFile>,
+    /// Whether the password is sent to another machine without encryption.
+    pub allow_plaintext_password: bool,
+    /// The location of `password_env`, for diagnostics.
+    pub password_place: Option<Location>,
+}
+
+/// A file that the settings name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The location of its name, for diagnostics that are only known when it is read.
+    pub place: Location,
 }
 
 impl StateSettings {
     /// The variable of the URL, where the operator names none.
     const URL_ENV: &str = "TIDEGATE_REDIS_URL";
 
-    pub(crate) fn of(typed: &StateFile, folder: &Path) -> Self {
+    pub(crate) fn read(document: &mut Document<'_>, typed: &StateFile) -> Self {
+        let folder = document.folder(&steps!["state", "folder"]);
         let place = match typed.backend {
             None => StatePlace::Unset,
             Some(StateBackend::Memory) => StatePlace::Memory,
             Some(StateBackend::Disk) => StatePlace::Disk(typed.folder.as_ref().map(|path| folder.join(path))),
-            Some(StateBackend::Redis) => StatePlace::Redis {
-                url_env: typed.url_env.clone().unwrap_or_else(|| Self::URL_ENV.to_owned()),
-                allow_plaintext_password: typed.allow_plaintext_password,
-            },
+            Some(StateBackend::Redis) => StatePlace::Redis(Box::new(redis(document, typed))),
         };
+        Self::at(place, typed)
+    }
+
+    fn at(place: StatePlace, typed: &StateFile) -> Self {
         let session_ttl = Duration::from_secs(u64::from(typed.session_ttl_h) * 3_600);
         let absent = Duration::from_secs(u64::from(typed.absent_days) * 86_400);
         Self { place, session_ttl, session_bytes: u64::from(typed.session_mib) << 20, absent }
     }
 }
 
+impl Default for StateSettings {
+    fn default() -> Self {
+        Self::at(StatePlace::Unset, &StateFile::default())
+    }
+}
+
+fn redis(document: &mut Document<'_>, typed: &StateFile) -> RedisPlace {
+    let at = |key: &str| steps!["state", key];
+    let password = typed.password.as_deref();
+    let password_env = password.and_then(|text| variable(document, &at("password"), text, "`password`"));
+    let file = |key: &str, name: &Option<String>| {
+        let path = document.folder(&at(key)).join(name.as_ref()?);
+        Some(PlacedFile { path, place: document.place(&at(key)) })
+    };
+    RedisPlace {
+        url_env: typed.url_env.clone().unwrap_or_else(|| StateSettings::URL_ENV.to_owned()),
+        user: typed.user.clone(),
+        password_env,
+        ca: file("ca", &typed.ca),
+        certificate: file("certificate", &typed.certificate),
+        certificate_key: file("certificate_key", &typed.certificate_key),
+        allow_plaintext_password: typed.allow_plaintext_password,
+        password_place: password.map(|_| document.place(&at("password"))),
+    }
+}
+
 /// Reports what cannot have the effect that it seems to have.
 pub(crate) fn check_state(document: &mut Document<'_>, typed: &OperatorFile) {
     check_backend(document, &typed.state);
+    check_pairs(document, &typed.state);
     let own = typed.plugin.iter().enumerate().filter_map(|(index, plugin)| {
         Some((steps!["plugin", index, "limits", "state_mib"].to_vec(), plugin.limits.state_mib?))
     });
@@ -83,11 +139,32 @@ fn check_size(document: &mut Document<'_>, path: &[Step], mib: u64, session_mib:
     }
 }
 
+/// Reports keys that have no effect without another one.
+fn check_pairs(document: &mut Document<'_>, typed: &StateFile) {
+    let (certificate, key) = (typed.certificate.is_some(), typed.certificate_key.is_some());
+    for (set, is_set, missing, is_missing, help) in [
+        ("certificate_key", key, "certificate", !certificate, "name the file with the certificate of this key"),
+        ("certificate", certificate, "certificate_key", !key, "name the file with the private key of this certificate"),
+        ("user", typed.user.is_some(), "password", typed.password.is_none(), "set `password = \"env:NAME\"`"),
+    ] {
+        if is_set && is_missing {
+            let message = format!("`{set}` has no effect without `{missing}`");
+            let help = format!("{help}, or remove `{set}`");
+            document.error(Code::ConfigStateBackend, &steps!["state", set], message, help);
+        }
+    }
+}
+
 /// Reports the keys of another backend than the one that is used.
 fn check_backend(document: &mut Document<'_>, typed: &StateFile) {
     let keys = [
         ("folder", typed.folder.is_some(), StateBackend::Disk),
         ("url_env", typed.url_env.is_some(), StateBackend::Redis),
+        ("user", typed.user.is_some(), StateBackend::Redis),
+        ("password", typed.password.is_some(), StateBackend::Redis),
+        ("ca", typed.ca.is_some(), StateBackend::Redis),
+        ("certificate", typed.certificate.is_some(), StateBackend::Redis),
+        ("certificate_key", typed.certificate_key.is_some(), StateBackend::Redis),
         ("allow_plaintext_password", typed.allow_plaintext_password, StateBackend::Redis),
     ];
     for (key, is_set, backend) in keys {

@@ -192,7 +192,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 34] = [
+const MEANINGS: [(&[&str], &str); 37] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -229,6 +229,9 @@ const MEANINGS: [(&[&str], &str); 34] = [
     (&["plugin", "*", "priority", "*"], "when the plugin is called, among others"),
     (&["state", "folder"], "what plugins keep is written to this folder"),
     (&["state", "url_env"], "what plugins keep goes to the server that this variable of your environment names"),
+    (&["state", "password"], "the value of this variable of your environment is sent to that server"),
+    (&["state", "ca"], "that server is trusted if one of these certificates has signed its own"),
+    (&["state", "certificate_key"], "the key with which this machine identifies itself to that server"),
     (
         &["state", "allow_plaintext_password"],
         "the password of that server can be sent without encryption, so that everyone on the way reads it",

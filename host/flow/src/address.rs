@@ -30,7 +30,7 @@ impl Address {
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("it names no host".to_owned()))?;
         // Of a scheme that is not of the web, the host has not been normalised.
         let host = Host::parse(host).map_err(|cause| bad(cause.to_string()))?;
-        let port = url.port_or_known_default().or_else(|| (url.scheme() == "redis").then_some(6_379));
+        let port = url.port_or_known_default().or_else(|| matches!(url.scheme(), "redis" | "rediss").then_some(6_379));
         Ok(Self { scheme: url.scheme().to_owned(), host, port })
     }
 
@@ -141,6 +141,7 @@ mod tests {
             ("http://0x7f.1:80/a", "http://127.0.0.1", "http://127.0.0.1"),
             ("http://b\u{fc}cher.example", "http://xn--bcher-kva.example", "http://xn--bcher-kva.example"),
             ("redis://CACHE/0", "redis://:secret@cache:6379", "redis://cache:6379"),
+            ("rediss://CACHE/0", "rediss://:secret@cache:6379", "rediss://cache:6379"),
             ("http://[0::1]:8080", "http://[::1]:8080/x", "http://[::1]:8080"),
         ];
         for (one, other, shown) in cases {

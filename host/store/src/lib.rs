@@ -69,7 +69,7 @@ pub use expiry::{Expiry, MAX_PAUSE_DAYS, MAX_REMOVED};
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
 #[cfg(feature = "redis")]
-pub use redis_store::{RedisOptions, RedisStore};
+pub use redis_store::{InvalidRedis, RedisOptions, RedisSetting, RedisStore, RedisTls};
 #[cfg(feature = "schema")]
 pub use transcript::transcript_schema;
 pub use transcript::{

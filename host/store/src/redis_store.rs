@@ -1,7 +1,12 @@
 //! State in Redis 7.0 or later, for sessions that several hosts share.
 
+mod options;
+mod refusal;
+mod sentinel;
 mod server;
 mod session;
+mod tls;
+mod trial;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,36 +22,12 @@ use flow::{PluginId, SessionId};
 use crate::backend::Opened;
 use crate::lifetime::ExpiryCheck;
 use crate::memory::shown;
-use crate::options::StoreOptions;
 use crate::session::OpenSession;
+pub use options::{InvalidRedis, RedisOptions, RedisSetting};
 use server::{SCRIPTS, Server};
 use session::{Holder, RedisSession, SHARED};
+pub use tls::RedisTls;
 use wire::{ALL_STATES, Keys, decode, name_key, session_of};
-
-/// Where the server is, and how long a host is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RedisOptions {
-    /// The URL of the server: `redis://[user:password@]host[:port][/database]`.
-    pub url: String,
-    /// Whether a password in the URL is sent to another machine, which is without encryption. Default: it is not.
-    pub allow_plaintext_password: bool,
-    /// How long a connection or a command can take. Default: 5 seconds.
-    pub timeout: Duration,
-    /// The term of a lease, which is renewed three times in it. A session of a host that died is free after this time. Default: 30
-    /// seconds.
-    pub lease: Duration,
-    /// The settings of all stores.
-    pub store: StoreOptions,
-}
-
-impl RedisOptions {
-    /// The defaults, with this server.
-    pub fn new(url: impl Into<String>) -> Self {
-        let (timeout, lease) = (Duration::from_secs(5), Duration::from_secs(30));
-        Self { url: url.into(), allow_plaintext_password: false, timeout, lease, store: StoreOptions::default() }
-    }
-}
 
 /// Keeps the state of each session in one hash, and its lease in a key next to it, in the same slot of a cluster.
 ///
@@ -65,7 +46,7 @@ impl RedisStore {
     /// Uses this server. The connection is made when it is first needed, and again whenever it breaks.
     ///
     /// # Errors
-    /// [`StateError::Unavailable`]: the URL is not valid, or its password would be sent to another machine.
+    /// [`StateError::Unavailable`] with the error of [`RedisOptions::check`].
     pub fn new(options: RedisOptions, clock: Arc<dyn Clock>) -> Result<Self, StateError> {
         Ok(Self { server: Arc::new(Server::new(&options)?), options, clock })
     }
@@ -219,6 +200,10 @@ impl StateStore for RedisStore {
 impl StateAdmin for RedisStore {
     fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StateError>> {
         Box::pin(self.list())
+    }
+
+    fn check(&self) -> BoxFuture<'_, Result<(), StateError>> {
+        Box::pin(self.try_commands())
     }
 
     fn show<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<ShownSession>, StateError>> {

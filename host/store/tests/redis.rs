@@ -24,7 +24,7 @@ fn store_of(server: &RedisServer, owner: &str, clock: Arc<dyn Clock>) -> RedisSt
 }
 
 /// Sends a command next to the store.
-fn raw<T: FromRedisValue>(server: &RedisServer, words: &[&str]) -> T {
+pub(crate) fn raw<T: FromRedisValue>(server: &RedisServer, words: &[&str]) -> T {
     let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
     let mut command = redis::Cmd::new();
     command.arg(words);

@@ -7,7 +7,7 @@ pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     CompactionSettings, FoundFiles, GatewayLimits, GatewayRoute, GatewaySettings, GatewayToken, Layer, LayerKind,
-    NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles, Policy, Provider, RouteKey, RuleFolders,
-    SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings, TerminalSettings, ToolSettings,
-    TranscriptSettings, TurnSettings, WithoutStore,
+    NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles, PlacedFile, Policy, Provider, RedisPlace,
+    RouteKey, RuleFolders, SETTINGS_VARIABLE, SettingInForce, SettingOrigin, StatePlace, StateSettings,
+    TerminalSettings, ToolSettings, TranscriptSettings, TurnSettings, WithoutStore,
 };

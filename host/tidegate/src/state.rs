@@ -9,4 +9,4 @@ pub use flow::ports::{
 };
 pub use store::{DiskStore, MemoryStore, StoreOptions};
 #[cfg(feature = "redis")]
-pub use store::{RedisOptions, RedisStore};
+pub use store::{InvalidRedis, RedisOptions, RedisSetting, RedisStore, RedisTls};

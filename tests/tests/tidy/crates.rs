@@ -97,13 +97,15 @@ const OWNED: [(&str, &str); 14] = [
 ];
 
 /// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; requests
-/// are sent with the client of `net`, by providers and by the gateway, which is a server as well; telemetry is made by a layer of the subscriber.
-const ALSO: [(&str, &str); 6] = [
+/// are sent with the client of `net`, by providers and by the gateway, which is a server as well; telemetry is made by a layer of the subscriber;
+/// the client of Redis makes its own connections with TLS.
+const ALSO: [(&str, &str); 7] = [
     ("clap", "flow"),
     ("reqwest", "providers"),
     ("reqwest", "telemetry"),
     ("reqwest", "serve"),
     ("hyper", "serve"),
+    ("rustls", "store"),
     ("tracing-subscriber", "telemetry"),
 ];
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serve::gateway::{Acting, Conversations, KeptConversations, Site, Source};
-use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE};
+use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE, StatePlace};
 use tidegate::metrics::Metrics;
 use tidegate::plugin::{ConfiguredPlugin, MANIFEST_FILE, PluginInfo};
 use tidegate::rule::RuleSet;
@@ -39,7 +39,7 @@ struct Known {
     paths: Vec<PathBuf>,
     /// The settings that rules depend on.
     of_rules: Option<Operator>,
-    /// The stamps of the files of its plugins.
+    /// The stamps of the files of its plugins, and of the connection to its store.
     of_plugins: Stamps,
     set: Option<Arc<RuleSet>>,
     host: Option<Host>,
@@ -88,7 +88,7 @@ impl Files {
         loaded.check(known.set.as_deref(), &operator.gateway.routes)?;
         let plugins = operator.load_plugins()?;
         rules::check_plugins(&operator, &plugins)?;
-        let parts = parts(&plugins);
+        let parts: Vec<PathBuf> = parts(&plugins).into_iter().chain(store_files(&operator)).collect();
         known.paths.extend(parts.iter().cloned());
         known.stamps = known.look();
         let of_plugins = Stamps::of(parts.iter().map(PathBuf::as_path));
@@ -168,6 +168,15 @@ fn acts(plugin: &PluginInfo, route: &GatewayRoute) -> bool {
 fn parts(plugins: &[ConfiguredPlugin]) -> Vec<PathBuf> {
     let manifests = plugins.iter().map(|plugin| plugin.entry.folder.join(MANIFEST_FILE));
     manifests.chain(plugins.iter().filter_map(|plugin| plugin.manifest.component.clone())).collect()
+}
+
+/// Returns the files of the connection to the store.
+fn store_files(operator: &Operator) -> impl Iterator<Item = PathBuf> {
+    let files = match &operator.state.place {
+        StatePlace::Redis(redis) => [&redis.ca, &redis.certificate, &redis.certificate_key].map(Option::as_ref),
+        _ => [None; 3],
+    };
+    files.into_iter().flatten().map(|file| file.path.clone())
 }
 
 /// Returns the files that determine the configuration.

@@ -372,11 +372,26 @@ pub(crate) struct StateFile {
     /// The folder of `backend = "disk"`, relative to this file. Default: `tidegate/state` in the user's state folder.
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
-    /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`; TLS is not
-    /// supported. Default: `TIDEGATE_REDIS_URL`.
+    /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`, or
+    /// `rediss://cache.example:6380` for TLS, or `redis+sentinel://HOST,HOST/PRIMARY` for Sentinels. Default: `TIDEGATE_REDIS_URL`.
     #[schemars(length(min = 1))]
     pub(crate) url_env: Option<String>,
-    /// Whether the password in the URL of `backend = "redis"` is sent to another machine, which is without encryption.
+    /// The user of `backend = "redis"` for access control lists, unless the URL contains it.
+    #[schemars(length(min = 1))]
+    pub(crate) user: Option<String>,
+    /// The password of `backend = "redis"`, as `env:NAME`, unless the URL contains it.
+    pub(crate) password: Option<String>,
+    /// A file in PEM with the certificates against which that of the Redis server is checked, relative to this file, for
+    /// `rediss://`. Default: those of the machine.
+    #[schemars(length(min = 1))]
+    pub(crate) ca: Option<String>,
+    /// A file in PEM with the certificate that the Redis server gets from this client, relative to this file, for `rediss://`.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate: Option<String>,
+    /// A file in PEM with the private key of `certificate`, relative to this file.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate_key: Option<String>,
+    /// Whether the password of `backend = "redis"` is sent to another machine without encryption (`redis://`).
     pub(crate) allow_plaintext_password: bool,
     /// How long the state of a session is kept after its last turn, in hours.
     #[schemars(range(min = 1, max = 87_600))]
@@ -396,6 +411,11 @@ impl Default for StateFile {
             backend: None,
             folder: None,
             url_env: None,
+            user: None,
+            password: None,
+            ca: None,
+            certificate: None,
+            certificate_key: None,
             allow_plaintext_password: false,
             session_ttl_h: 720,
             session_mib: 64,
@@ -415,7 +435,7 @@ pub(crate) struct TranscriptFile {
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
     /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run`,
-    /// `chat` and `acp` remove older ones when they end, 100 at most. In a workspace's file, it is for sessions of the workspace.
+    /// `chat`, `acp` and `guard` remove older ones when they end, 100 at most. In a workspace's file, it is for sessions of the workspace.
     #[schemars(range(max = 36_500))]
     pub(crate) keep_days: u32,
 }

@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 32] = [
+const FILES: [(&str, &str); 37] = [
     ("gateway.audit", "[gateway]\naudit = \"more\"\n"),
     ("gateway.listen", "[gateway]\nlisten = \"127.0.0.1:9\"\n"),
     ("gateway.route.path", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
@@ -54,6 +54,11 @@ const FILES: [(&str, &str); 32] = [
     ("provider.kind", "[provider]\nkind = \"openai-chat\"\n"),
     ("rules.required", "[rules]\nrequired = [\"more\"]\n"),
     ("state.allow_plaintext_password", "[state]\nbackend = \"redis\"\nallow_plaintext_password = true\n"),
+    ("state.ca", "[state]\nbackend = \"redis\"\nca = \"more\"\n"),
+    ("state.certificate", "[state]\nbackend = \"redis\"\ncertificate = \"more\"\ncertificate_key = \"key\"\n"),
+    ("state.certificate_key", "[state]\nbackend = \"redis\"\ncertificate = \"cert\"\ncertificate_key = \"more\"\n"),
+    ("state.password", "[state]\nbackend = \"redis\"\npassword = \"env:SOME_VARIABLE\"\n"),
+    ("state.user", "[state]\nbackend = \"redis\"\nuser = \"more\"\npassword = \"env:SOME_VARIABLE\"\n"),
     ("state.backend", "[state]\nbackend = \"memory\"\n"),
     ("state.folder", "[state]\nbackend = \"disk\"\nfolder = \"more\"\n"),
     ("state.url_env", "[state]\nbackend = \"redis\"\nurl_env = \"SOME_VARIABLE\"\n"),

@@ -11,6 +11,7 @@ use flow::{PluginId, SessionId};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::refusal::Refusal;
 use super::server::{Reply, SCRIPTS, Server};
 use super::wire::{Keys, decode, encode, expires};
 use crate::activity::Recorded;
@@ -270,7 +271,8 @@ impl Backend for RedisSession {
 fn is_answer(error: &StateError) -> bool {
     match error {
         StateError::Unavailable { cause, .. } => {
-            cause.downcast_ref().is_some_and(|error: &RedisError| error.code().is_some())
+            let code = cause.downcast_ref().and_then(|error: &RedisError| error.code());
+            code.is_some() || cause.downcast_ref::<Refusal>().is_some()
         }
         _ => true,
     }

@@ -270,6 +270,7 @@ async fn check_store(loaded: &Loaded) -> Check {
     let what = "state store";
     let opened = async {
         let stored = &loaded.shared.basis.stored;
+        stored.admin.check().await?;
         let session = stored.sessions.open(&new_session_id()).await?;
         session.close(Duration::ZERO).await?;
         stored.admin.sessions().await

@@ -104,11 +104,11 @@ fn own_keys(operator: &Operator) -> Vec<String> {
         KeySource::Env(name) => Some(name),
         KeySource::Usual | KeySource::None => None,
     };
-    let state = match &operator.state.place {
-        StatePlace::Redis { url_env, .. } => Some(url_env),
-        StatePlace::Unset | StatePlace::Memory | StatePlace::Disk(_) => None,
+    let (url, password) = match &operator.state.place {
+        StatePlace::Redis(redis) => (Some(&redis.url_env), redis.password_env.as_ref()),
+        StatePlace::Unset | StatePlace::Memory | StatePlace::Disk(_) => (None, None),
     };
-    key.into_iter().chain(state).cloned().collect()
+    key.into_iter().chain(url).chain(password).cloned().collect()
 }
 
 /// The tools that a host offers to the model in this workspace, as the operator has set them up.

@@ -10,6 +10,8 @@ pub(crate) mod load;
 pub(crate) mod loaded;
 pub(crate) mod looks;
 pub(crate) mod policy;
+#[cfg(feature = "redis")]
+mod redis_place;
 pub(crate) mod stored;
 
 use std::path::{Path, PathBuf};

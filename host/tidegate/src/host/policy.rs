@@ -69,14 +69,27 @@ impl HostBuilder {
             // It is asked for the store without being opened.
             None => Policy::read(&self.policy_file)?.map(Arc::new),
         };
-        let (Some(policy), StatePlace::Redis { url_env, .. }) = (policy, &self.operator.state.place) else {
+        let (Some(policy), StatePlace::Redis(redis)) = (policy, &self.operator.state.place) else {
             return Ok(());
         };
-        policy.check_variable("url_env", url_env)?;
-        let url = system::environment::variable(url_env).and_then(|url| url.into_string().ok());
-        policy.check_address("the state of plugins", &url.unwrap_or_default())?;
+        policy.check_variable("url_env", &redis.url_env)?;
+        if let Some(name) = &redis.password_env {
+            policy.check_variable("state.password", name)?;
+        }
+        let url = system::environment::variable(&redis.url_env).and_then(|url| url.into_string().ok());
+        for server in servers(&url.unwrap_or_default()) {
+            policy.check_address("the state of plugins", &server)?;
+        }
         Ok(())
     }
+}
+
+/// Returns the URL of each server of a URL that can name several ones.
+fn servers(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
+    let hosts = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let hosts = hosts.rsplit_once('@').map_or(hosts, |(_, hosts)| hosts);
+    hosts.split(',').map(|host| format!("{scheme}://{host}")).collect()
 }
 
 /// # Errors

@@ -45,16 +45,12 @@ impl Stored {
                 Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
             }
             #[cfg(feature = "redis")]
-            StatePlace::Redis { url_env, allow_plaintext_password } => {
-                let url = system::environment::variable(url_env).and_then(|url| url.into_string().ok());
-                let url = url.ok_or_else(|| HostError::NoStateUrl { variable: url_env.clone() })?;
-                let mut redis = store::RedisOptions::new(url);
-                redis.store = options;
-                redis.allow_plaintext_password = *allow_plaintext_password;
+            StatePlace::Redis(place) => {
+                let redis = super::redis_place::options(place, options)?;
                 Self::of(Arc::new(store::RedisStore::new(redis, clock)?))
             }
             #[cfg(not(feature = "redis"))]
-            StatePlace::Redis { .. } => return Err(HostError::NoRedis),
+            StatePlace::Redis(_) => return Err(HostError::NoRedis),
             StatePlace::Unset | StatePlace::Memory => Self::memory_with(options, clock),
         })
     }

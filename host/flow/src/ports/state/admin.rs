@@ -12,6 +12,14 @@ pub trait StateAdmin: Send + Sync {
     /// The backend cannot be asked at all.
     fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StateError>>;
 
+    /// Checks that the backend permits everything that a store does with it. By default, nothing is checked.
+    ///
+    /// # Errors
+    /// The backend cannot be reached, or refuses something.
+    fn check(&self) -> BoxFuture<'_, Result<(), StateError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Reads the state of one session, expired entries left out; `None` where nothing is stored.
     ///
     /// # Errors

@@ -1,0 +1,296 @@
+//! Where the server is, and whether these settings can be used.
+
+use std::fmt;
+use std::time::Duration;
+
+use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisError};
+use flow::Address;
+
+use super::sentinel::Sentinels;
+use super::tls::RedisTls;
+use crate::options::StoreOptions;
+
+/// Where the server is, and how long a host is waited for.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisOptions {
+    /// The URL of the server: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS. With Sentinels:
+    /// `redis+sentinel://[user:password@]host[:port][,host[:port]…]/primary[/database]`, or `rediss+sentinel://…`; the user and the password
+    /// are those of the primary.
+    pub url: String,
+    /// The user, where the URL contains none.
+    pub user: Option<String>,
+    /// The password, where the URL contains none.
+    pub password: Option<String>,
+    /// The certificates of a connection with TLS.
+    pub tls: RedisTls,
+    /// Whether a password is sent to another machine without encryption. Default: it is not.
+    pub allow_plaintext_password: bool,
+    /// How long a connection or a command can take. Default: 5 seconds.
+    pub timeout: Duration,
+    /// The term of a lease, which is renewed three times in it. A session of a host that died is free after this time. Default: 30
+    /// seconds.
+    pub lease: Duration,
+    /// The settings of all stores.
+    pub store: StoreOptions,
+}
+
+impl fmt::Debug for RedisOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither the URL, which can contain a password, nor the password.
+        f.debug_struct("RedisOptions").field("tls", &self.tls).field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// A setting of [`RedisOptions`] that cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedisSetting {
+    /// The URL, [`RedisOptions::url`], or what it leads to.
+    Url,
+    /// The separate password, [`RedisOptions::password`].
+    Password,
+    /// The file of authorities, [`RedisTls::ca`].
+    Ca,
+    /// The certificate of this client, [`RedisTls::certificate`].
+    Certificate,
+    /// The private key of this client, [`RedisTls::certificate_key`].
+    CertificateKey,
+}
+
+impl fmt::Display for RedisSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Url => "url",
+            Self::Password => "password",
+            Self::Ca => "ca",
+            Self::Certificate => "certificate",
+            Self::CertificateKey => "certificate_key",
+        })
+    }
+}
+
+/// The settings of a server cannot be used. The message contains neither credentials nor bytes of a file.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{problem}; {help}")]
+#[non_exhaustive]
+pub struct InvalidRedis {
+    /// The setting to correct.
+    pub setting: RedisSetting,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl InvalidRedis {
+    pub(super) fn new(setting: RedisSetting, problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { setting, problem: problem.into(), help: help.into() }
+    }
+}
+
+/// Where connections are made to.
+pub(super) enum Servers {
+    One(Box<Client>),
+    Sentinels(Box<Sentinels>),
+}
+
+/// What to do where a URL is for a Cluster.
+const ONE_SERVER: &str = "use Sentinels (`redis+sentinel://HOST,HOST/PRIMARY`), or the URL of one server, such as that of a proxy or of a managed service, which \
+     follows the primary";
+
+impl RedisOptions {
+    /// The defaults, with this server.
+    pub fn new(url: impl Into<String>) -> Self {
+        let (timeout, lease) = (Duration::from_secs(5), Duration::from_secs(30));
+        Self {
+            url: url.into(),
+            user: None,
+            password: None,
+            tls: RedisTls::default(),
+            allow_plaintext_password: false,
+            timeout,
+            lease,
+            store: StoreOptions::default(),
+        }
+    }
+
+    /// Checks the settings and reads the files of TLS. No connection is made.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn check(&self) -> Result<(), InvalidRedis> {
+        self.servers().map(drop)
+    }
+
+    pub(super) fn servers(&self) -> Result<Servers, InvalidRedis> {
+        match Sentinels::of(self) {
+            Some(sentinels) => Ok(Servers::Sentinels(Box::new(sentinels?))),
+            None => Ok(Servers::One(Box::new(self.client_of(&self.url)?))),
+        }
+    }
+
+    /// Returns the client of a server, with the credentials and certificates of these options.
+    pub(super) fn client_of(&self, url: &str) -> Result<Client, InvalidRedis> {
+        check_url(url)?;
+        let bad = |error: RedisError| InvalidRedis::new(RedisSetting::Url, format!("it is not valid: {error}"), FORM);
+        let server = self.with_credentials(url.into_connection_info().map_err(bad)?)?;
+        if is_exposed(&server) && !self.allow_plaintext_password {
+            let problem = "its password would be sent to another machine without encryption, so nothing was sent";
+            return Err(InvalidRedis::new(RedisSetting::Url, problem, ENCRYPTED));
+        }
+        if matches!(server.addr(), ConnectionAddr::TcpTls { .. }) {
+            return Client::build_with_tls(server, self.tls.read()?).map_err(bad);
+        }
+        self.check_no_tls()?;
+        Client::open(server).map_err(bad)
+    }
+
+    fn with_credentials(&self, server: ConnectionInfo) -> Result<ConnectionInfo, InvalidRedis> {
+        let Some(password) = &self.password else { return Ok(server) };
+        let mut redis = server.redis_settings().clone();
+        if redis.password().is_some() {
+            let problem = "`password` is set, and the URL contains a password, too";
+            return Err(InvalidRedis::new(RedisSetting::Password, problem, "remove one of the two"));
+        }
+        redis = redis.set_password(password);
+        if let Some(user) = &self.user {
+            redis = redis.set_username(user);
+        }
+        Ok(server.set_redis_settings(redis))
+    }
+
+    /// Checks that no file is named for a connection that has no TLS.
+    fn check_no_tls(&self) -> Result<(), InvalidRedis> {
+        let RedisTls { ca, certificate, certificate_key } = &self.tls;
+        let files = [
+            (RedisSetting::Ca, ca),
+            (RedisSetting::Certificate, certificate),
+            (RedisSetting::CertificateKey, certificate_key),
+        ];
+        let Some((setting, _)) = files.into_iter().find(|(_, file)| file.is_some()) else { return Ok(()) };
+        let problem = format!("`{setting}` is for a connection with TLS, and the URL asks for none");
+        Err(InvalidRedis::new(setting, problem, format!("begin the URL with `rediss://`, or remove `{setting}`")))
+    }
+}
+
+const FORM: &str = "write it as `redis://HOST:PORT/DATABASE`, or `rediss://…` for TLS";
+
+const ENCRYPTED: &str = "use TLS (`rediss://`), a server of this machine (a tunnel to another one counts), a server without a password, or set \
+     `allow_plaintext_password = true` under [state]";
+
+/// Checks the form of a URL as far as the client would misread it.
+fn check_url(url: &str) -> Result<(), InvalidRedis> {
+    let bad = |problem: &str, help: &str| Err(InvalidRedis::new(RedisSetting::Url, problem, help));
+    let Some((scheme, rest)) = url.split_once("://") else { return bad("it is not a URL", FORM) };
+    let servers = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let hosts = servers.rsplit_once('@').map_or(servers, |(_, hosts)| hosts);
+    if scheme.contains("cluster") || hosts.contains(',') {
+        bad("it is for several nodes of a Cluster, which is not supported", ONE_SERVER)
+    } else if rest.contains('#') {
+        bad(
+            "it has a fragment (`#…`), which could disable the check of certificates",
+            "write `#` in a password as `%23`, and set `ca` under [state] for an authority of your own",
+        )
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a password is sent to another machine without encryption.
+fn is_exposed(server: &ConnectionInfo) -> bool {
+    let ConnectionAddr::Tcp(host, _) = server.addr() else { return false };
+    // An IPv6 address is in brackets in a URL, and not in here.
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let is_exposed = Address::of_url(&format!("redis://{host}")).map_or(true, |address| address.is_exposed());
+    server.redis_settings().password().is_some() && is_exposed
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::{RedisOptions, RedisSetting, RedisTls};
+
+    #[test]
+    fn a_password_is_not_sent_to_another_machine_in_the_clear_unless_the_operator_says_so() {
+        for (server, is_sent) in [
+            ("redis://127.0.0.1", true),
+            ("redis://LOCALHOST:6379", true),
+            ("redis://[::1]:6379", true),
+            ("redis://[::ffff:127.0.0.1]", true),
+            ("rediss://cache.example", true),
+            ("redis://cache.example", false),
+            ("redis://localhost.cache.example", false),
+            ("redis://10.0.0.7:6379", false),
+            ("redis://[::ffff:10.0.0.7]", false),
+        ] {
+            let (scheme, host) = server.split_once("://").unwrap();
+            let options = |user: &str| RedisOptions::new(format!("{scheme}://{user}{host}/0"));
+            options("").check().unwrap_or_else(|error| panic!("{host}: there is nothing to keep: {error}"));
+            let allowed = RedisOptions { allow_plaintext_password: true, ..options(":hunter2@") };
+            allowed.check().unwrap();
+            let separate = RedisOptions { user: Some("me".into()), password: Some("hunter2".into()), ..options("") };
+            for options in [options("me:hunter2@"), separate] {
+                let Err(error) = options.check() else {
+                    assert!(is_sent, "{server}");
+                    continue;
+                };
+                assert!(!is_sent, "{server}: {error}");
+                let shown = format!("{options:?} {error:?} {error}");
+                assert!(shown.contains("allow_plaintext_password") && !shown.contains("hunter2"), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_says_what_to_do_and_not_the_url() {
+        use RedisSetting::{Ca, Certificate, CertificateKey, Password, Url};
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| Some(folder.path().join(name));
+        let tls = |ca, certificate, certificate_key| RedisTls { ca, certificate, certificate_key };
+        std::fs::write(folder.path().join("text.pem"), "no certificate").unwrap();
+        let none = RedisTls::default();
+        for (url, tls, setting, words) in [
+            ("cache.hunter2:6379", none.clone(), Url, "it is not a URL; write it as `redis://HOST"),
+            ("http://hunter2", none.clone(), Url, "did not parse - InvalidClientConfig; write it as `redis://HOST"),
+            (
+                "redis+sentinel://hunter2",
+                none.clone(),
+                Url,
+                "it does not name the primary; write it as `redis+sentinel://",
+            ),
+            ("valkey+sentinel://hunter2/a", none.clone(), Url, "it is not the URL of Sentinels"),
+            ("redis+sentinel://localhost/a/hunter2", none.clone(), Url, "Invalid database number"),
+            ("redis+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "begin the URL with `rediss"),
+            ("rediss+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "ca.pem, which cannot be read"),
+            ("redis://hunter2-a:6379,hunter2-b:6379", none.clone(), Url, "several nodes"),
+            ("redis+cluster://hunter2", none.clone(), Url, "several nodes"),
+            ("rediss://hunter2#insecure", none.clone(), Url, "disable the check of certificates"),
+            ("redis://localhost/hunter2", none, Url, "Invalid database number"),
+            (
+                "redis://localhost",
+                tls(path("ca.pem"), None, None),
+                Ca,
+                "begin the URL with `rediss://`, or remove `ca`",
+            ),
+            (
+                "redis://localhost",
+                tls(None, None, path("a")),
+                CertificateKey,
+                "`rediss://`, or remove `certificate_key`",
+            ),
+            ("rediss://localhost", tls(path("ca.pem"), None, None), Ca, "ca.pem, which cannot be read: No such file"),
+            ("rediss://localhost", tls(path("text.pem"), None, None), Ca, "contains no certificate in PEM"),
+            ("rediss://localhost", tls(None, path("a"), None), Certificate, "there is no `certificate_key`"),
+            ("rediss://localhost", tls(None, None, path("a")), CertificateKey, "there is no `certificate`"),
+        ] {
+            let error = RedisOptions { tls, ..RedisOptions::new(url) }.check().unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert_eq!(error.setting, setting, "{url}: {shown}");
+            assert!(shown.contains(words) && !shown.contains("hunter2"), "{url}: {shown}");
+        }
+        let twice = RedisOptions { password: Some("b".into()), ..RedisOptions::new("redis://:hunter2@localhost") };
+        let error = twice.check().unwrap_err();
+        assert!(error.setting == Password && error.to_string().contains("remove one of the two"), "{error}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Redis servers that a Sentinel watches: it makes another server the primary, and no write is lost that was durable on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::ports::{StateAdmin as _, StateStore as _};
+use system::SystemClock;
+use tidegate_servers::RedisServer;
+use tidegate_store::{RedisOptions, RedisStore};
+
+use crate::redis::raw;
+use crate::support::{DEFAULT, PATIENCE, TestClock, listed, save, session, set};
+
+const NAME: &str = "group";
+
+fn address(server: &RedisServer) -> String {
+    server.url().replace("redis://", "")
+}
+
+fn primary(sentinel: &RedisServer) -> String {
+    raw::<Vec<String>>(sentinel, &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).join(":")
+}
+
+async fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let wait = async {
+        while !is_done() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{what}"));
+}
+
+/// Waits until a server has the data of another one.
+async fn copies(server: &RedisServer) {
+    until("the replica copies", || raw::<String>(server, &["INFO", "replication"]).contains("master_link_status:up"))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_becomes_the_primary() {
+    let first = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]).unwrap();
+    let second = RedisServer::start_replica(&first).unwrap();
+    let sentinel = RedisServer::start_sentinel(&first, NAME).unwrap();
+    copies(&second).await;
+    let knows = || raw::<Vec<redis::Value>>(&sentinel, &["SENTINEL", "REPLICAS", NAME]).len() == 1;
+    until("the Sentinel knows the replica", knows).await;
+    // The first Sentinel of the URL does not answer.
+    let mut options = RedisOptions::new(format!("redis+sentinel://127.0.0.1:9,{}/{NAME}/0", address(&sentinel)));
+    options.timeout = Duration::from_millis(500);
+    let store = RedisStore::new(options, Arc::new(SystemClock)).unwrap();
+    store.check().await.unwrap();
+    let (clock, state) = (TestClock::new(), store.open(&session("a")).await.unwrap());
+    save(&*state, "notes", vec![set(&clock, "one", "1", DEFAULT)]).await;
+    // The primary changes while both servers run: the former one refuses writes.
+    let is_done = || sentinel.command(&["SENTINEL", "FAILOVER", NAME]).is_ok();
+    until("the Sentinel promotes a replica", is_done).await;
+    until("the second is the primary", || primary(&sentinel) == address(&second)).await;
+    // As the Sentinel does it some seconds later.
+    raw::<String>(&first, &["REPLICAOF", "127.0.0.1", address(&second).rsplit_once(':').unwrap().1]);
+    copies(&first).await;
+    save(&*state, "notes", vec![set(&clock, "two", "2", DEFAULT)]).await;
+    let stored = || raw::<Vec<String>>(&second, &["HKEYS", "{tidegate:a}:state"]);
+    assert!(["notes/one", "notes/two"].iter().all(|key| stored().contains(&(*key).to_owned())), "{:?}", stored());
+    // The primary is killed.
+    until("the Sentinel knows the replica", knows).await;
+    drop(second);
+    save(&*state, "notes", vec![set(&clock, "three", "3", DEFAULT)]).await;
+    assert_eq!(primary(&sentinel), address(&first));
+    assert_eq!(listed(&*state, "notes").await, ["one=1", "three=3", "two=2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_no_sentinel_knows_is_reported() {
+    let server = RedisServer::start().unwrap();
+    let sentinel = RedisServer::start_sentinel(&server, NAME).unwrap();
+    let url = format!("redis+sentinel://127.0.0.1:9,{}/other", address(&sentinel));
+    let store = RedisStore::new(RedisOptions::new(url), Arc::new(SystemClock)).unwrap();
+    let error = store.check().await.unwrap_err().to_string();
+    for words in ["no Sentinel gives the address of the primary `other`", "127.0.0.1:9: ", "does not know it"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
