@@ -145,6 +145,8 @@ metrics! {
         "Connections of clients that are open.";
     GatewayConversations = "gateway.conversations", Gauge, [],
         "Conversations that are in memory.";
+    GatewayUnstored = "gateway.conversations.unstored", Gauge, [],
+        "Conversations with data that is in memory only, because the state store is away.";
     GatewayConversationChanges = "gateway.conversation.total", Counter, ["outcome"],
         "Conversations that left memory for others (evicted), that a store in memory has forgotten (forgotten), that branched off another one (branched), that were opened without the store (local), and of which something was lost (lost).";
     GatewayRejected = "gateway.token.rejected.total", Counter, [],

@@ -46,6 +46,11 @@ impl Metrics {
         self.lock().set(Id::GatewayConversations, &[], open as u64);
     }
 
+    /// Sets the number of conversations with data that is in memory only, because the state store is away.
+    pub fn gateway_unstored(&self, conversations: usize) {
+        self.lock().set(Id::GatewayUnstored, &[], conversations as u64);
+    }
+
     /// Counts conversations with this outcome: `evicted`, `forgotten`, `branched`, `local` or `lost`.
     pub fn gateway_conversation(&self, outcome: &str, more: u64) {
         self.lock().add(Id::GatewayConversationChanges, &[outcome], more);

@@ -47,6 +47,7 @@ fn gateway(metrics: &Metrics) {
     metrics.gateway_rejected();
     metrics.gateway_held(512);
     metrics.gateway_conversations(3);
+    metrics.gateway_unstored(1);
     metrics.gateway_conversation("branched", 2);
     metrics.gateway_fired("no-forbidden", "interrupt");
     metrics.gateway_retry("/anthropic");

@@ -90,9 +90,19 @@ impl Conversations {
         self.keeper.is_some() && self.has_plugins
     }
 
-    /// Counts the changes since the last call, and returns the number of conversations in memory.
-    pub(super) fn count(&self, metrics: &Metrics) -> usize {
-        let now = self.keeper.as_ref().map(|keeper| keeper.counts()).unwrap_or_default();
+    /// Returns how many conversations are open, and what happened to the others.
+    pub fn counts(&self) -> ConversationCounts {
+        self.keeper.as_ref().map(|keeper| keeper.counts()).unwrap_or_default()
+    }
+
+    /// Returns whether the store did not answer when it was used last.
+    pub(super) fn is_store_away(&self) -> bool {
+        self.keeper.as_ref().is_some_and(|keeper| keeper.is_store_away())
+    }
+
+    /// Counts the changes since the last call, and returns the counters.
+    pub(super) fn count(&self, metrics: &Metrics) -> ConversationCounts {
+        let now = self.counts();
         let before = std::mem::replace(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner), now);
         for (outcome, now, before) in [
             ("evicted", now.evicted, before.evicted),
@@ -106,7 +116,7 @@ impl Conversations {
                 metrics.gateway_conversation(outcome, more);
             }
         }
-        now.open
+        now
     }
 
     /// Stores the data that is not stored yet, before the end.

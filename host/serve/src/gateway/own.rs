@@ -23,10 +23,10 @@ pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
     };
     // The cause is in the log only: everyone who can connect reads this.
     let audit = shared.site().audit.as_ref().and_then(super::Audit::failure);
-    let has_failed = [shared.reload_failure().is_some(), audit.is_some()];
+    let has_failed = [shared.reload_failure().is_some(), audit.is_some(), shared.is_store_away()];
     let word = if status == StatusCode::OK && has_failed.contains(&true) { "degraded" } else { word };
-    let [reload, audit] = has_failed.map(|has_failed| if has_failed { "failed" } else { "ok" });
-    let body = json!({"status": word, "reload": reload, "audit": audit});
+    let [reload, audit, store] = has_failed.map(|has_failed| if has_failed { "failed" } else { "ok" });
+    let body = json!({"status": word, "reload": reload, "audit": audit, "store": store});
     Some(answered(status, "application/json", format!("{body}\n")))
 }
 

@@ -119,8 +119,18 @@ impl Shared {
         let is_first = |at: usize, own: &Arc<Conversations>| {
             site.routes.iter().position(|upstream| Arc::ptr_eq(&upstream.route.conversations, own)) == Some(at)
         };
-        let open = all.filter(|(at, own)| is_first(*at, own)).map(|(_, own)| own.count(&self.metrics)).sum();
+        let (mut open, mut unstored) = (0, 0);
+        for (_, own) in all.filter(|(at, own)| is_first(*at, own)) {
+            let counts = own.count(&self.metrics);
+            (open, unstored) = (open + counts.open, unstored + counts.unstored);
+        }
         self.metrics.gateway_conversations(open);
+        self.metrics.gateway_unstored(unstored);
+    }
+
+    /// Returns whether the store of some conversations did not answer when it was used last.
+    pub(super) fn is_store_away(&self) -> bool {
+        self.site().routes.iter().any(|upstream| upstream.route.conversations.is_store_away())
     }
 
     /// Updates the number of held bytes after a change of one answer.

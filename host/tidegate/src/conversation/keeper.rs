@@ -1,10 +1,11 @@
 //! The conversations of a gateway: found by the trails of requests, open while they are used, closed when they are idle.
 
+mod closed;
 mod links;
 mod open;
 mod visit;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use flow::SessionId;
 use flow::ports::StateError;
 use gateway::Trail;
 
+use self::closed::Closed;
 use self::links::{Link, Links};
 use self::open::OpenConversations;
 pub use self::visit::Visit;
@@ -32,10 +34,11 @@ pub struct ConversationLimits {
     pub idle: Duration,
     /// The maximum number of conversations in memory; beyond it, the least recently used one is closed. Default: 10,000.
     pub open: usize,
-    /// The maximum total size of what they remember in memory, in bytes as stored. Default: 256 MiB.
+    /// The maximum total size of what they remember in memory, in bytes as stored; with a store in memory, of the closed ones, too, and of what
+    /// plugins keep in those. Default: 256 MiB.
     pub bytes: usize,
-    /// The maximum number of conversations that a store in memory keeps; beyond it, the one that was closed first is dropped. Default:
-    /// 10,000.
+    /// The maximum number of closed conversations that a store in memory keeps; beyond it, or beyond `bytes`, the one that was closed first is
+    /// dropped. Default: 10,000.
     pub kept: usize,
     /// How requests are handled while the store is away.
     pub without_store: WithoutStore,
@@ -77,6 +80,8 @@ pub struct Conversations {
     open: Arc<OpenConversations>,
     branched: AtomicU64,
     local: AtomicU64,
+    /// Whether the store did not answer when it was used last.
+    is_store_away: AtomicBool,
 }
 
 impl std::fmt::Debug for Conversations {
@@ -88,7 +93,7 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Creates the conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
-        Self::with(host, options, limits, Arc::default())
+        Self::with(host, options, limits, (Arc::default(), Arc::default()))
     }
 
     /// Creates conversations that replace others, such as after a change of settings: those that the others have stored are found. Close
@@ -99,18 +104,22 @@ impl Conversations {
         options: ConversationOptions,
         limits: ConversationLimits,
     ) -> Arc<Self> {
-        Self::with(host, options, limits, Arc::clone(&before.links))
+        let stores = [&before.host, &host].map(|host| Arc::as_ptr(&host.live.shared().basis.stored.sessions));
+        let is_same_store = std::ptr::addr_eq(stores[0], stores[1]);
+        let closed = if is_same_store { before.open.closed() } else { Arc::default() };
+        Self::with(host, options, limits, (Arc::clone(&before.links), closed))
     }
 
     fn with(
         host: Host,
         options: ConversationOptions,
         limits: ConversationLimits,
-        links: Arc<Mutex<Links>>,
+        (links, closed): (Arc<Mutex<Links>>, Arc<Mutex<Closed>>),
     ) -> Arc<Self> {
-        let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory()));
+        let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory(), closed));
         let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { host, options, limits, links, open, branched, local })
+        let is_store_away = AtomicBool::new(false);
+        Arc::new(Self { host, options, limits, links, open, branched, local, is_store_away })
     }
 
     /// Begins an exchange in the conversation that a request belongs to.
@@ -173,7 +182,7 @@ impl Conversations {
         }
         let end = known.as_ref().map_or(names.len(), |(at, _)| *at);
         let store = self.host.live.shared().basis.stored.sessions.clone();
-        let stored = match store.named(&names[..end]).await {
+        let stored = match self.noted(store.named(&names[..end]).await) {
             Ok(lines) => lines,
             Err(error) if self.is_local(&error) => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -216,7 +225,7 @@ impl Conversations {
         }
         // Another instance can have got the same request concurrently.
         let store = self.host.live.shared().basis.stored.sessions.clone();
-        let before = match store.name(trail.root(), &new.line()).await {
+        let before = match self.noted(store.name(trail.root(), &new.line()).await) {
             Ok(before) => before.and_then(|line| Link::parse(&line)),
             Err(error) if self.is_local(&error) => None,
             Err(error) => return Err(error.into()),
@@ -237,7 +246,11 @@ impl Conversations {
     async fn open(&self, id: &SessionId) -> Result<open::Visited, HostError> {
         let opening = || async {
             let options = self.options.clone().id(id.clone());
-            match self.host.conversation(options.clone()).await {
+            let opened = self.host.conversation(options.clone()).await;
+            if let Err(HostError::State(error)) = &opened {
+                self.note(Some(error));
+            }
+            match opened {
                 Err(HostError::State(error)) if self.is_local(&error) || matches!(error, StateError::Leased { .. }) => {
                     tracing::warn!(conversation = %id, %error, "it is guarded with what this process knows");
                     self.local.fetch_add(1, Ordering::Relaxed);
@@ -251,10 +264,46 @@ impl Conversations {
             Ok(()) => visited.conversation.name().await,
             away => away,
         };
+        match &refreshed {
+            Err(HostError::State(error)) => self.note(Some(error)),
+            Ok(()) if !visited.conversation.is_local() => self.note(None),
+            _ => {}
+        }
         match refreshed {
             Ok(()) => Ok(visited),
             Err(HostError::State(error)) if self.is_local(&error) => Ok(visited),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Notes whether the store answered.
+    fn noted<T>(&self, result: Result<T, StateError>) -> Result<T, StateError> {
+        self.note(result.as_ref().err());
+        result
+    }
+
+    /// Asks a store that did not answer whether it answers now: without a request, nothing else does.
+    async fn ask_again(&self) {
+        if self.is_store_away() {
+            let store = self.host.live.shared().basis.stored.sessions.clone();
+            let _asked = self.noted(store.named(&["00".to_owned()]).await);
+        }
+    }
+
+    /// Returns whether the store did not answer when it was used last.
+    pub fn is_store_away(&self) -> bool {
+        self.is_store_away.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, error: Option<&StateError>) {
+        let is_away = matches!(error, Some(StateError::Unavailable { .. }));
+        if self.is_store_away.swap(is_away, Ordering::Relaxed) != is_away {
+            match error {
+                Some(error) if is_away => {
+                    tracing::warn!("{error}; until it is back, `without_store` under [gateway] applies");
+                }
+                _ => tracing::warn!("the state store answers again"),
+            }
         }
     }
 
@@ -271,6 +320,7 @@ impl Conversations {
                     tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
                     let Some(own) = own.upgrade() else { return };
                     own.open.close_idle(&own.host).await;
+                    own.ask_again().await;
                 }
             });
         }

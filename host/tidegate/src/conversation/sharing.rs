@@ -162,7 +162,11 @@ impl Conversation {
     /// It is still away, or cannot be read.
     pub(crate) async fn store_late(&self) -> Result<(), HostError> {
         if self.is_local() {
-            self.store_again().await?;
+            // At the end there is no later time.
+            match self.reopen().await {
+                Ok(()) | Err(HostError::State(StateError::Leased { .. })) => {}
+                away => return away,
+            }
         }
         self.settle().await?;
         self.name().await

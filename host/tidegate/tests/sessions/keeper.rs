@@ -173,6 +173,39 @@ async fn as_many_are_kept_as_the_limits_say() {
     assert_eq!(knew, 0, "it was forgotten");
 }
 
+/// Has an exchange of a conversation that remembers 8,000 bytes, and returns how much it knew.
+async fn large_exchange(keeper: &Arc<Conversations>, texts: &[&str]) -> usize {
+    let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    let visit = keeper.enter(trail(None, &texts, true)).await.unwrap();
+    let knew = visit.conversation().memory()["note"].as_str().map_or(0, str::len);
+    visit.conversation().set_memory(json!({"note": "x".repeat(8_000)}));
+    visit.end(&visit.rules(), Some(&answer("Hi"))).await.unwrap();
+    knew
+}
+
+#[tokio::test]
+async fn closed_conversations_of_a_store_in_memory_are_as_large_as_the_limits_say() {
+    let folder = TempDir::new().unwrap();
+    let mut limits = ConversationLimits::default();
+    (limits.open, limits.bytes) = (1, 30_000);
+    let host = host(None).await;
+    let before = keeper(host.clone(), &folder, limits);
+    for word in ["one", "two", "three", "four", "five"] {
+        assert_eq!(large_exchange(&before, &[word]).await, 0);
+    }
+    // An exchange counts from its end: until the next one, there is one conversation more.
+    let counts = before.counts();
+    assert_eq!((counts.open, counts.evicted, counts.forgotten), (1, 4, 1));
+    before.close().await;
+    assert_eq!(before.counts().forgotten, 2);
+    // Those that replace them continue to count.
+    let now = Conversations::in_place_of(&before, host, options(&folder), limits);
+    for (word, knew) in [("three", 8_000), ("five", 8_000), ("one", 0), ("six", 0), ("seven", 0), ("three", 0)] {
+        assert_eq!(large_exchange(&now, &[word, "Hi", "Go on"]).await, knew, "{word}");
+    }
+    assert!(now.counts().forgotten > 0, "{:?}", now.counts());
+}
+
 #[tokio::test]
 async fn conversations_in_memory_go_on_in_a_host_that_takes_the_place_of_theirs() {
     let (folder, limits) = (TempDir::new().unwrap(), ConversationLimits::default());

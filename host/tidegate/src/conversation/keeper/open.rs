@@ -1,6 +1,6 @@
 //! The conversations in memory.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::super::Conversation;
+use super::closed::Closed;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 
@@ -27,7 +28,9 @@ pub(super) struct OpenConversations {
     limits: ConversationLimits,
     /// The store is in memory: closed conversations stay there.
     is_in_memory: bool,
-    state: Mutex<State>,
+    open: Mutex<HashMap<SessionId, Arc<Entry>>>,
+    /// The closed conversations of a store in memory; those that replace these continue with them.
+    closed: Arc<Mutex<Closed>>,
     /// The total size of what they remember, in bytes.
     bytes: Arc<AtomicUsize>,
     sweeps: AtomicBool,
@@ -36,13 +39,6 @@ pub(super) struct OpenConversations {
     evicted: AtomicU64,
     forgotten: AtomicU64,
     lost: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    open: HashMap<SessionId, Arc<Entry>>,
-    /// The closed conversations of a store in memory, in the order in which they were closed.
-    closed: VecDeque<SessionId>,
 }
 
 struct Entry {
@@ -141,18 +137,23 @@ impl Entry {
 }
 
 impl OpenConversations {
-    pub(super) fn new(limits: ConversationLimits, is_in_memory: bool) -> Self {
+    pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, closed: Arc<Mutex<Closed>>) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let (state, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
+        let (open, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
         let closes = Arc::new(Semaphore::new(CLOSES));
-        Self { limits, is_in_memory, state, bytes, sweeps, closes, evicted, forgotten, lost }
+        Self { limits, is_in_memory, open, closed, bytes, sweeps, closes, evicted, forgotten, lost }
+    }
+
+    /// Returns the closed conversations of the store, for those that replace these.
+    pub(super) fn closed(&self) -> Arc<Mutex<Closed>> {
+        Arc::clone(&self.closed)
     }
 
     /// Returns how many conversations are open, and what happened to the others.
     pub(super) fn counts(&self) -> ConversationCounts {
         let (open, unstored) = {
-            let state = lock(&self.state);
-            (state.open.len(), state.open.values().filter(|entry| entry.is_unstored()).count())
+            let open = lock(&self.open);
+            (open.len(), open.values().filter(|entry| entry.is_unstored()).count())
         };
         let [evicted, forgotten, lost] =
             [&self.evicted, &self.forgotten, &self.lost].map(|count| count.load(Ordering::Relaxed));
@@ -251,13 +252,14 @@ impl OpenConversations {
             drop(self.closes.acquire_many(all).await);
         };
         if tokio::time::timeout(CLOSING, closing).await.is_err() {
-            let open = lock(&self.state).open.len();
+            let open = lock(&self.open).len();
             tracing::warn!("{open} conversations are left as they were stored last: closing them takes too long");
         }
     }
 
     /// Closes the least recently used conversations while there are too many.
     async fn make_way(self: &Arc<Self>, host: &Host) {
+        self.forget(host).await;
         while self.is_full() {
             let mut closes = Vec::new();
             for (id, entry) in self.oldest() {
@@ -276,18 +278,18 @@ impl OpenConversations {
     }
 
     fn is_full(&self) -> bool {
-        lock(&self.state).open.len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
+        lock(&self.open).len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
     }
 
     /// Returns the least recently used conversations without an exchange, preferring those whose data is all in the store. It returns several
     /// where many may be open: finding them takes a look at each.
     fn oldest(&self) -> Vec<(SessionId, Arc<Entry>)> {
-        let state = lock(&self.state);
+        let open = lock(&self.open);
         let last = |entry: &Arc<Entry>| {
             let use_of = lock(&entry.use_of);
             use_of.is_free(|_| true).then_some(use_of.last)
         };
-        let free = state.open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
+        let free = open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
         let mut free: Vec<_> = free.map(|(last, id, entry)| ((entry.is_unstored(), last), id, entry)).collect();
         let number = (self.limits.open / EVICTED).clamp(1, CLOSES).min(free.len());
         if number < free.len() {
@@ -306,50 +308,55 @@ impl OpenConversations {
                 self.lost.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(conversation = %id, "what it remembers is lost: it leaves memory while the store is away");
             }
-            self.forget(id, host).await;
         }
         entry.count(0);
+        if let Some(conversation) = entry.cell.get().filter(|_| self.is_in_memory) {
+            let bytes = conversation.stored_bytes().saturating_add(plugin_bytes(id, host).await);
+            lock(&self.closed).insert(id.clone(), bytes);
+            self.forget(host).await;
+        }
         self.remove(id, entry);
         drop(ended);
     }
 
-    /// A store in memory keeps the given number of conversations.
-    async fn forget(&self, id: &SessionId, host: &Host) {
-        if !self.is_in_memory {
-            return;
-        }
-        let oldest = {
-            let mut state = lock(&self.state);
-            state.closed.retain(|closed| closed != id);
-            state.closed.push_back(id.clone());
-            if state.closed.len() > self.limits.kept { state.closed.pop_front() } else { None }
-        };
-        if let Some(oldest) = oldest {
-            self.forgotten.fetch_add(1, Ordering::Relaxed);
+    /// Deletes the conversations that were closed first from a store in memory, while there are too many of them, or too many bytes of all
+    /// conversations.
+    async fn forget(&self, host: &Host) {
+        loop {
+            let bytes = self.limits.bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
+            let Some(oldest) = lock(&self.closed).pop_beyond(self.limits.kept, bytes) else { return };
             // A conversation that is open again is refused, and stays.
-            let _stays = host.state_admin().clear(&oldest, None).await;
+            if let Ok(true) = host.state_admin().clear(&oldest, None).await {
+                self.forgotten.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
     fn entry(&self, id: &SessionId) -> Arc<Entry> {
-        let mut state = lock(&self.state);
-        let State { open, closed } = &mut *state;
+        let mut open = lock(&self.open);
         Arc::clone(open.entry(id.clone()).or_insert_with(|| {
-            closed.retain(|one| one != id);
+            lock(&self.closed).remove(id);
             Entry::new(&self.bytes)
         }))
     }
 
     fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
-        lock(&self.state).open.iter().map(|(id, entry)| (id.clone(), Arc::clone(entry))).collect()
+        lock(&self.open).iter().map(|(id, entry)| (id.clone(), Arc::clone(entry))).collect()
     }
 
     fn remove(&self, id: &SessionId, entry: &Arc<Entry>) {
-        let mut state = lock(&self.state);
-        if state.open.get(id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
-            state.open.remove(id);
+        let mut open = lock(&self.open);
+        if open.get(id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            open.remove(id);
         }
     }
+}
+
+/// Returns the size of what plugins keep in a closed conversation, in bytes.
+async fn plugin_bytes(id: &SessionId, host: &Host) -> usize {
+    let Ok(Some(shown)) = host.state_admin().show(id).await else { return 0 };
+    let bytes: u64 = shown.summary.plugins.iter().map(|plugin| plugin.bytes).sum();
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// Locks a mutex. The data is valid after every statement, so a panic elsewhere does not matter.

@@ -140,7 +140,7 @@ impl Conversations {
         let store = self.host.live.shared().basis.stored.sessions.clone();
         for name in [Some(point.to_owned()), response].into_iter().flatten() {
             self.links().insert(&name, link.clone());
-            match store.name(&name, &link.line()).await {
+            match self.noted(store.name(&name, &link.line()).await) {
                 Ok(_) => {}
                 Err(error) => {
                     conversation.name_later(name, link.line());
