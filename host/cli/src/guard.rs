@@ -11,7 +11,7 @@ use std::process::ExitStatus;
 
 use serve::gateway::{Acting, Conversations, Gateway, Report, Site, Watching};
 use tidegate::config::machine_policy;
-use tidegate::gateway::WithoutStore;
+use tidegate::gateway::ConversationCounts;
 use tidegate::metrics::Metrics;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,7 +20,7 @@ use crate::args::{Common, Guard};
 use crate::exit::{Exit, Failure};
 use crate::gateway::rules;
 use crate::say::{self, count};
-use crate::{open, style};
+use crate::{open, run, style};
 
 /// Runs the command, and ends as it ends.
 pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
@@ -41,7 +41,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
         plugins: None,
         has_plugins: loaded.plugins().iter().any(crate::gateway::gets_traffic),
         watching: Watching::default(),
-        without_store: WithoutStore::default(),
+        without_store: operator.gateway.without_store,
         before: None,
     });
     let routes = upstreams.routes(&conversations);
@@ -58,6 +58,8 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     let status = wait(&mut child).await?;
     conversations.close().await;
     report(gateway.report());
+    report_conversations(&conversations.counts());
+    run::remove_expired(&host, &common.workspace).await;
     Ok(Exit::Child(code(status)))
 }
 
@@ -138,6 +140,28 @@ async fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+/// Says what was lost or not stored of conversations.
+fn report_conversations(counts: &ConversationCounts) {
+    // After the end, those that could not be stored are lost, too.
+    let lost = counts.lost + counts.unstored as u64;
+    let of = |number: u64| count(number, "conversation", "conversations");
+    if lost > 0 {
+        say::note(format_args!(
+            "warning: the data of {} is not stored, because the state store is away: rules and masks of a later run do not know it",
+            of(lost)
+        ));
+    }
+    if counts.evicted > 0 {
+        say::note(format_args!("  {} left memory before the end, for others", of(counts.evicted)));
+    }
+    if counts.forgotten > 0 {
+        say::note(format_args!(
+            "  {} were forgotten, because `[state]` is in memory; `backend = \"disk\"` keeps them",
+            of(counts.forgotten)
+        ));
+    }
 }
 
 /// Says what the rules have done.

@@ -47,7 +47,7 @@ fn changed_files_count_and_wrong_ones_do_not() {
     until(&running, "/v1/messages", "come.");
     let wrong = health(&running);
     // The reason is in the log only: everyone who can connect reads the other.
-    assert_eq!(wrong, serde_json::json!({"status": "degraded", "reload": "failed", "audit": "ok"}));
+    assert_eq!(wrong, serde_json::json!({"status": "degraded", "reload": "failed", "audit": "ok", "store": "ok"}));
     assert!(running.log().contains("unknown key `body_mb`"), "{}", running.log());
     assert_eq!(running.log().matches("cannot be used").count(), 1, "{}", running.log());
     assert_eq!(other.seen().len(), 0);
@@ -56,7 +56,7 @@ fn changed_files_count_and_wrong_ones_do_not() {
     std::thread::sleep(Duration::from_millis(300));
     until(&running, "/v1/messages", "come.");
     assert!(!other.seen().is_empty());
-    assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": "ok", "audit": "ok"}));
+    assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": "ok", "audit": "ok", "store": "ok"}));
     // A signal reloads everything, including unchanged files.
     let read = || running.log().matches("has read its settings again").count();
     let before = read();
@@ -173,6 +173,38 @@ fn old_conversations_are_removed() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(sessions(), Vec::<String>::new());
+}
+
+/// `tidegate guard` removes old conversations as well, at its end.
+#[test]
+fn old_conversations_of_a_guard_are_removed() {
+    let model = Model::start();
+    let place = place("[transcript]\nenabled = true\nkeep_days = 1\n");
+    let guard = |command: &str| {
+        let output = place.run(&["guard", "--anthropic-url", &model.url, "--", "sh", "-c", command]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        err(&output)
+    };
+    let told = guard(&format!("curl -sS --data '{BODY}' \"$ANTHROPIC_BASE_URL/v1/messages\" >/dev/null"));
+    assert!(told.contains("1 answer checked") && !told.contains("conversation"), "{told}");
+    assert_eq!(place.json(&["session", "list", "--json"])["sessions"].as_array().unwrap().len(), 1);
+    age(&place.path("state"));
+    assert!(guard("true").contains("removed 1 session of this workspace"));
+    assert_eq!(place.json(&["session", "list", "--json"])["sessions"].as_array().unwrap().len(), 0);
+}
+
+/// `tidegate guard` reports data that is not stored.
+#[test]
+fn a_guard_without_its_store_reports_what_is_lost() {
+    let model = Model::start();
+    let mut redis = tidegate_servers::RedisServer::start().unwrap();
+    let place = place("[state]\nbackend = \"redis\"\n[gateway]\nwithout_store = \"local\"\n");
+    let mut command = place.command(&["guard", "--anthropic-url", &model.url, "--", "sh", "-c"]);
+    command.arg(format!("curl -sS --data '{BODY}' \"$ANTHROPIC_BASE_URL/v1/messages\" >/dev/null"));
+    command.env("TIDEGATE_REDIS_URL", redis.url());
+    redis.kill();
+    let told = err(&command.output().unwrap());
+    assert!(told.contains("the data of 1 conversation is not stored, because the state store is away"), "{told}");
 }
 
 /// The program reopens a file that was moved away.
