@@ -4,12 +4,14 @@ mod attacks;
 mod conversations;
 mod endpoints;
 mod guests;
+mod instances;
 mod life;
 mod limits;
 mod model;
 mod prompts;
 mod running;
 mod settings;
+mod store;
 mod tokens;
 
 use self::model::Model;

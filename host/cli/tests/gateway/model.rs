@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A model that writes the forbidden word until it is reminded.
 pub(crate) struct Model {
@@ -20,6 +20,8 @@ struct Shared {
     seen: Mutex<Vec<(String, String)>>,
     /// The times at which clients disconnected during their answers.
     left: Mutex<Vec<Instant>>,
+    /// Returns the content blocks of the answer to a request of the Messages API; `None` for the forbidden word.
+    blocks: Option<fn(&Value) -> Vec<Value>>,
 }
 
 const BAD: &str = "Hello.\nNow the forbidden words come.\n";
@@ -33,9 +35,18 @@ const LONG: &str = match std::str::from_utf8(&[b'x'; 1 << 16]) {
 
 impl Model {
     pub(crate) fn start() -> Self {
+        Self::serving(Shared::default())
+    }
+
+    /// Starts a model whose answers have the content blocks that `blocks` returns for the body of a request.
+    pub(crate) fn answering(blocks: fn(&Value) -> Vec<Value>) -> Self {
+        Self::serving(Shared { blocks: Some(blocks), ..Shared::default() })
+    }
+
+    fn serving(shared: Shared) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(shared);
         let own = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -118,8 +129,12 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
             "refuse_again" if body.contains("Never say that word") => {
                 stream.write_all(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
             }
+            _ if target.contains("/messages") && shared.blocks.is_some() => {
+                let asked = serde_json::from_str(&body).unwrap();
+                stream_blocks(&mut stream, &shared.blocks.map(|blocks| blocks(&asked)).unwrap_or_default())
+            }
             _ if target.contains("/messages") => {
-                let asked: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+                let asked: Value = serde_json::from_str(&body).unwrap_or_default();
                 let text = match asked["metadata"]["say"].as_str() {
                     Some(said) => said,
                     None if body.contains("Never say that word") || body.contains("\"good\"") => GOOD,
@@ -144,27 +159,58 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// Writes an answer of the Messages API with these parts.
+/// Writes an answer of the Messages API with a text block of these parts.
 fn stream_of<'p>(stream: &mut TcpStream, parts: impl Iterator<Item = &'p str>, pause: Duration) -> std::io::Result<()> {
-    let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
-        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
-    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-    let mut send = |event: serde_json::Value| {
-        let frame = format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
-        stream.write_all(format!("{:x}\r\n{frame}\r\n", frame.len()).as_bytes())
-    };
-    send(json!({"type": "message_start", "message": message}))?;
-    send(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}))?;
+    begin(stream)?;
+    send(stream, &json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}))?;
     for part in parts {
         if !part.is_empty() {
-            send(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": part}}))?;
+            let delta = json!({"type": "text_delta", "text": part});
+            send(stream, &json!({"type": "content_block_delta", "index": 0, "delta": delta}))?;
         }
         std::thread::sleep(pause);
     }
-    send(json!({"type": "content_block_stop", "index": 0}))?;
-    send(
-        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null}, "usage": {"output_tokens": 9}}),
-    )?;
-    send(json!({"type": "message_stop"}))?;
+    send(stream, &json!({"type": "content_block_stop", "index": 0}))?;
+    end(stream)
+}
+
+/// Writes an answer of the Messages API with these content blocks, texts in small parts.
+fn stream_blocks(stream: &mut TcpStream, blocks: &[Value]) -> std::io::Result<()> {
+    begin(stream)?;
+    for (index, block) in blocks.iter().enumerate() {
+        let mut empty = block.clone();
+        let deltas: Vec<Value> = match block["text"].as_str() {
+            Some(text) => {
+                empty["text"] = json!("");
+                let parts = text.as_bytes().chunks(7).map(String::from_utf8_lossy);
+                parts.map(|part| json!({"type": "text_delta", "text": part})).collect()
+            }
+            None => vec![json!({"type": "input_json_delta", "partial_json": block["input"].to_string()})],
+        };
+        send(stream, &json!({"type": "content_block_start", "index": index, "content_block": empty}))?;
+        for delta in deltas {
+            send(stream, &json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+        }
+        send(stream, &json!({"type": "content_block_stop", "index": index}))?;
+    }
+    end(stream)
+}
+
+fn begin(stream: &mut TcpStream) -> std::io::Result<()> {
+    let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    send(stream, &json!({"type": "message_start", "message": message}))
+}
+
+fn send(stream: &mut TcpStream, event: &Value) -> std::io::Result<()> {
+    let frame = format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+    stream.write_all(format!("{:x}\r\n{frame}\r\n", frame.len()).as_bytes())
+}
+
+fn end(stream: &mut TcpStream) -> std::io::Result<()> {
+    let delta = json!({"stop_reason": "end_turn", "stop_sequence": null});
+    send(stream, &json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}}))?;
+    send(stream, &json!({"type": "message_stop"}))?;
     stream.write_all(b"0\r\n\r\n")
 }
