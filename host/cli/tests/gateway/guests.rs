@@ -6,7 +6,7 @@ use super::conversations::text;
 use super::model::Model;
 use super::plain;
 use super::running::{Answer, Running};
-use crate::support::{Place, repository};
+use crate::support::{Place, out, repository};
 
 /// A word that must be on one side only.
 const SECRET: &str = "secret-word";
@@ -125,7 +125,15 @@ fn a_guest_that_fails_fails_closed_and_the_next_request_works() {
 #[test]
 fn a_guest_reads_the_conversation_and_the_tools() {
     let model = Model::start();
-    let (running, _place) = running(&model, "");
+    let (running, place) = running(&model, "");
+    let gap = "the tools that it provides are not offered (`run`)";
+    assert!(
+        running.log().contains(&format!("plugin conformance in front of another agent: {gap}")),
+        "{}",
+        running.log()
+    );
+    let doctor = out(&place.run(&["doctor"]));
+    assert!(doctor.contains(&format!("gateway plugin conformance: in front of other agents: {gap}")), "{doctor}");
     let call = json!([{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]);
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "a.txt"}]);
     let before = [
