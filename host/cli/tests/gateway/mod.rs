@@ -13,6 +13,7 @@ mod running;
 mod settings;
 mod store;
 mod tokens;
+mod trailers;
 
 use self::model::Model;
 use crate::support::Place;

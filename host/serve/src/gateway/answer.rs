@@ -12,7 +12,7 @@ use gateway::{Next, Then};
 use http_body_util::StreamBody;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
-use reqwest::Response;
+use hyper::header::HeaderMap;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -22,6 +22,8 @@ use super::conversations::Begun;
 use super::forward::Sent;
 use super::head::{self, Kind};
 use super::progress::Progress;
+use super::received::Answer;
+use super::trailers;
 
 /// The body of a response.
 pub(super) type Body = BoxBody<Bytes, io::Error>;
@@ -32,7 +34,7 @@ const WAITING: usize = 8;
 /// A client that is being answered.
 #[derive(Debug)]
 pub(super) struct Client {
-    sender: mpsc::Sender<io::Result<Bytes>>,
+    sender: mpsc::Sender<io::Result<Item>>,
     /// A client that takes no bytes for this long is disconnected.
     idle: Duration,
     stuck: CancellationToken,
@@ -53,12 +55,12 @@ impl Client {
 
     /// Sends bytes, if there are any. Returns whether the client is still connected.
     pub(super) async fn send(&self, bytes: Bytes) -> bool {
-        bytes.is_empty() || self.put(Ok(bytes)).await
+        bytes.is_empty() || self.put(Ok(Item::Bytes(bytes))).await
     }
 
-    /// Ends the body.
-    pub(super) async fn end(&self) -> bool {
-        self.put(Ok(Bytes::new())).await
+    /// Ends the body, with these trailers.
+    pub(super) async fn end(&self, trailers: HeaderMap) -> bool {
+        self.put(Ok(Item::End(trailers))).await
     }
 
     /// Breaks the body off.
@@ -66,7 +68,7 @@ impl Client {
         self.put(Err(io::Error::other(cause))).await;
     }
 
-    async fn put(&self, item: io::Result<Bytes>) -> bool {
+    async fn put(&self, item: io::Result<Item>) -> bool {
         let item = match self.sender.try_send(item) {
             Ok(()) => return true,
             Err(TrySendError::Closed(_)) => return false,
@@ -80,10 +82,18 @@ impl Client {
     }
 }
 
-/// The chunks for a client; an empty one is the end.
+/// A part of a body.
+#[derive(Debug)]
+enum Item {
+    Bytes(Bytes),
+    /// The end, with the trailers.
+    End(HeaderMap),
+}
+
+/// The parts of a body for a client.
 #[derive(Debug)]
 struct Received {
-    receiver: mpsc::Receiver<io::Result<Bytes>>,
+    receiver: mpsc::Receiver<io::Result<Item>>,
     has_ended: bool,
     /// The reason why the body breaks off.
     failure: Option<io::Error>,
@@ -101,11 +111,12 @@ impl Stream for Received {
             return Poll::Ready(Some(Err(failure)));
         }
         let failure = match ready!(self.receiver.poll_recv(cx)) {
-            Some(Ok(bytes)) if bytes.is_empty() => {
+            Some(Ok(Item::End(trailers))) => {
                 self.has_ended = true;
-                return Poll::Ready(None);
+                let trailers = (!trailers.is_empty()).then(|| Ok(Frame::trailers(trailers)));
+                return Poll::Ready(trailers);
             }
-            Some(Ok(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Some(Ok(Item::Bytes(bytes))) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
             Some(Err(failure)) => failure,
             None => io::Error::other("the answer broke off"),
         };
@@ -117,7 +128,7 @@ impl Stream for Received {
 }
 
 /// Passes an answer on as it is.
-pub(super) async fn pass(mut response: Response, client: Client, mut progress: Progress) {
+pub(super) async fn pass(mut response: Answer, client: Client, mut progress: Progress) {
     let mut alarm = Alarm::new(progress.late());
     loop {
         let times = Deadlines { due: None, silence: progress.silent(), late: progress.late() };
@@ -133,7 +144,7 @@ pub(super) async fn pass(mut response: Response, client: Client, mut progress: P
                 "abandoned"
             }
             Came::End => {
-                client.end().await;
+                client.end(response.trailers()).await;
                 "relayed"
             }
             Came::Gone => "abandoned",
@@ -160,6 +171,8 @@ pub(super) struct Guarded {
     pub(super) sent: Sent,
     pub(super) client: Client,
     pub(super) progress: Progress,
+    /// Whether the client gets the trailers of the answer.
+    pub(super) has_trailers: bool,
 }
 
 /// The times at which something happens although nothing comes.
@@ -209,7 +222,7 @@ enum Came {
 
 impl Guarded {
     /// Relays an answer and what continues it, to the end.
-    pub(super) async fn run(mut self, response: Response, is_stream: bool) {
+    pub(super) async fn run(mut self, response: Answer, is_stream: bool) {
         let mut response = Ok(response);
         let mut outcome = "ended";
         let mut is_over = false;
@@ -243,7 +256,7 @@ impl Guarded {
             match next.then {
                 Then::More => {}
                 Then::End => {
-                    self.client.end().await;
+                    self.client.end(self.trailers(response).await).await;
                     break;
                 }
                 Then::Break => {
@@ -263,6 +276,15 @@ impl Guarded {
             self.begun.end(false).await;
         }
         self.progress.guarded(&self.begun, outcome);
+    }
+
+    /// Returns the trailers of the answer that has ended the message; none where the gateway has ended it.
+    async fn trailers(&self, response: Result<Answer, Next>) -> HeaderMap {
+        let is_passed = self.has_trailers && self.ended() == "checked";
+        let (Ok(mut upstream), true) = (response, is_passed) else { return HeaderMap::new() };
+        let mut trailers = upstream.end().await;
+        trailers::without_digests(&mut trailers);
+        trailers
     }
 
     /// Notifies plugins of matches, for which nothing waits.
@@ -317,7 +339,7 @@ impl Guarded {
     }
 
     /// Waits for the next event of the connections.
-    async fn came(&self, upstream: &mut Response, is_stream: bool, alarm: &mut Alarm) -> Came {
+    async fn came(&self, upstream: &mut Answer, is_stream: bool, alarm: &mut Alarm) -> Came {
         let due = self.begun.own.deadline().map(|due| self.progress.since() + due);
         let times = Deadlines { due, silence: self.progress.quiet(is_stream), late: self.progress.late() };
         came(upstream, &self.client, times, alarm).await
@@ -327,7 +349,7 @@ impl Guarded {
     ///
     /// # Errors
     /// The action that ends the message instead.
-    async fn again(&mut self, is_stream: bool) -> Result<Response, Next> {
+    async fn again(&mut self, is_stream: bool) -> Result<Answer, Next> {
         self.progress.asked_again();
         let refused = match self.ask(is_stream).await {
             Ok(response) => {
@@ -339,13 +361,14 @@ impl Guarded {
         Err(self.begun.own.give_up(&refused).await)
     }
 
-    async fn ask(&mut self, is_stream: bool) -> Result<Response, String> {
+    async fn ask(&mut self, is_stream: bool) -> Result<Answer, String> {
+        self.sent.without_digests();
         let body = self.begun.own.request().ok_or("the request cannot be continued")?;
         let response = self.wait_for(self.sent.send(body, true), is_stream).await?;
         let response =
             response.map_err(|error| format!("the model could not be asked again ({})", net::cause(&error)))?;
         let expected = if is_stream { Kind::Events } else { Kind::Json };
-        let (status, headers) = (response.status(), response.headers());
+        let (status, headers) = (response.status, &response.headers);
         if !status.is_success() {
             return Err(format!("the model was asked again and its server answered with status {}", status.as_u16()));
         }
@@ -379,7 +402,7 @@ impl Guarded {
 }
 
 /// Waits for the first event.
-async fn came(upstream: &mut Response, client: &Client, times: Deadlines, alarm: &mut Alarm) -> Came {
+async fn came(upstream: &mut Answer, client: &Client, times: Deadlines, alarm: &mut Alarm) -> Came {
     let Deadlines { due, silence, late } = times;
     // A server that always has more must not postpone it.
     if Instant::now() >= late {

@@ -1,18 +1,23 @@
 //! Routes to the servers of models, and requests on their way there.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream;
 use gateway::Wire;
-use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, TRAILER};
 use hyper::{Method, Uri};
 use net::Proxies;
-use reqwest::{Client, Response, Url};
+use reqwest::{Body, Client, Url};
 
-use super::{Conversations, path};
+use super::received::Answer;
+use super::{Conversations, path, trailers};
 
 /// The paths that one server answers.
 pub struct Route {
@@ -130,7 +135,7 @@ impl Upstream {
         let mut url = self.base.clone();
         url.set_path(&path::on_server(self.base.path(), rest));
         url.set_query(uri.query());
-        Sent { method, url, headers, client: self.client.clone() }
+        Sent { method, url, headers, trailers: HeaderMap::new(), client: self.client.clone() }
     }
 }
 
@@ -145,16 +150,39 @@ pub(super) struct Sent {
     method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
+    /// The trailers of its body.
+    pub(super) trailers: HeaderMap,
     client: Client,
 }
 
 impl Sent {
+    /// Removes the fields that only describe the client's own body.
+    pub(super) fn without_digests(&mut self) {
+        trailers::without_digests(&mut self.headers);
+        trailers::without_digests(&mut self.trailers);
+    }
+
     /// Sends the request. `plain`: the answer must not be compressed, because it is read.
-    pub(super) async fn send(&self, body: Bytes, plain: bool) -> Result<Response, reqwest::Error> {
+    pub(super) async fn send(&self, body: Bytes, plain: bool) -> Result<Answer, reqwest::Error> {
         let mut headers = self.headers.clone();
         if plain {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        self.client.request(self.method.clone(), self.url.clone()).headers(headers).body(body).send().await
+        let body = match trailers::announcement(self.trailers.keys().cloned()) {
+            Some(names) => {
+                headers.insert(TRAILER, names);
+                followed_by(body, self.trailers.clone())
+            }
+            None => Body::from(body),
+        };
+        let request = self.client.request(self.method.clone(), self.url.clone()).headers(headers).body(body);
+        request.send().await.map(Answer::of)
     }
+}
+
+/// Returns a body with trailers, which is sent in chunks.
+fn followed_by(body: Bytes, trailers: HeaderMap) -> Body {
+    let data = Some(body).filter(|body| !body.is_empty()).map(Frame::data);
+    let frames = data.into_iter().chain([Frame::trailers(trailers)]).map(Ok::<_, Infallible>);
+    Body::wrap(StreamBody::new(stream::iter(frames)))
 }

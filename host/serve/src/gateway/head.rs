@@ -20,10 +20,13 @@ pub(super) fn passed(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
         named.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
-    let is_own = |name: &HeaderName| {
-        OWN.contains(name) || name == "keep-alive" || name == "expect" || named.iter().any(|own| name.as_str() == own)
-    };
-    headers.iter().filter(|(name, _)| !is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    let is_passed = |name: &HeaderName| !is_own(name) && named.iter().all(|own| name.as_str() != own);
+    headers.iter().filter(|(name, _)| is_passed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Returns whether a field is one of the connection, whatever the header `Connection` names.
+pub(super) fn is_own(name: &HeaderName) -> bool {
+    OWN.contains(name) || name == "keep-alive" || name == "expect"
 }
 
 /// How the body of a response comes.

@@ -8,6 +8,7 @@
 //! | `server`, `request` | connections; refusing requests and sending them to a server |
 //! | `access`, `path`, `forward` | admission, routes of paths, requests to servers |
 //! | `conversations` | the conversation of a request, and its memory |
+//! | `received`, `trailers` | the answer of a server, and fields behind a body |
 //! | `answer`, `progress` | sending the answer to the client, with times and metrics |
 //! | `site`, `settings`, `reload` | the served configuration, its source, and its replacement while requests run |
 //! | `refusal`, `own` | responses of the gateway itself |
@@ -23,6 +24,7 @@ mod head;
 mod own;
 mod path;
 mod progress;
+mod received;
 mod refusal;
 mod reload;
 mod report;
@@ -31,6 +33,7 @@ mod server;
 mod settings;
 mod shared;
 mod site;
+mod trailers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

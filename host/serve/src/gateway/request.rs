@@ -11,7 +11,6 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
-use reqwest::Response as Answer;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -21,9 +20,10 @@ use super::forward::{Sent, Upstream, has_anthropic};
 use super::head::{self, Kind};
 use super::path::Beside;
 use super::progress::Progress;
+use super::received::Answer;
 use super::refusal::Refusal;
 use super::site::Open;
-use super::{Shared, access, is_same, own, path};
+use super::{Shared, access, is_same, own, path, trailers};
 
 /// The connection of a client.
 #[derive(Clone, Debug)]
@@ -85,14 +85,19 @@ async fn answered(
         let is_anthropic = wire.map_or_else(|| has_anthropic(&head.headers), |wire| wire == Wire::Anthropic);
         access::with_key(&mut headers, &key.0, is_anthropic);
     }
+    if trailers::are_accepted(&head.headers) {
+        trailers::accept(&mut headers);
+    }
     let is_read = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE);
-    let sent = route.request(head.method, &head.uri, headers);
+    let mut sent = route.request(head.method, &head.uri, headers);
     if is_same(&sent.url, shared.address) {
         return Err(of_route(Refusal::Loop));
     }
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
     let read = timeout_at(late, read(body, limits.body_bytes, limits.client_timeout)).await;
-    let body = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
+    let (body, fields) = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
+    // Admission and the conversation are decided by the credentials in the head.
+    sent.trailers = site.access.forwarded(head::passed(&fields), true);
     // Requests that only read or delete, such as for a list of stored answers, get no answer of a model.
     let wire = wire.filter(|_| !(is_read && body.is_empty()));
     let progress = Progress::new(Arc::clone(shared), Arc::clone(site), Arc::clone(&route), admitted, since);
@@ -126,7 +131,7 @@ pub(super) async fn within<T>(
 /// Sends a request to the server, and begins to answer it.
 async fn exchange(
     progress: Progress,
-    sent: Sent,
+    mut sent: Sent,
     (wire, body): (Option<Wire>, Bytes),
     (gone, stuck): (&CancellationToken, &CancellationToken),
 ) -> Result<Response<Body>, Refusal> {
@@ -150,6 +155,9 @@ async fn exchange(
         match conversations.begin(asked, header, (&progress, gone)).await? {
             Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
             Start::Ask(mut begun, prepared) => {
+                if prepared != body {
+                    sent.without_digests();
+                }
                 body = prepared;
                 if asks != Asks::Answer {
                     begun.end(false).await;
@@ -169,8 +177,8 @@ async fn exchange(
             return Err(refusal);
         }
     };
-    let (status, kind) = (answered.status(), head::kind(answered.headers()));
-    if begins.is_some() && status.is_redirection() && answered.headers().contains_key(header::LOCATION) {
+    let (status, kind) = (answered.status, head::kind(&answered.headers));
+    if begins.is_some() && status.is_redirection() && answered.headers.contains_key(header::LOCATION) {
         // A client that follows a redirect would send its own request past the gateway.
         if let Some(begun) = &mut guarded {
             begun.end(false).await;
@@ -178,8 +186,14 @@ async fn exchange(
         return Err(Refusal::Redirected { status: status.as_u16() });
     }
     let mut response = Response::builder().status(status);
+    let trailers = trailers::announced(&answered.headers).filter(|_| trailers::are_accepted(&sent.headers));
+    let has_trailers = trailers.is_some();
     if let Some(headers) = response.headers_mut() {
-        *headers = head::passed(answered.headers());
+        *headers = head::passed(&answered.headers);
+        headers.extend(trailers.map(|names| (header::TRAILER, names)));
+        if guarded.is_some() && status.is_success() {
+            trailers::without_digests(headers);
+        }
     }
     let (client, stream) = answer::channel(progress.limits().idle, stuck.clone());
     let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
@@ -190,12 +204,12 @@ async fn exchange(
             begun.end(false).await;
             tasks.spawn(answer::pass(answered, client, progress));
         }
-        Some(mut begun) if kind == Kind::Other || head::is_encoded(answered.headers()) => {
+        Some(mut begun) if kind == Kind::Other || head::is_encoded(&answered.headers) => {
             begun.end(false).await;
             return Err(Refusal::Unchecked);
         }
         Some(begun) => {
-            let guarded = Guarded { begun, sent, client, progress };
+            let guarded = Guarded { begun, sent, client, progress, has_trailers };
             tasks.spawn(guarded.run(answered, kind == Kind::Events));
         }
         None => drop(tasks.spawn(answer::pass(answered, client, progress))),
@@ -229,28 +243,25 @@ async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) 
     }
 }
 
-/// Reads the body of a request, which arrives in chunks.
-async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, Refusal> {
+/// Reads the body of a request, which arrives in chunks, and its trailers.
+async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<(Bytes, HeaderMap), Refusal> {
     // A body whose length is too large is not read. Until the first read, a client that sent `Expect: 100-continue` gets no response.
     if body.size_hint().lower() > limit as u64 {
         return Err(Refusal::Body { limit });
     }
-    let mut read = BytesMut::new();
+    let (mut read, mut trailers) = (BytesMut::new(), HeaderMap::new());
     loop {
         let Ok(frame) = timeout(patience, body.frame()).await else {
             return Err(Refusal::SlowBody { limit: patience });
         };
         match frame {
-            None => return Ok(read.freeze()),
+            None => return Ok((read.freeze(), trailers)),
             Some(Err(error)) => return Err(Refusal::BrokenBody(error.to_string())),
-            // Trailers belong to this connection.
-            Some(Ok(frame)) => {
-                let Ok(data) = frame.into_data() else { continue };
-                if read.len() + data.len() > limit {
-                    return Err(Refusal::Body { limit });
-                }
-                read.extend_from_slice(&data);
-            }
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) if read.len() + data.len() > limit => return Err(Refusal::Body { limit }),
+                Ok(data) => read.extend_from_slice(&data),
+                Err(frame) => trailers.extend(frame.into_trailers().unwrap_or_default()),
+            },
         }
     }
 }

@@ -1,0 +1,56 @@
+//! The answer of a server, as it is received.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::header::HeaderMap;
+use hyper::{Response, StatusCode};
+use tokio::time::timeout;
+
+/// The time limit for the trailers of an answer whose message has ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The answer of a server. reqwest's own type drops the trailers.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    body: reqwest::Body,
+    trailers: HeaderMap,
+}
+
+impl Answer {
+    pub(super) fn of(response: reqwest::Response) -> Self {
+        let (head, body) = Response::<reqwest::Body>::from(response).into_parts();
+        Self { status: head.status, headers: head.headers, body, trailers: HeaderMap::new() }
+    }
+
+    /// Returns the next chunk; `None` at the end.
+    ///
+    /// # Errors
+    /// The answer breaks off.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, reqwest::Error> {
+        while let Some(frame) = self.body.frame().await {
+            match frame?.into_data() {
+                Ok(data) => return Ok(Some(data)),
+                Err(frame) => self.trailers.extend(frame.into_trailers().unwrap_or_default()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the trailers of an answer that was read to its end.
+    pub(super) fn trailers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.trailers)
+    }
+
+    /// Reads an answer whose message has ended to its end, and returns its trailers; none if it does not end soon.
+    pub(super) async fn end(&mut self) -> HeaderMap {
+        let rest = async { while let Ok(Some(_)) = self.chunk().await {} };
+        match timeout(PATIENCE, rest).await {
+            Ok(()) => self.trailers(),
+            Err(_) => HeaderMap::new(),
+        }
+    }
+}
