@@ -9,9 +9,11 @@
 use tidegate_sdk::prelude::*;
 use tidegate_sdk::{Content, NewResult};
 
+mod encoded;
 mod masks;
 mod personal;
 mod search;
+mod views;
 
 use masks::Masks;
 use search::Search;
@@ -30,7 +32,13 @@ impl Extension for MaskSecrets {
 impl MaskSecrets {
     /// Returns the text with placeholders in the place of its secrets; `None` where it has none.
     fn masked(&mut self, text: &str) -> Result<Option<String>> {
-        self.masks.mask(text, &self.search.spans(text))
+        let views = views::of(text);
+        let mut spans = self.search.spans(text);
+        spans.extend(encoded::spans(text));
+        for view in &views {
+            spans.extend(self.search.spans(&view.text).into_iter().filter_map(|found| view.original(found)));
+        }
+        self.masks.mask(text, &spans, &views)
     }
 }
 

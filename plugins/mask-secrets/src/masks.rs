@@ -8,6 +8,7 @@ use tidegate_sdk::prelude::*;
 use tidegate_sdk::random;
 
 use crate::search::Span;
+use crate::views::{self, View};
 
 /// The kind of a secret that was found by no pattern of its own because two overlap in it.
 const JOINED: &str = "value";
@@ -79,12 +80,16 @@ impl Masks {
         Ok(())
     }
 
-    /// Returns the text with placeholders in place of these secrets, and of all occurrences of the known ones. Overlapping secrets are one
-    /// secret.
-    pub(crate) fn mask(&mut self, text: &str, spans: &[Span]) -> Result<Option<String>> {
+    /// Returns the text with placeholders in place of these secrets, and of all occurrences of the known ones, also in these other forms of the
+    /// text. Overlapping secrets are one secret.
+    pub(crate) fn mask(&mut self, text: &str, spans: &[Span], views: &[View]) -> Result<Option<String>> {
         self.read()?;
         let mut all: Vec<Span> = self.known(text);
         all.extend(spans);
+        let unwrapped = if self.starts.is_empty() { None } else { views::unwrapped(text) };
+        for view in views.iter().chain(&unwrapped) {
+            all.extend(self.known(&view.text).into_iter().filter_map(|found| view.original(found)));
+        }
         all.sort_by_key(|span| (span.start, Reverse(span.end)));
         all.dedup_by(|next, before| {
             let overlaps = next.start < before.end;

@@ -139,7 +139,7 @@ fn ten_thousand_secrets_are_masked_in_time() {
     let lines: Vec<String> = (0..4_000).map(|at| format!("line {at} has sk-ant-api03-x and {}", secret(at))).collect();
     let text = lines.join("\n");
     let began = std::time::Instant::now();
-    let masked = masks.mask(&text, &[]).expect("masked").expect("secrets");
+    let masked = masks.mask(&text, &[], &[]).expect("masked").expect("secrets");
     assert_eq!(masked.matches("TIDEGATE_SECRET_").count(), 4_000);
     assert_eq!(masks.unmask(&masked).expect("unmasked").as_deref(), Some(&*text));
     // One search for each secret would take minutes.
@@ -272,4 +272,75 @@ fn personal_data_is_masked_where_it_is_asked_for() {
     }
     let figures = format!("{found} of {all} samples");
     assert!(include_str!("../README.md").contains(&figures), "README.md does not say `{figures}`");
+}
+
+/// Returns a text in Base64, in lines of this length.
+fn base64(text: &str, width: usize) -> String {
+    let letters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
+    let encoded: String = text
+        .as_bytes()
+        .chunks(3)
+        .flat_map(|three| {
+            let bits = (0..3).fold(0_usize, |bits, at| bits << 8 | usize::from(*three.get(at).unwrap_or(&0)));
+            let sign = |at: usize| if at > three.len() { '=' } else { letters[bits >> (18 - 6 * at) & 63] };
+            (0..4).map(sign).collect::<Vec<_>>()
+        })
+        .collect();
+    let lines: Vec<&str> = encoded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    lines.join("\n")
+}
+
+/// Texts with a secret as programs, pages and terminals write it, and the secret without its encoding.
+fn encoded() -> Vec<(&'static str, Option<String>, String)> {
+    let github = format!("ghp_{}", letters(36));
+    let (one, other) = github.split_at(20);
+    let signs = format!("{}+/{}+{}==", letters(12), letters(19), letters(8));
+    let known = |secret: &str| Some(format!("password = \"{secret}\""));
+    let json = signs.replace('+', "\\u002B").replace('=', "\\u003d").replace('/', "\\/");
+    let url = signs.replace('+', "%2B").replace('=', "%3D").replace('/', "%2f");
+    let body: String = (0..6).map(|line| letters(60 + line) + "\n").collect();
+    let pem = format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}-----END OPENSSH PRIVATE KEY-----\n");
+    vec![
+        ("a zero-width space", None, format!("key {one}\u{200b}{other}, yes")),
+        ("a soft hyphen and a joiner", None, format!("{one}\u{ad}{}\u{2060}{}", &other[..4], &other[4..])),
+        ("escapes of JSON", known(&signs), format!("{{\"value\":\"{json}\",\"b\":1}}")),
+        ("escapes of JSON, by its name", None, format!("AccountKey={}\\u002b{}==", letters(40), letters(45))),
+        ("escapes of an address", known(&signs), format!("GET /a?b={url}&c=d HTTP/1.1")),
+        ("a terminal", known(&signs), format!("$ echo {}\n{}\n$", &signs[..25], &signs[25..])),
+        ("a terminal with carriage returns", known(&signs), format!("x {}\r\n{} y\r\n", &signs[..7], &signs[7..])),
+        ("a block in Base64", None, format!("$ base64 key.pem\n{}\n$ ls", base64(&pem, 76))),
+        ("a block in Base64, indented", None, format!("key: |\n  {}\nnext: 1", base64(&pem, 64).replace('\n', "\n  "))),
+        ("a block in Base64 on one line", None, format!("KEY={}\nB=c", base64(&pem, 100_000))),
+    ]
+}
+
+#[test]
+fn encoded_secrets_are_masked_and_come_back() {
+    for (name, before, text) in encoded() {
+        let mut harness = plugin();
+        before.iter().for_each(|before| assert_ne!(input(&mut harness, before), *before, "{name}"));
+        let masked = result(&mut harness, &text);
+        let rest = unmarked(&masked);
+        let words = ["base64", "key.pem"];
+        let run = rest.split(|c: char| !c.is_ascii_alphanumeric()).find(|run| run.len() >= 6 && !words.contains(run));
+        assert!(run.is_none_or(|run| ["AccountKey"].contains(&run)) && rest.contains('§'), "{name}: {masked}");
+        assert_eq!(harness.answer(masked.clone()).text, text, "{name}");
+        assert_eq!(result(&mut harness, &text), masked, "{name}: the same again");
+    }
+}
+
+/// Blocks and encodings without a secret.
+#[test]
+fn encoded_texts_without_a_secret_are_left_alone() {
+    let certificate = format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", letters(64));
+    for text in [
+        base64(&certificate, 76),
+        base64("-----BEGIN PUBLIC KEY-----\nabcdefghijklmnopqrstuvwxyz\n", 76),
+        "LS0tLS1CRUdJTi".to_owned(),
+        "https://example.org/a%2Fb?q=caf%C3%A9%20au%20lait&u=https%3A%2F%2Fexample.org%2F".to_owned(),
+        "{\"text\":\"a \\u003cb\\u003e \\u0026 c\\/d\"}".to_owned(),
+        "soft\u{ad}hyphen\u{200b}ation of pass\u{ad}words".to_owned(),
+    ] {
+        assert_eq!(result(&mut plugin(), &text), text);
+    }
 }

@@ -2,10 +2,13 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidegate_servers::ensure_judge;
 
+use super::answers::{Kind, Wire};
+use super::raw::{Client, Cut, Guard, upstream};
 use super::source;
 use crate::support::{Place, err};
 
@@ -55,4 +58,33 @@ fn a_key_never_reaches_the_model_and_is_written_whole() {
     assert_eq!(seen, json!({"anthropic": each, "chat": each, "responses": each}), "{told}");
     let counts = ["and 1 plugin between the agent and its model", "plugin mask-secrets: changed"];
     assert!(counts.iter().all(|words| told.contains(words)), "{told}");
+}
+
+/// A text beyond what the plugin can search is not sent, and both sides are told why.
+#[test]
+fn a_text_that_cannot_be_searched_is_not_sent() {
+    let bodies: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+    let kept = Arc::clone(&bodies);
+    let address = upstream(move |request, stream| {
+        kept.lock().unwrap().push(request.body.clone());
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+        Cut::Whole.write(head, &Wire::Messages.stream(Kind::Text, &["Hi."]), stream)
+    });
+    let (place, token) = (Place::new(), crate::masked::token());
+    let plugin = crate::masked::plugin();
+    place.write("tidegate.toml", &format!("[[plugin]]\npath = {plugin:?}\ngrants = [\"state\"]\n"));
+    let guard = Guard::start(&place, address);
+    for (lines, is_sent) in [(1_000, true), (1_000_000, false)] {
+        let text = format!("{}{token}", "twenty letters here\n".repeat(lines));
+        let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": text}]}).to_string();
+        let answer = Client::connect(guard.address).ask("/v1/messages", "", body.as_bytes()).unwrap();
+        let sent = std::mem::take(&mut *bodies.lock().unwrap());
+        assert_eq!(sent.len(), usize::from(is_sent), "{lines}: {}", answer.text());
+        let has_token = |body: &Vec<u8>| body.windows(token.len()).any(|part| part == token.as_bytes());
+        assert!(!sent.iter().any(has_token), "{lines}");
+        assert_eq!(answer.text().contains("mask-secrets"), !is_sent, "{lines}: {}", answer.text());
+    }
+    let report = guard.finish();
+    assert!(report.contains("plugin mask-secrets: changed 1×, failed 1×"), "{report}");
+    assert!(report.contains("1× a request was not sent, because the extension `mask-secrets`"), "{report}");
 }
