@@ -106,7 +106,7 @@ fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
 }
 
 /// Reasoning itself has other numbers than its summaries.
-const REASONING: u64 = 1 << 32;
+pub(super) const REASONING: u64 = 1 << 32;
 
 /// The texts of an item that is complete.
 fn of_item(item: &Value, index: u64) -> Vec<Found> {
