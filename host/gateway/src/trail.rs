@@ -4,6 +4,9 @@
 //! conversation has the same answers, and thus the same points. The digest contains the text of answers without white space, and the ids of
 //! calls: clients send these back as received. Reasoning, cache marks, system prompts and the results of calls are not in it, because
 //! clients change them or leave them out.
+//!
+//! A server can leave out the ids of calls, or give one twice. The decoder mints ids then, and the client others: such an answer is also named by
+//! its place, its text and its calls without their ids.
 
 mod messages;
 
@@ -11,7 +14,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use wire::Wire;
 
-use self::messages::{Item, items};
+use self::messages::{Called, Item, calls, items, last_calls};
+use crate::received::Answer;
 
 /// Headers by which clients name a conversation.
 const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "thread-id"];
@@ -19,15 +23,21 @@ const HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_i
 /// The evidence in a request of which conversation it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trail {
-    /// Digest of the credential and of the client's name for the conversation. Nothing is shared between two scopes.
+    /// Digest of the owner and of the client's name for the conversation. Nothing is shared between two scopes.
     salt: [u8; 32],
     is_named: bool,
     /// Whether the name alone identifies the conversation: it is in the header that the operator has chosen.
     is_fixed: bool,
     /// The messages before the first answer.
     root: String,
+    /// Digest of the messages before the first answer.
+    start: [u8; 32],
     /// The points behind each answer, the oldest first.
     points: Vec<String>,
+    /// The point behind the first answer, with the messages before it.
+    first: Option<String>,
+    /// The name of the last answer without the ids of its calls; `None` if it has no calls.
+    without_ids: Option<String>,
     /// Digest of the whole request.
     head: [u8; 32],
     previous: Option<String>,
@@ -38,20 +48,21 @@ pub struct Trail {
 
 impl Trail {
     /// Returns the trail of a request. `header`: returns the value of one of its headers, by its name in lower case. `own_header`: the
-    /// header that the operator has chosen, which counts before all others. `credential`: the credential of the client; it is in nothing
-    /// that a trail returns.
+    /// header that the operator has chosen, which counts before all others. `owner`: what identifies the client, such as its credential; it is
+    /// in nothing that a trail returns.
     pub fn of<'h>(
         wire: Wire,
         request: &Value,
         header: impl Fn(&str) -> Option<&'h str>,
         own_header: Option<&str>,
-        credential: &[u8],
+        owner: &[u8],
     ) -> Self {
         let own = own_header.and_then(&header).filter(|name| !name.trim().is_empty());
         let is_fixed = own.is_some();
         let name = own.map(str::to_owned).or_else(|| named(request, &header));
         let (is_named, items) = (name.is_some(), items(wire, request));
-        let salt = digest(&[b"conversation", &Sha256::digest(credential), name.unwrap_or_default().as_bytes()]);
+        let name = name.or_else(|| scope(request)).unwrap_or_default();
+        let salt = digest(&[b"conversation", &Sha256::digest(owner), name.as_bytes()]);
         let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
         let root = items[..first].iter().fold(salt, next);
         // A client that names its conversation is free to change earlier messages: they are not compared.
@@ -64,12 +75,20 @@ impl Trail {
                 points.push(short(&head));
             }
         }
+        let called = if is_fixed { Vec::new() } else { last_calls(wire, request) };
+        let last = items.iter().rfind(|item| item.is_answer).filter(|_| !called.is_empty());
+        let before = if is_named { salt } else { root };
+        let without_ids = last.map(|last| short(&unidentified(before, points.len(), &last.text, &called)));
+        let is_compared = is_named && !is_fixed;
         Self {
             salt,
             is_named,
             is_fixed,
             root: short(if is_fixed { &salt } else { &root }),
+            start: root,
+            first: items.get(first).filter(|_| is_compared).map(|answer| short(&next(root, answer))),
             points: if is_fixed { Vec::new() } else { points },
+            without_ids,
             head,
             previous: request["previous_response_id"]
                 .as_str()
@@ -81,9 +100,22 @@ impl Trail {
         }
     }
 
-    /// Returns the point behind an answer to the request, by its text and the ids of its calls as the client has received them.
+    /// Returns the point behind an answer to the request, by its text and the ids of its calls as the client has received them. Behind an
+    /// answer next to a conversation, it is the one that [`Trail::first`] returns for the request that continues it.
     pub fn answered<'c>(&self, text: &str, calls: impl Iterator<Item = &'c str>) -> String {
-        short(&next(self.head, &Item::answer(text, calls)))
+        let before = if self.is_aside() { self.start } else { self.head };
+        short(&next(before, &Item::answer(text, calls)))
+    }
+
+    /// Returns the name of an answer to the request without the ids of its calls; `None` if its point identifies it, because the client has
+    /// all of the ids.
+    pub fn answered_without_ids(&self, answer: &Answer) -> Option<String> {
+        if self.is_fixed || !answer.calls().any(is_minted) {
+            return None;
+        }
+        let before = if self.is_named { self.salt } else { self.start };
+        let text = Item::answer(&answer.text(), std::iter::empty()).text;
+        Some(short(&unidentified(before, self.points.len() + 1, &text, &calls(&answer.blocks))))
     }
 
     /// Returns the name of an answer by its provider's id, for requests that continue it by that id.
@@ -99,6 +131,17 @@ impl Trail {
     /// Returns the points of the request, the oldest first.
     pub fn points(&self) -> &[String] {
         &self.points
+    }
+
+    /// Returns the point behind the first answer of a conversation that has a name, with the messages before it, by which the answer to a
+    /// question next to the conversation is found if the client continues that.
+    pub fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
+    /// Returns the name of the last answer without the ids of its calls; `None` if it has none.
+    pub fn without_ids(&self) -> Option<&str> {
+        self.without_ids.as_deref()
     }
 
     /// Returns the name of the answer that the request continues by its provider's id.
@@ -126,7 +169,8 @@ impl Trail {
         self.continues
     }
 
-    /// Returns whether a client has asked something next to its conversation, such as for a title: one question, without tools.
+    /// Returns whether a client has asked something next to its conversation, such as for a title: one question, without tools. It can be the
+    /// first turn of a conversation without tools as well.
     pub fn is_aside(&self) -> bool {
         self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
@@ -143,8 +187,25 @@ impl Trail {
 fn named<'h>(request: &Value, header: &impl Fn(&str) -> Option<&'h str>) -> Option<String> {
     let in_head = HEADERS.iter().find_map(|name| header(name)).filter(|name| !name.trim().is_empty());
     let of_user = || request["metadata"]["user_id"].as_str().and_then(session_of);
-    let cached = || request["prompt_cache_key"].as_str().filter(|key| !key.is_empty()).map(str::to_owned);
-    in_head.map(str::to_owned).or_else(of_user).or_else(cached)
+    in_head.map(str::to_owned).or_else(of_user)
+}
+
+/// Returns a name that several conversations can share: a program can use one `prompt_cache_key` for all requests that begin equally.
+fn scope(request: &Value) -> Option<String> {
+    request["prompt_cache_key"].as_str().filter(|key| !key.is_empty()).map(str::to_owned)
+}
+
+/// Returns whether the decoder of answers has minted the id of a call, or can have: servers use ids of this form as well.
+fn is_minted(id: &str) -> bool {
+    id.is_empty() || id.strip_prefix("call_").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// Returns the digest of an answer by its number, its text and its calls. `before`: that of the conversation before its first answer.
+fn unidentified(before: [u8; 32], number: usize, text: &str, calls: &[Called]) -> [u8; 32] {
+    let number = (number as u64).to_be_bytes();
+    let mut parts: Vec<&[u8]> = vec![b"without ids", &before, &number, text.as_bytes()];
+    parts.extend(calls.iter().flat_map(|call| [call.name.as_bytes(), call.arguments.as_bytes()]));
+    digest(&parts)
 }
 
 /// Returns the session in the `user_id` of Claude Code: `user_…_session_UUID`, or an object as JSON. Any other user is not a conversation.
@@ -178,7 +239,7 @@ fn digest(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Long enough that no two conversations of a credential have the same name by chance.
+/// Long enough that no two conversations of an owner have the same name by chance.
 fn short(digest: &[u8; 32]) -> String {
     digest[..12].iter().fold(String::with_capacity(24), |mut text, byte| {
         let _infallible = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));

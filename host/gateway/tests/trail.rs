@@ -79,7 +79,6 @@ fn names_and_credentials_keep_conversations_apart() {
         (&[("session-id", "7f")][..], json!({})),
         (&[][..], json!({"metadata": {"user_id": "user_ab_account__session_7f"}})),
         (&[][..], json!({"metadata": {"user_id": r#"{"device_id":"d","session_id":"7f"}"#}})),
-        (&[][..], json!({"prompt_cache_key": "7f"})),
     ] {
         assert_eq!(of(headers, more.clone(), "key").points(), claude.points(), "{headers:?} {more}");
     }
@@ -102,8 +101,17 @@ fn names_and_credentials_keep_conversations_apart() {
     assert!(own(&["Hello"]).is_fixed() && !own(&["Hello"]).is_aside() && own(&["a", "b", "c"]).begins());
     assert_eq!(own(&["Hello"]).root(), own(&["a", "b", "c"]).root());
     // What a client that names its session has said before may have changed.
-    let edited = trail(Wire::Anthropic, &["Hello!", "Hi", "Go"], &json!({"prompt_cache_key": "7f"}), &[], "key");
-    assert_eq!(edited.points(), claude.points());
+    let session = [("session-id", "7f")];
+    let edited = |more: &Value, headers: &[(&str, &str)]| {
+        let of = |texts: &[&str]| trail(Wire::Anthropic, texts, more, headers, "key").points().to_vec();
+        (of(&["Hello!", "Hi", "Go"]), of(&["Hello", "Hi", "Go on"]))
+    };
+    let (changed, same) = edited(&json!({}), &session);
+    assert_eq!((&changed, &same), (&claude.points().to_vec(), &changed));
+    // Conversations can share a key of the provider's cache: what is in them counts as well.
+    let (changed, same) = edited(&json!({"prompt_cache_key": "7f"}), &[]);
+    let (_, plain) = edited(&json!({}), &[]);
+    assert!(changed != same && same != plain && changed != claude.points());
 }
 
 #[test]
@@ -114,6 +122,129 @@ fn a_question_next_to_a_conversation_is_one() {
     assert!(!trail(Wire::Anthropic, &["Hello"], &tools, &session, "key").is_aside());
     assert!(!trail(Wire::Anthropic, &["a", "b", "c"], &json!({}), &session, "key").is_aside());
     assert!(!plain(Wire::Anthropic, &["Title?"]).is_aside(), "a program without tools has conversations as well");
+    let cached = json!({"prompt_cache_key": "7f"});
+    assert!(
+        !trail(Wire::Anthropic, &["Hello"], &cached, &[], "key").is_aside(),
+        "and so has one with a key for caches"
+    );
+}
+
+/// A question without tools can be the first turn of a conversation: the next request repeats it with its answer.
+#[test]
+fn a_question_next_to_a_conversation_can_be_continued() {
+    let session = [("session-id", "7f")];
+    let (none, tools) = (json!({}), json!({"tools": [{"name": "Read"}]}));
+    for wire in WIRES {
+        let of = |texts: &[&str], more: &Value| trail(wire, texts, more, &session, "key");
+        let aside = of(&["Hello"], &none);
+        let point = aside.answered("Hi there.\n", std::iter::empty());
+        for (texts, more, continues) in [
+            (&["Hello", "Hi there.", "Go on"][..], &none, true),
+            (&["Hello", "Hi there.", "Go on", "Well", "More"], &none, true),
+            (&["Hello", "Hi there.", "Go on"], &tools, true),
+            (&["Hello", "Hi.", "Go on"], &none, false),
+            // The client's own conversation has the same answer, and other words before it.
+            (&["Hello, you", "Hi there.", "Go on"], &tools, false),
+        ] {
+            let next = of(texts, more);
+            assert_eq!(next.first() == Some(point.as_str()), continues, "{wire:?} {texts:?}");
+            assert!(!next.points().contains(&point), "{wire:?}: it is found as a conversation");
+        }
+        let other = trail(wire, &["Hello", "Hi there.", "Go on"], &none, &session, "other");
+        assert_ne!(other.first(), Some(point.as_str()), "{wire:?}: another client");
+        assert_eq!(trail(wire, &["Hello", "Hi there.", "Go on"], &none, &[], "key").first(), None, "{wire:?}: no name");
+        assert_eq!(aside.first(), None);
+    }
+}
+
+/// A whole answer with a call for each id, and the client's next request, in which each call has the other id.
+fn called(wire: Wire, arguments: &str, ids: &[(Value, &str)], names: (&[(&str, &str)], &str)) -> (Received, Trail) {
+    let (mut calls, mut given, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, own) in ids {
+        let input: Value = serde_json::from_str(arguments).unwrap();
+        let other = |id: &Value| match wire {
+            Wire::Anthropic => json!({"type": "tool_use", "id": id, "name": "Read", "input": input}),
+            Wire::OpenAiChat => {
+                json!({"id": id, "type": "function", "function": {"name": "Read", "arguments": arguments}})
+            }
+            Wire::OpenAiResponses => {
+                json!({"type": "function_call", "call_id": id, "name": "Read", "arguments": arguments})
+            }
+        };
+        calls.push(other(id));
+        // Clients parse arguments and write them again.
+        let mut resent = other(&json!(own));
+        let written = json!(input.to_string());
+        match wire {
+            Wire::OpenAiChat => resent["function"]["arguments"] = written,
+            Wire::OpenAiResponses => resent["arguments"] = written,
+            Wire::Anthropic => {}
+        }
+        given.push(resent);
+        results.push(match wire {
+            Wire::Anthropic => json!({"type": "tool_result", "tool_use_id": own, "content": "x"}),
+            Wire::OpenAiChat => json!({"role": "tool", "tool_call_id": own, "content": "x"}),
+            Wire::OpenAiResponses => json!({"type": "function_call_output", "call_id": own, "output": "x"}),
+        });
+    }
+    let user = json!({"role": "user", "content": "Hello"});
+    let (body, messages) = match wire {
+        Wire::Anthropic => (
+            json!({"content": calls}),
+            vec![user, json!({"role": "assistant", "content": given}), json!({"role": "user", "content": results})],
+        ),
+        Wire::OpenAiChat => {
+            let answer = |calls: &[Value]| json!({"role": "assistant", "content": null, "tool_calls": calls});
+            let messages = [vec![user, answer(&given)], results].concat();
+            (json!({"choices": [{"message": answer(&calls)}]}), messages)
+        }
+        Wire::OpenAiResponses => (json!({"output": calls}), [vec![user], given, results].concat()),
+    };
+    let mut received = Received::new(wire, false);
+    received.push(body.to_string().as_bytes());
+    let request = json!({"messages": messages, "input": messages});
+    let header = |name: &str| names.0.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+    (received, Trail::of(wire, &request, header, None, names.1.as_bytes()))
+}
+
+/// Where a server leaves out the ids of calls, its client has others than the decoder.
+#[test]
+fn an_answer_is_found_without_the_ids_of_its_calls() {
+    let (null, session) = (Value::Null, [("session-id", "7f")]);
+    let own = |id: &str| json!(id);
+    for wire in WIRES {
+        for headers in [&[][..], &session[..]] {
+            let first = trail(wire, &["Hello"], &json!({"tools": [{"name": "Read"}]}), headers, "key");
+            for (name, ids, is_point, is_name) in [
+                ("its own", vec![(own("toolu_1"), "toolu_1")], true, false),
+                ("none", vec![(null.clone(), "made-up")], false, true),
+                ("empty ones", vec![(own(""), "a"), (own(""), "b")], false, true),
+                ("one of two", vec![(own("toolu_1"), "toolu_1"), (null.clone(), "b")], false, true),
+                // The form of those that the decoder mints.
+                ("numbers", vec![(own("call_0"), "call_0")], true, true),
+                ("other ids of the client", vec![(own("toolu_1"), "other")], false, false),
+            ] {
+                let (received, next) = called(wire, r#"{"path": "a", "at": 1}"#, &ids, (headers, "key"));
+                let answer = received.finish();
+                let point = first.answered(&answer.text(), answer.calls());
+                assert_eq!(next.points() == [point], is_point, "{wire:?} {headers:?} {name}");
+                let named = first.answered_without_ids(&answer);
+                assert_eq!(named.is_some(), is_name, "{wire:?} {headers:?} {name}");
+                let is_found = named.is_some() && named.as_deref() == next.without_ids();
+                assert_eq!(is_found, is_name, "{wire:?} {headers:?} {name}");
+            }
+            let named = |arguments: &str, key: &str| {
+                let (received, next) = called(wire, arguments, &[(null.clone(), "b")], (headers, key));
+                let first = trail(wire, &["Hello"], &json!({"tools": [{"name": "Read"}]}), headers, key);
+                (first.answered_without_ids(&received.finish()).unwrap(), next.without_ids().unwrap().to_owned())
+            };
+            let one = named(r#"{"a": 1, "b": 2}"#, "key");
+            assert_eq!(one, named(r#"{"b": 2, "a": 1}"#, "key"), "{wire:?}: the order of members");
+            for other in [named(r#"{"a": 2, "b": 2}"#, "key"), named(r#"{"a": 1, "b": 2}"#, "other")] {
+                assert!(other.0 == other.1 && other.0 != one.0, "{wire:?} {headers:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -18,8 +18,8 @@ use tidegate::{Host, Message, Operator};
 use tokio::runtime::Runtime;
 
 use super::model::Model;
-use super::plain;
-use super::running::{Answer, Running, request, rest};
+use super::running::{Answer, Running, TOKEN_A, TOKEN_B, request, rest};
+use super::{plain, team};
 use crate::support::{Place, out};
 
 /// A rule that acts once in a conversation.
@@ -36,7 +36,15 @@ pub(super) fn text(answer: &Answer) -> String {
 fn what_follows_an_answer_is_of_its_conversation() {
     let model = Model::start();
     // Half of a surrogate pair, as clients cut text; an answer that could not be requested again.
-    for (said, does) in [("x", ""), ("cut \\ud83d", ""), ("x", "?do=refuse_again")] {
+    // A session with a name: without tools, its first turn looks like a question next to it.
+    let named = &["session-id: 7f"][..];
+    for (said, does, headers) in [
+        ("x", "", &[][..]),
+        ("cut \\ud83d", "", &[]),
+        ("x", "?do=refuse_again", &[]),
+        ("x", "", named),
+        ("x", "?do=refuse_again", named),
+    ] {
         let place = Place::with(&[("once", ONCE)]);
         place.write("tidegate.toml", &plain(&model, ""));
         let running = Running::start(&place);
@@ -44,7 +52,7 @@ fn what_follows_an_answer_is_of_its_conversation() {
         let first = format!("{{\"role\": \"user\", \"content\": \"{said}\"}}");
         let ask = |more: &str| {
             let body = format!("{{\"stream\": true, \"messages\": [{first}{more}]}}");
-            text(&running.ask("POST", &target, &[], &body))
+            text(&running.ask("POST", &target, headers, &body))
         };
         let before = model.seen().len();
         let answer = ask("");
@@ -53,6 +61,36 @@ fn what_follows_an_answer_is_of_its_conversation() {
         let answer = json!({"role": "assistant", "content": answer});
         let answer = ask(&format!(", {answer}, {{\"role\": \"user\", \"content\": \"more\"}}"));
         assert!(answer.contains("forbidden"), "{said} {does}: it is another conversation: {answer}");
+    }
+}
+
+/// Conversations belong to the token of a client, whose login to the server can change; without tokens, to the login.
+#[test]
+fn conversations_have_an_owner() {
+    let model = Model::start();
+    let (token_a, token_b) = (format!("X-Api-Key: {TOKEN_A}"), format!("X-Api-Key: {TOKEN_B}"));
+    let (old, new) = ("Authorization: Bearer old", "Authorization: Bearer new");
+    let (shared, none) = (team(&model, ""), plain(&model, ""));
+    for (name, settings, path, before, after, is_same) in [
+        ("a renewed login", &shared, "/openai/messages", [&*token_a, old], [&*token_a, new], true),
+        ("another token", &shared, "/openai/messages", [&*token_a, old], [&*token_b, old], false),
+        ("the operator's key", &shared, "/anthropic/v1/messages", [&*token_a, old], [&*token_a, new], true),
+        ("no token", &none, "/v1/messages", ["X-A: b", old], ["X-A: b", old], true),
+        ("no token, and a renewed login", &none, "/v1/messages", ["X-A: b", old], ["X-A: b", new], false),
+    ] {
+        let place = Place::with(&[("once", ONCE)]);
+        place.write("tidegate.toml", settings);
+        let running = Running::start(&place);
+        let ask = |headers: [&str; 2], more: &str| {
+            let body =
+                format!("{{\"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"x\"}}{more}]}}");
+            text(&running.ask("POST", path, &[headers[0], headers[1], "session-id: 7f"], &body))
+        };
+        let answer = ask(before, "");
+        assert!(!answer.contains("forbidden") && !answer.is_empty(), "{name}: {answer}");
+        let answer = json!({"role": "assistant", "content": answer});
+        let answer = ask(after, &format!(", {answer}, {{\"role\": \"user\", \"content\": \"more\"}}"));
+        assert_eq!(answer.contains("forbidden"), is_same, "{name}: {answer}");
     }
 }
 

@@ -1,7 +1,11 @@
 //! The messages of a request in each wire format, as far as they identify the conversation.
 
-use serde_json::Value;
+use flow::StreamKind;
+use serde_json::{Value, json};
 use wire::Wire;
+
+use crate::dialect;
+use crate::requests::canonical;
 
 /// An answer of the model, or the messages between two answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +36,44 @@ impl Item {
     fn has(&mut self, id: &Value) {
         self.ids.extend(id.as_str().map(str::to_owned));
     }
+}
+
+/// A call without its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) name: String,
+    /// Its arguments in canonical form.
+    pub(super) arguments: String,
+}
+
+/// Returns the calls among the blocks of an answer.
+pub(super) fn calls(blocks: &[(StreamKind, String)]) -> Vec<Called> {
+    let call = |(kind, given): &(StreamKind, String)| match kind {
+        StreamKind::Tool { name, .. } => {
+            let given = if given.trim().is_empty() { "{}" } else { given };
+            Some(Called { name: name.clone(), arguments: canonical(given) })
+        }
+        _ => None,
+    };
+    blocks.iter().filter_map(call).collect()
+}
+
+/// Returns the calls of the last answer in a request.
+pub(super) fn last_calls(wire: Wire, request: &Value) -> Vec<Called> {
+    let input = &request[if wire == Wire::OpenAiResponses { "input" } else { "messages" }];
+    let all = input.as_array().map_or(&[][..], Vec::as_slice);
+    let side_at = |at: &usize| side(wire, &all[*at]);
+    let Some(last) = (0..all.len()).rfind(|at| side_at(at) == Some(true)) else { return Vec::new() };
+    let first = (0..last).rfind(|at| side_at(at) == Some(false)).map_or(0, |before| before + 1);
+    let (answer, message) = (&all[first..=last], dialect::message(wire, ""));
+    let blocks: Vec<(StreamKind, String)> = match wire {
+        Wire::Anthropic => answer.iter().flat_map(|one| message.blocks(one)).collect(),
+        Wire::OpenAiChat => {
+            answer.iter().flat_map(|one| message.blocks(&json!({"choices": [{"message": one}]}))).collect()
+        }
+        Wire::OpenAiResponses => message.blocks(&json!({"output": answer})),
+    };
+    calls(&blocks)
 }
 
 /// Returns the answers in a request, and the messages between them. Adjacent messages of one side are one item.

@@ -149,13 +149,13 @@ impl Conversations {
         header: impl Fn(&str) -> Option<&'h str>,
         (progress, gone): (&Progress, &CancellationToken),
     ) -> Result<Start, Refusal> {
-        let Asked { wire, body, credential, asks } = asked;
+        let Asked { wire, body, owner, asks } = asked;
         let is_answered = asks == Asks::Answer;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
         // Decoded as in the stages: with unpaired surrogates, too.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let request = gateway::read_json(text).unwrap_or(Value::Null);
-        let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), credential);
+        let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), owner);
         let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
         let visit = entered.map_err(|error| match error {
             HostError::State(error) => Refusal::Store(error.to_string()),
@@ -257,8 +257,8 @@ impl Memories {
 pub(super) struct Asked<'a> {
     pub(super) wire: Wire,
     pub(super) body: &'a Bytes,
-    /// The credential of the client: conversations with different credentials share nothing.
-    pub(super) credential: &'a [u8],
+    /// The owner of the client's conversations: those of different owners share nothing.
+    pub(super) owner: &'a [u8],
     pub(super) asks: Asks,
 }
 

@@ -145,9 +145,9 @@ impl Progress {
         self.shared.metrics.gateway_retry(self.name());
     }
 
-    /// Returns the name of the client's token; empty if no token is needed.
-    pub(super) fn client(&self) -> &str {
-        self.admitted.name.as_deref().unwrap_or_default()
+    /// Returns the name of the client's token; `None` if no token is needed.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.admitted.name.as_deref()
     }
 
     fn name(&self) -> &str {

@@ -150,8 +150,8 @@ async fn exchange(
     let (mut guarded, mut body) = (None, body);
     if let Some((wire, asks)) = begins {
         let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
-        let credential = credential(&progress, &sent.headers);
-        let asked = Asked { wire, body: &body, credential: &credential, asks };
+        let owner = owner(&progress, &sent.headers);
+        let asked = Asked { wire, body: &body, owner: &owner, asks };
         match conversations.begin(asked, header, (&progress, gone)).await? {
             Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
             Start::Ask(mut begun, prepared) => {
@@ -217,11 +217,14 @@ async fn exchange(
     Ok(response)
 }
 
-/// Returns the credential of a client, for this gateway or for the server.
-fn credential(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
-    let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name));
-    let all = std::iter::once(progress.client().as_bytes()).chain(keys.map(HeaderValue::as_bytes));
-    all.collect::<Vec<_>>().join(&0)
+/// Returns the identity of the owner of a client's conversations: its token where it has one, which stays the same when a login to the server is
+/// renewed, else its credentials for the server.
+fn owner(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
+    if let Some(name) = progress.token() {
+        return [b"token\0", name.as_bytes()].concat();
+    }
+    let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name)).map(HeaderValue::as_bytes);
+    std::iter::once(b"keys".as_slice()).chain(keys).collect::<Vec<_>>().join(&0)
 }
 
 /// Returns the answer of a plugin, or one with the reason why the request is not sent.

@@ -1,5 +1,6 @@
 //! The conversations of a gateway: found by the trails of requests, open while they are used, closed when they are idle.
 
+mod asides;
 mod closed;
 mod links;
 mod open;
@@ -14,6 +15,7 @@ use flow::SessionId;
 use flow::ports::StateError;
 use gateway::Trail;
 
+use self::asides::Asides;
 use self::closed::Closed;
 use self::links::{Link, Links};
 use self::open::OpenConversations;
@@ -77,6 +79,7 @@ pub struct Conversations {
     options: ConversationOptions,
     limits: ConversationLimits,
     links: Arc<Mutex<Links>>,
+    asides: Mutex<Asides>,
     open: Arc<OpenConversations>,
     branched: AtomicU64,
     local: AtomicU64,
@@ -118,8 +121,8 @@ impl Conversations {
     ) -> Arc<Self> {
         let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory(), closed));
         let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
-        let is_store_away = AtomicBool::new(false);
-        Arc::new(Self { host, options, limits, links, open, branched, local, is_store_away })
+        let (asides, is_store_away) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self { host, options, limits, links, asides, open, branched, local, is_store_away })
     }
 
     /// Begins an exchange in the conversation that a request belongs to.
@@ -131,7 +134,7 @@ impl Conversations {
         self.sweep_later();
         if trail.is_aside() {
             let conversation = self.host.conversation(self.options.clone().not_kept()).await?;
-            return Ok(Visit::aside(conversation, trail));
+            return Ok(Visit::aside(Arc::clone(self), conversation, trail));
         }
         let visited = match self.find(&trail).await? {
             Some((link, name)) => self.continued(&link, &name, &trail).await?,
@@ -156,7 +159,7 @@ impl Conversations {
         if let Some(owner) = &owner {
             conversation.set_memory(owner.conversation.memory());
         }
-        Ok(Visit::aside(conversation, trail).beside(owner))
+        Ok(Visit::aside(Arc::clone(self), conversation, trail).beside(owner))
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -172,9 +175,10 @@ impl Conversations {
 
     /// Finds the latest known point of a request, or the name of the request as a whole.
     async fn find(&self, trail: &Trail) -> Result<Option<(Link, String)>, HostError> {
-        let points = trail.points().iter().rev().take(MOST_POINTS).map(String::as_str);
+        let mut points = trail.points().iter().rev().take(MOST_POINTS).map(String::as_str);
+        let last = points.next().into_iter().chain(trail.without_ids());
         let root = trail.begins().then_some(trail.root());
-        let names: Vec<String> = points.chain(trail.previous()).chain(root).map(str::to_owned).collect();
+        let names: Vec<String> = last.chain(points).chain(trail.previous()).chain(root).map(str::to_owned).collect();
         let known = { self.links().first(&names) };
         // Links in memory are always valid; a later point can be known to the store only.
         if let Some((0, link)) = known {
@@ -216,7 +220,9 @@ impl Conversations {
     /// Returns a conversation that is not known: it begins, or began elsewhere.
     async fn begun(&self, trail: &Trail) -> Result<open::Visited, HostError> {
         if !trail.begins() {
-            return self.open(&new_id()).await;
+            let new = self.open(&new_id()).await?;
+            self.continue_aside(&new.conversation, trail).await?;
+            return Ok(new);
         }
         let new = Link { id: new_id(), completed: 0, point: String::new() };
         if !trail.is_named() {
@@ -233,6 +239,21 @@ impl Conversations {
         let link = before.unwrap_or(new);
         self.links().insert(trail.root(), link.clone());
         self.open(&link.id).await
+    }
+
+    /// Begins a conversation with the data of a question that was asked next to the others, if its client continues it.
+    async fn continue_aside(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
+        let Some(point) = trail.first() else { return Ok(()) };
+        let aside = self.asides.lock().unwrap_or_else(PoisonError::into_inner).get(point);
+        match aside {
+            Some(aside) => new.inherit(&aside, point, aside.completed_turns()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a question that was answered next to the conversations.
+    fn remember_aside(&self, point: String, conversation: Conversation) {
+        self.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation);
     }
 
     /// Opens a new conversation that begins with the same messages as another.

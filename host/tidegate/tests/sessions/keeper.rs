@@ -103,10 +103,17 @@ async fn names_keep_conversations_apart_and_asides_disturb_none() {
     // A title, asked for in the same session.
     let aside = keeper.enter(trail(Some("one"), &["Title?".to_owned()], false)).await.unwrap();
     assert_eq!(aside.rules().memory().records, []);
-    aside.end(&aside.rules(), Some(&answer("A greeting"))).await.unwrap();
+    let mut rules = aside.rules();
+    rules.injected(&[NO_TODO.to_owned()]);
+    aside.end(&rules, Some(&answer("A greeting"))).await.unwrap();
     let (same, knew) = exchange(&keeper, Some("one"), &["Hello", "Hi", "Go on"], "Well", false).await;
-    assert_eq!((same, knew), (one, 1));
+    assert_eq!((&same, knew), (&one, 1));
     assert_eq!(keeper.counts().open, 2, "nothing is kept of the title");
+    // It was the first turn of a conversation without tools.
+    for (session, knows) in [("one", 1), ("other", 0)] {
+        let (next, knew) = exchange(&keeper, Some(session), &["Title?", "A greeting", "More"], "Yes", false).await;
+        assert_eq!((next != same && next != other, knew), (true, knows), "{session}");
+    }
 }
 
 #[tokio::test]

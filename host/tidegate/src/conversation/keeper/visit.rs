@@ -22,8 +22,9 @@ pub struct Visit {
     began: RuleMemory,
     /// Its part in a turn of the transcript.
     part: Mutex<Part>,
+    keeper: Arc<Conversations>,
     /// `None` if nothing of it is kept.
-    kept: Option<(Arc<Conversations>, Visited)>,
+    kept: Option<Visited>,
     /// The conversation next to which tokens are counted.
     beside: Option<Visited>,
 }
@@ -37,13 +38,13 @@ impl std::fmt::Debug for Visit {
 impl Visit {
     pub(super) fn new(keeper: Arc<Conversations>, visited: Visited, trail: Trail) -> Self {
         let conversation = visited.conversation.clone();
-        Self { kept: Some((keeper, visited)), ..Self::aside(conversation, trail) }
+        Self { kept: Some(visited), ..Self::aside(keeper, conversation, trail) }
     }
 
-    pub(super) fn aside(conversation: Conversation, trail: Trail) -> Self {
+    pub(super) fn aside(keeper: Arc<Conversations>, conversation: Conversation, trail: Trail) -> Self {
         let rules = conversation.begin(trail.continues_turn());
         let began = rules.memory();
-        Self { conversation, trail, rules, began, part: Mutex::default(), kept: None, beside: None }
+        Self { conversation, trail, rules, began, part: Mutex::default(), keeper, kept: None, beside: None }
     }
 
     pub(super) fn beside(self, owner: Option<Visited>) -> Self {
@@ -109,10 +110,15 @@ impl Visit {
     /// The data is not stored yet; a later exchange stores it.
     pub async fn end(&self, ended: &RuleSession, answer: Option<&Answer>) -> Result<(), HostError> {
         self.conversation.end(&self.began, ended);
-        let Some((keeper, _)) = &self.kept else { return Ok(()) };
         let point = answer.map(|answer| self.trail.answered(&answer.text(), answer.calls()));
         if let Some(point) = &point {
             self.conversation.reached(point);
+        }
+        if self.kept.is_none() {
+            if let Some(point) = point {
+                self.keeper.remember_aside(point, self.conversation.clone());
+            }
+            return Ok(());
         }
         self.conversation.answered(&self.part(), answer);
         let settled = self.conversation.settle().await;
@@ -121,7 +127,8 @@ impl Visit {
         }
         if let (Some(point), Some(answer)) = (point, answer) {
             let response = answer.id.as_deref().map(|id| self.trail.response(id));
-            keeper.link(&self.conversation, &point, response).await?;
+            let others = response.into_iter().chain(self.trail.answered_without_ids(answer));
+            self.keeper.link(&self.conversation, &point, others).await?;
         }
         settled
     }
@@ -133,12 +140,17 @@ impl Visit {
 }
 
 impl Conversations {
-    /// Records the names by which the conversation is found: the point behind an answer, and the id of the answer.
-    async fn link(&self, conversation: &Conversation, point: &str, response: Option<String>) -> Result<(), StateError> {
+    /// Records the names by which the conversation is found: the point behind an answer, and other names of the answer.
+    async fn link(
+        &self,
+        conversation: &Conversation,
+        point: &str,
+        others: impl Iterator<Item = String>,
+    ) -> Result<(), StateError> {
         let completed = conversation.completed_turns();
         let link = Link { id: conversation.id().clone(), completed, point: point.to_owned() };
         let store = self.host.live.shared().basis.stored.sessions.clone();
-        for name in [Some(point.to_owned()), response].into_iter().flatten() {
+        for name in std::iter::once(point.to_owned()).chain(others) {
             self.links().insert(&name, link.clone());
             match self.noted(store.name(&name, &link.line()).await) {
                 Ok(_) => {}
