@@ -16,6 +16,7 @@ use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
 use tidegate::plugin::{CallbackKind, Loaded, PluginInfo};
+use tidegate::trust::WorkspaceSettings;
 use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -73,8 +74,8 @@ async fn remove_expired(files: &Files) {
 }
 
 /// Returns the settings under the policy of the machine, with the flags.
-fn operator(common: &Common, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
-    let mut operator = open::under_policy(open::operator(common)?)?;
+fn operator(common: &Common, settings: &WorkspaceSettings, listen: Option<SocketAddr>) -> Result<Operator, Failure> {
+    let mut operator = open::under_policy(open::of_settings(common, settings)?)?;
     if let Some(address) = listen {
         operator.gateway.listen = address;
     }

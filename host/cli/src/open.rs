@@ -33,9 +33,13 @@ pub(crate) fn reader(common: &Common) -> SettingsReader {
 /// Reads the settings for a command that runs nothing for the model, and applies the flags that all commands accept. The file of a workspace
 /// that is not trusted is left out, which is noted.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
-    let settings = reader(common).read(&common.workspace)?;
-    trust::note(&settings);
-    note_other_file(common, &settings);
+    of_settings(common, &reader(common).read(&common.workspace)?)
+}
+
+/// As [`operator`], of settings that were read already.
+pub(crate) fn of_settings(common: &Common, settings: &WorkspaceSettings) -> Result<Operator, Failure> {
+    trust::note(settings);
+    note_other_file(common, settings);
     with_flags(common, settings.operator().clone())
 }
 

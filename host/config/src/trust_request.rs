@@ -12,6 +12,7 @@ use toml::de::DeValue;
 
 use crate::digest::{Parts, file_digest};
 use crate::document::Document;
+use crate::gateway::GatewayRoute;
 use crate::leaves::{Leaf, collect, quoted};
 use crate::table_settings::is_in_table;
 use crate::typed::OperatorFile;
@@ -33,8 +34,8 @@ pub struct TrustRequest {
     pub file: PathBuf,
     /// All keys of the file that the decision is about, and the other files that they make power of; the most powerful first.
     pub keys: Vec<RequestedKey>,
-    /// The SHA-256 of everything that is decided about: the bytes of the file, those of the system prompt that it names, and the manifests
-    /// and components of its plugins.
+    /// The SHA-256 of everything that is decided about: the bytes of the file, those of the system prompt and of the certificates that it names,
+    /// and the manifests and components of its plugins.
     pub digest: String,
 }
 
@@ -109,6 +110,10 @@ fn request(own: &Layer, with: &mut Operator, without: &Operator) -> Result<Optio
         parts.add(system);
         keys.push(more("prompt.system_file, its text", system.clone()));
     }
+    for (name, content) in authorities(with, &own.source) {
+        parts.add(&content);
+        keys.push(more(&format!("{name}, SHA-256 of its content"), content));
+    }
     // Those that are disabled can be enabled without another look at their files.
     let entries = with.plugins.iter_mut().chain(&mut with.disabled);
     for entry in entries.filter(|entry| is_only_of(entry, &own.source, without)) {
@@ -132,6 +137,18 @@ fn request(own: &Layer, with: &mut Operator, without: &Operator) -> Result<Optio
 
 fn more(name: &str, value: String) -> RequestedKey {
     RequestedKey { name: name.to_owned(), value, meaning: None }
+}
+
+/// Returns the files of certificates that routes of the file name, each with its digest.
+fn authorities(with: &Operator, own: &SourceFile) -> Vec<(String, String)> {
+    let of_file = |route: &&GatewayRoute| route.place.as_ref().is_some_and(|place| place.file.path == own.path);
+    let routes = with.gateway.routes.iter().filter(of_file);
+    let digest = |route: &GatewayRoute| {
+        let file = route.ca.as_ref()?;
+        let digest = file_digest(file).unwrap_or_else(|_| "none".to_owned());
+        Some((format!("gateway.route.{}.ca", quoted(&route.path)), digest))
+    };
+    routes.filter_map(digest).collect()
 }
 
 /// Whether the file names the plugin, and no lower layer does.
@@ -192,7 +209,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 37] = [
+const MEANINGS: [(&[&str], &str); 43] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -211,6 +228,15 @@ const MEANINGS: [(&[&str], &str); 37] = [
         &["gateway", "route", "*", "allow_plaintext_key"],
         "the key can be sent there without encryption, so that everyone on the way reads it",
     ),
+    (
+        &["gateway", "route", "*", "ca"],
+        "the gateway trusts a server with these certificates, instead of those of the machine",
+    ),
+    (&["gateway", "route", "*", "rules"], "only these rules, and required ones, watch the answers of the route"),
+    (&["gateway", "route", "*", "plugins"], "only these plugins, and required ones, act on the route"),
+    (&["gateway", "route", "*", "agent"], "rules for other agents do not watch the answers of the route"),
+    (&["gateway", "without_store"], "whether requests are answered while budgets and masks cannot be read"),
+    (&["gateway", "conversation_header"], "clients choose with this header whose budgets and masks a request has"),
     (&["gateway", "listen"], "the gateway takes requests at this address"),
     (&["gateway", "hosts"], "the gateway takes requests under these names"),
     (&["gateway", "token", "*", "value"], "whoever has the value of this variable is admitted to the gateway"),

@@ -9,6 +9,7 @@ use tidegate::config::{GatewayRoute, GatewaySettings, POLICY_FILE, StatePlace};
 use tidegate::metrics::Metrics;
 use tidegate::plugin::{ConfiguredPlugin, MANIFEST_FILE, PluginInfo};
 use tidegate::rule::RuleSet;
+use tidegate::trust::WorkspaceSettings;
 use tidegate::{Host, Operator};
 use tokio::runtime::Handle;
 
@@ -41,6 +42,8 @@ struct Known {
     of_rules: Option<Operator>,
     /// The stamps of the files of its plugins, and of the connection to its store.
     of_plugins: Stamps,
+    /// Whether the file of the workspace asked for something, and counted.
+    is_trusted: bool,
     set: Option<Arc<RuleSet>>,
     host: Option<Host>,
     kept: KeptConversations,
@@ -77,7 +80,12 @@ impl Files {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // An invalid configuration is not loaded again before it changes.
         known.stamps = known.look();
-        let operator = super::operator(&self.common, self.listen)?;
+        let settings = open::reader(&self.common).read(&self.common.workspace)?;
+        let trusted = trusted(&settings);
+        if known.is_trusted && !trusted {
+            return Err(untrusted(&settings));
+        }
+        let operator = super::operator(&self.common, &settings, self.listen)?;
         known.paths = paths(&operator, &self.common);
         known.stamps = known.look();
         let loaded = rules::read(&operator, &self.common.workspace)?;
@@ -121,7 +129,7 @@ impl Files {
             Handle::current().block_on(replaced.close());
         }
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
-        known.of_plugins = of_plugins;
+        (known.of_plugins, known.is_trusted) = (of_plugins, trusted);
         let address = *known.address.get_or_insert(settings.listen);
         if address != settings.listen {
             say::note(format_args!(
@@ -155,6 +163,25 @@ impl Source for Files {
             }
         }
         Some(self.read().map(|(site, _)| site).map_err(Failure::into_line))
+    }
+}
+
+/// Returns whether the file of the workspace asks for something, and counts.
+fn trusted(settings: &WorkspaceSettings) -> bool {
+    settings.identity().is_some_and(|(_, digest)| !digest.is_empty())
+}
+
+/// What the file of the workspace asked for remains in force if the file is not trusted any more: a command of a model can have changed it, to
+/// end what guards that model.
+fn untrusted(settings: &WorkspaceSettings) -> Failure {
+    match settings.request() {
+        Some(request) => Failure::setup(format_args!(
+            "{} is not trusted as it is now: `tidegate trust` shows what it asks for, and trusts it; then send SIGHUP",
+            request.file.display()
+        )),
+        None => Failure::setup(
+            "the tidegate.toml of the workspace does not ask for what was trusted any more: that counts when the gateway is restarted",
+        ),
     }
 }
 

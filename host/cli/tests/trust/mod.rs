@@ -6,6 +6,7 @@ mod keys;
 
 mod asked;
 mod files;
+mod gateway;
 mod place;
 mod running;
 mod shown;
