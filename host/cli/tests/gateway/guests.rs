@@ -102,8 +102,7 @@ fn a_guest_that_fails_fails_closed_and_the_next_request_works() {
                 assert!(is_told, "{what}: it does not name the cause: {said}");
                 let sent = model.seen()[asked..].to_vec();
                 assert_eq!(sent.len(), usize::from(place == Where::Answer), "{what}: {sent:?}");
-                let log = running.log()[logged..].to_owned();
-                assert!(log.to_lowercase().contains(cause), "{what}: {log}");
+                assert!(running.log_has(logged, cause), "{what}: {}", &running.log()[logged..]);
                 // The client repeats all of it.
                 let answer =
                     json!({"role": "assistant", "content": if said.is_empty() { "-".to_owned() } else { said }});

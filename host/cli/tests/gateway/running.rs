@@ -51,6 +51,18 @@ impl Running {
         self.log.lock().unwrap().clone()
     }
 
+    /// Waits until what it has logged since `from` contains these words, in any case: a line can be written after an answer was sent.
+    pub(crate) fn log_has(&self, from: usize, words: &str) -> bool {
+        let begun = Instant::now();
+        loop {
+            let has = self.log()[from..].to_lowercase().contains(words);
+            if has || begun.elapsed() > Duration::from_secs(10) {
+                return has;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.process.id().to_string()).status().unwrap();
         assert!(sent.success());

@@ -63,18 +63,20 @@ fn anthropic(data: &Value) -> Vec<Found> {
 }
 
 fn chat(data: &Value) -> Vec<Found> {
-    let mut found = Vec::new();
-    for at in ["/choices/0/delta", "/choices/0/message"] {
-        for key in ["reasoning_content", "reasoning"] {
-            found.push((TextStream::Thinking, format!("{at}/{key}"), (0, 1)));
-        }
-        let parts = data.pointer(&format!("{at}/content")).and_then(Value::as_array).map_or(0, Vec::len);
-        found.extend((0..parts).map(|part| (TextStream::Answer, format!("{at}/content/{part}/text"), (0, 0))));
-        for key in ["content", "refusal"] {
-            found.push((TextStream::Answer, format!("{at}/{key}"), (0, 0)));
-        }
+    let (choice, mut found) = (&data["choices"][0], Vec::new());
+    for at in ["delta", "message"] {
+        let Some(part) = choice[at].as_object() else { continue };
+        let path = |key: &str| part.get(key).is_some_and(Value::is_string).then(|| format!("/choices/0/{at}/{key}"));
+        let thinking = ["reasoning_content", "reasoning"].into_iter().filter_map(path);
+        found.extend(thinking.map(|path| (TextStream::Thinking, path, (0, 1))));
+        let parts = part.get("content").and_then(Value::as_array).map_or(0, Vec::len);
+        let parts = (0..parts).map(|part| format!("/choices/0/{at}/content/{part}/text"));
+        let texts = parts.chain(["content", "refusal"].into_iter().filter_map(path));
+        found.extend(texts.map(|path| (TextStream::Answer, path, (0, 0))));
     }
-    found.push((TextStream::Answer, "/choices/0/text".to_owned(), (0, 0)));
+    if choice["text"].is_string() {
+        found.push((TextStream::Answer, "/choices/0/text".to_owned(), (0, 0)));
+    }
     found
 }
 
