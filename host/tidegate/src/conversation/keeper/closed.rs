@@ -1,13 +1,17 @@
 //! The closed conversations of a store in memory, whose number and size are limited.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 
 use flow::SessionId;
 
 /// Closed conversations with their sizes, in the order in which they were closed.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
-    order: VecDeque<(SessionId, usize)>,
+    /// By their numbers, which increase.
+    order: BTreeMap<u64, (SessionId, usize)>,
+    numbers: HashMap<SessionId, u64>,
+    /// The number of the next one.
+    next: u64,
     /// The total size, in bytes.
     bytes: usize,
 }
@@ -17,15 +21,15 @@ impl Closed {
     pub(super) fn insert(&mut self, id: SessionId, bytes: usize) {
         self.remove(&id);
         self.bytes = self.bytes.saturating_add(bytes);
-        self.order.push_back((id, bytes));
+        self.numbers.insert(id.clone(), self.next);
+        self.order.insert(self.next, (id, bytes));
+        self.next += 1;
     }
 
     /// Removes a conversation that is opened again.
     pub(super) fn remove(&mut self, id: &SessionId) {
-        let Some(at) = self.order.iter().position(|(known, _)| known == id) else { return };
-        if let Some((_, bytes)) = self.order.remove(at) {
-            self.bytes = self.bytes.saturating_sub(bytes);
-        }
+        let entry = self.numbers.remove(id).and_then(|number| self.order.remove(&number));
+        self.bytes = self.bytes.saturating_sub(entry.map_or(0, |(_, bytes)| bytes));
     }
 
     /// Removes and returns the conversation that was closed first, if there are more than `kept`, or more bytes than these.
@@ -33,7 +37,8 @@ impl Closed {
         if self.order.len() <= kept && self.bytes <= bytes {
             return None;
         }
-        let (id, size) = self.order.pop_front()?;
+        let (_, (id, size)) = self.order.pop_first()?;
+        self.numbers.remove(&id);
         self.bytes = self.bytes.saturating_sub(size);
         Some(id)
     }
