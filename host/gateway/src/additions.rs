@@ -14,10 +14,10 @@ use bytes::Bytes;
 use flow::Position;
 use guard::Caller;
 use guard::additions::{Addition, Facts, Texts};
-use sha2::{Digest as _, Sha256};
 use wire::Wire;
 
 use crate::conversation::{Author, Conversation, Part};
+use crate::digest::{digest, short};
 use crate::json::{Doc, Edits};
 use crate::memory::{About, Memory, Note};
 use crate::tools;
@@ -163,7 +163,7 @@ impl Stage<'_> {
             None => {}
         }
         let passes = !one.is_conditional() || self.passes(one);
-        let digest = digest(&one.text);
+        let digest = short(&digest(&[one.text.as_bytes()]));
         let note = if passes { Note::Text(digest.clone()) } else { Note::Passes(false) };
         self.memory.note(About::Addition, &key, note);
         if passes {
@@ -179,11 +179,6 @@ impl Stage<'_> {
             false
         })
     }
-}
-
-/// Returns the digest of a text, under which a memory has it once.
-fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the inputs of the user. Messages next to results of calls continue a turn.

@@ -37,7 +37,7 @@ impl Default for HeldLimits {
     }
 }
 
-/// The most attempts of one answer: a model that goes on making a call that is blocked would be asked for ever.
+/// The maximum number of attempts of one answer: without it, a model that repeats a blocked call would be asked again indefinitely.
 pub const MAX_ATTEMPTS: u32 = 8;
 
 /// Returns whether any of these rules watches the answers that an agent gets.
@@ -73,7 +73,7 @@ pub struct Exchange {
     events: ExchangeEvents,
 }
 
-/// Who decides about the calls of an answer, after the rules.
+/// The deciders on the calls of an answer, after the rules.
 #[derive(Debug, PartialEq)]
 enum Calls {
     /// Only the rules.
@@ -89,7 +89,8 @@ enum Calls {
 enum Ended {
     /// With the answer.
     Accepted,
-    /// With a text of the gateway in place of an answer: so many bytes at the end of those that were returned last.
+    /// With a text of the gateway in place of an answer. Contains the length of that text, which is the end of the bytes that were returned
+    /// last.
     Closed(usize),
 }
 
@@ -118,7 +119,7 @@ pub struct Next {
 /// What the server does with its connections after that.
 #[derive(Debug, Default, PartialEq)]
 pub enum Then {
-    /// More of the answer is read.
+    /// Read more of the answer.
     #[default]
     More,
     /// The answer is dropped, and [`Exchange::request`] goes upstream.
@@ -167,13 +168,13 @@ impl Exchange {
         self.request.body()
     }
 
-    /// The answer begins, as a stream of events or as one body.
+    /// Starts the answer, as a stream of events or as one body.
     pub fn begin(&mut self, is_stream: bool) {
         self.is_whole = !is_stream;
         self.now.input = Input::new(self.wire, is_stream);
     }
 
-    /// More of the answer. `now`: the time since some fixed point.
+    /// Processes more bytes of the answer. `now`: the time since some fixed point.
     pub fn receive(&mut self, bytes: &[u8], now: Duration) -> Next {
         let mut frames = Vec::new();
         match &mut self.now.input {

@@ -18,6 +18,7 @@ mod body;
 mod calls;
 mod conversation;
 mod dialect;
+mod digest;
 mod events;
 mod exchange;
 mod filtered;

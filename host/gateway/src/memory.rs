@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use wire::Wire;
 
 use crate::conversation::{Author, Conversation, Part};
+use crate::digest::{digest, short};
 use crate::json::{Doc, Edits, Node};
 
 /// The maximum number of bytes of notes about texts that the latest request does not have, such as those before a compaction.
@@ -269,12 +269,6 @@ fn is_about(key: &str, about: About) -> bool {
 }
 
 fn key(about: About, parts: &[&str]) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part.as_bytes());
-    }
-    let digest = digest.finalize();
-    let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}:{short}", about.as_str())
+    let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+    format!("{}:{}", about.as_str(), short(&digest(&parts)))
 }

@@ -18,7 +18,7 @@ pub struct Shown {
     pub tools: Vec<ToolSpec>,
 }
 
-/// Gets what plugins are shown: before the new input goes to them what precedes it, and then all of it.
+/// Receives the messages for plugins: first those before the new input, then all.
 pub type Show<'a> = &'a (dyn Fn(Shown) + Sync);
 
 impl Shown {

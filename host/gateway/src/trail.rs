@@ -11,10 +11,10 @@
 mod messages;
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use wire::Wire;
 
 use self::messages::{Called, Item, calls, items, last_calls};
+use crate::digest::{digest, short};
 use crate::received::Answer;
 
 /// Headers by which clients name a conversation.
@@ -62,7 +62,7 @@ impl Trail {
         let name = own.map(str::to_owned).or_else(|| named(request, &header));
         let (is_named, items) = (name.is_some(), items(wire, request));
         let name = name.or_else(|| scope(request)).unwrap_or_default();
-        let salt = digest(&[b"conversation", &Sha256::digest(owner), name.as_bytes()]);
+        let salt = digest(&[b"conversation", &digest(&[owner]), name.as_bytes()]);
         let first = items.iter().position(|item| item.is_answer).unwrap_or(items.len());
         let root = items[..first].iter().fold(salt, next);
         // A client that names its conversation is free to change earlier messages: they are not compared.
@@ -227,22 +227,4 @@ fn next(before: [u8; 32], item: &Item) -> [u8; 32] {
     let mut parts: Vec<&[u8]> = vec![kind, &before, item.text.as_bytes()];
     parts.extend(item.ids.iter().map(|id| id.as_bytes()));
     digest(&parts)
-}
-
-/// Returns a digest of parts of any length that differs for different parts.
-fn digest(parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_be_bytes());
-        hasher.update(part);
-    }
-    hasher.finalize().into()
-}
-
-/// Long enough that no two conversations of an owner have the same name by chance.
-fn short(digest: &[u8; 32]) -> String {
-    digest[..12].iter().fold(String::with_capacity(24), |mut text, byte| {
-        let _infallible = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
-        text
-    })
 }

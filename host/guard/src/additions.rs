@@ -17,9 +17,9 @@ use crate::Caller;
 /// An addition whose conditions can be evaluated.
 #[derive(Clone, Debug)]
 pub struct Addition {
-    /// Whose it is.
+    /// The plugin, and the index of the addition in its manifest.
     pub id: AdditionId,
-    /// Where it goes.
+    /// Its position in the prompt.
     pub position: Position,
     /// The text, as declared.
     pub text: String,
@@ -68,7 +68,7 @@ impl Addition {
     }
 }
 
-/// What conditions are evaluated against.
+/// The input of conditions.
 pub struct Facts<'a> {
     /// The name of the model.
     pub model: &'a str,

@@ -27,7 +27,7 @@ pub(crate) trait Message: Debug + Send + Sync {
     /// Whether the provider reports with it that the answer has failed.
     fn is_failure(&self, frame: &Frame) -> bool;
 
-    /// Returns whether rules read a frame with these bytes as it came. It looks at the bytes alone, and returns `false` where they leave it open.
+    /// Returns whether rules read this frame unmodified. Decides by the bytes alone; `false` if they do not suffice.
     fn reads_raw(&self, _: &[u8]) -> bool {
         true
     }

@@ -6,7 +6,7 @@ use guard::attempt::{CallNotes, Stopped};
 use super::{Calls, Ended, Exchange, MAX_ATTEMPTS, Next, Then};
 use crate::attempt::{Input, Now};
 
-/// What a reminder adds where the client has the start of the answer.
+/// The suffix of a reminder if the client has the start of the answer.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
 
 pub(crate) const TOO_MUCH: &str =

@@ -21,7 +21,7 @@ static CHECKED: Mutex<Option<Instant>> = Mutex::new(None);
 static REFUSES: AtomicBool = AtomicBool::new(false);
 
 /// # Errors
-/// Too little is left for another session. Whoever asks for one learns of it each time, and the log once, until one is opened again.
+/// Too little is left for another session. Each caller gets the error; it is logged once, until a session is opened again.
 pub(crate) fn admit() -> Result<(), HostError> {
     let now = Instant::now();
     // A time is valid after every statement, so a panic elsewhere does not matter.
