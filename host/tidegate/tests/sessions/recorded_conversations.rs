@@ -133,9 +133,79 @@ async fn a_turn_is_one_where_its_tool_takes_longer_than_the_conversation_stays_i
     assert_eq!(steps, [(&json!(1), &json!(1), &json!(1)), (&json!(1), &json!(2), &json!(2))]);
 }
 
+/// A request with the result of a call.
+async fn result(keeper: &Arc<Conversations>) -> Visit {
+    let used = json!({"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "x = 1"});
+    let messages = json!([
+        {"role": "user", "content": "Read a"}, {"role": "assistant", "content": [used]},
+        {"role": "user", "content": [result]},
+    ]);
+    asked(keeper, &messages).await
+}
+
+fn says(kind: StreamKind, text: &str) -> Answer {
+    let mut answer = Answer::default();
+    answer.blocks = vec![(kind, text.to_owned())];
+    answer
+}
+
+#[tokio::test]
+async fn concurrent_exchanges_of_a_turn_finish_it_once() {
+    let (folder, sessions) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let call = || says(StreamKind::Tool { call: CallId::new("toolu_1"), name: "Read".to_owned() }, "{}");
+    // The client aborts one exchange and asks again; the gateway learns of it before the answer to the other, after it, or never.
+    for aborted_ends in [Some(true), Some(false), None] {
+        let keeper = keeper(&folder, &sessions, ConversationLimits::default()).await;
+        let first = question(&keeper, "Read a").await;
+        first.end(&first.rules(), Some(&call())).await.unwrap();
+        let (aborted, retry) = (result(&keeper).await, result(&keeper).await);
+        let end = async |visit: &Visit, answer: Option<Answer>| {
+            visit.end(&visit.rules(), answer.as_ref()).await.unwrap();
+        };
+        let done = Some(says(StreamKind::Text, "Done."));
+        match aborted_ends {
+            Some(true) => (end(&aborted, None).await, end(&retry, done).await),
+            Some(false) => (end(&retry, done).await, end(&aborted, None).await),
+            None => (drop(aborted), end(&retry, done).await),
+        };
+        let id = first.conversation().id().clone();
+        drop((first, retry));
+        keeper.close().await;
+        let records = records(&sessions, &id);
+        let begin = records.iter().rposition(|one| one["type"] == "turn_start").unwrap();
+        let count = |kind: &str| records[begin..].iter().filter(|one| one["type"] == kind).count();
+        assert_eq!((count("step_start"), count("step_finish"), count("turn_finish")), (3, 3, 1), "{aborted_ends:?}");
+        let finish = records.iter().rfind(|one| one["type"] == "turn_finish").unwrap();
+        assert_eq!(finish["payload"]["status"], "completed", "{aborted_ends:?}");
+    }
+}
+
+#[tokio::test]
+async fn events_of_an_exchange_whose_turn_is_over_are_not_recorded_in_the_next() {
+    let (folder, sessions) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let keeper = keeper(&folder, &sessions, ConversationLimits::default()).await;
+    let before = question(&keeper, "Read a").await;
+    let next = question(&keeper, "Read b").await;
+    before.happened([out("late", Vec::new())]);
+    next.happened([out("Done.", Vec::new())]);
+    next.end(&next.rules(), Some(&says(StreamKind::Text, "Done."))).await.unwrap();
+    let id = next.conversation().id().clone();
+    drop((before, next));
+    keeper.close().await;
+    let records = records(&sessions, &id);
+    let outs = records.iter().filter(|one| one["type"] == "cognition_out").map(|one| &one["payload"]["text"]);
+    assert_eq!(outs.collect::<Vec<_>>(), ["Done."]);
+}
+
 /// A question in the conversation that a header names.
 async fn question(keeper: &Arc<Conversations>, text: &str) -> Visit {
-    let request = json!({"model": "opus", "messages": [{"role": "user", "content": text}]});
+    asked(keeper, &json!([{"role": "user", "content": text}])).await
+}
+
+/// A request in that conversation, which goes to the model.
+async fn asked(keeper: &Arc<Conversations>, messages: &Value) -> Visit {
+    let request = json!({"model": "opus", "messages": messages});
     let visit = keeper.enter(Trail::of(WIRE, &request, |_| Some("one"), Some("x-own"), b"key")).await.unwrap();
     visit.asked(&Asked::of(WIRE, request.to_string().as_bytes()), "anthropic", "opus");
     visit
