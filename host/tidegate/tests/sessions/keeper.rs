@@ -180,6 +180,27 @@ async fn as_many_are_kept_as_the_limits_say() {
     assert_eq!(knew, 0, "it was forgotten");
 }
 
+#[tokio::test]
+async fn a_closed_conversation_that_cannot_be_opened_again_still_counts() {
+    let folder = TempDir::new().unwrap();
+    let mut limits = ConversationLimits::default();
+    (limits.open, limits.kept) = (1, 1);
+    let keeper = keeper(host(None).await, &folder, limits);
+    for word in ["one", "two"] {
+        exchange(&keeper, None, &[word], "Hi", true).await;
+    }
+    let texts = ["one", "Hi", "Go on"].map(str::to_owned);
+    let rules = folder.path().join(".tidegate/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    let unusable = "+++\nrequired = true\ncondition = '(x'\nscope = 'text'\n+++\nDo not say it.\n";
+    std::fs::write(rules.join("guard.md"), unusable).unwrap();
+    keeper.enter(trail(None, &texts, true)).await.unwrap_err();
+    std::fs::remove_dir_all(rules).unwrap();
+    assert_eq!(keeper.counts().forgotten, 0);
+    exchange(&keeper, None, &["three"], "Hi", true).await;
+    assert_eq!(keeper.counts().forgotten, 1);
+}
+
 /// Has an exchange of a conversation that remembers 8,000 bytes, and returns how much it knew.
 async fn large_exchange(keeper: &Arc<Conversations>, texts: &[&str]) -> usize {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();

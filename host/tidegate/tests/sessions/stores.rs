@@ -205,3 +205,27 @@ async fn idle_conversations_are_closed_concurrently_and_a_bounded_number_of_them
     };
     tokio::time::timeout(Duration::from_secs(15), closed).await.unwrap();
 }
+
+#[tokio::test]
+async fn concurrent_requests_evict_no_more_than_they_need() {
+    let (folder, store) = (TempDir::new().unwrap(), Shared::new(2000));
+    let host = builder("").without_model().state_store(Arc::clone(&store)).open().await.unwrap();
+    let mut limits = ConversationLimits::default();
+    limits.open = 1024;
+    let keeper = Conversations::new(host, ConversationOptions::new(folder.path()), limits);
+    for number in 0..limits.open {
+        drop(keeper.enter(trail_of(&number.to_string())).await.unwrap());
+    }
+    assert_eq!((keeper.counts().open, keeper.counts().evicted), (1024, 0));
+    store.closing_ms.store(100, Ordering::SeqCst);
+    let mut visits = tokio::task::JoinSet::new();
+    for number in 0..50 {
+        let keeper = Arc::clone(&keeper);
+        visits.spawn(async move { keeper.enter(trail_of(&format!("new {number}"))).await.unwrap() });
+    }
+    let visits = visits.join_all().await;
+    let counts = keeper.counts();
+    // At least four are closed at a time.
+    assert!((50..54).contains(&counts.evicted) && counts.open <= 1024, "{counts:?}");
+    drop(visits);
+}

@@ -32,15 +32,20 @@ impl Closed {
         self.bytes = self.bytes.saturating_sub(entry.map_or(0, |(_, bytes)| bytes));
     }
 
-    /// Removes and returns the conversation that was closed first, if there are more than `kept`, or more bytes than these.
-    pub(super) fn pop_beyond(&mut self, kept: usize, bytes: usize) -> Option<SessionId> {
+    /// Removes and returns the conversation that was closed first and is not opened again, if there are more than `kept`, or more bytes than
+    /// these. One that is opened again is counted until it is open.
+    pub(super) fn pop_beyond(
+        &mut self,
+        kept: usize,
+        bytes: usize,
+        is_opened: impl Fn(&SessionId) -> bool,
+    ) -> Option<SessionId> {
         if self.order.len() <= kept && self.bytes <= bytes {
             return None;
         }
-        let (_, (id, size)) = self.order.pop_first()?;
-        self.numbers.remove(&id);
-        self.bytes = self.bytes.saturating_sub(size);
-        Some(id)
+        let oldest = self.order.values().find(|(id, _)| !is_opened(id)).map(|(id, _)| id.clone())?;
+        self.remove(&oldest);
+        Some(oldest)
     }
 }
 
@@ -56,10 +61,14 @@ mod tests {
             closed.insert(id(name), bytes);
         }
         assert_eq!(closed.bytes, 65);
-        assert_eq!(closed.pop_beyond(3, 65), None);
-        assert_eq!(closed.pop_beyond(2, 65), Some(id("b")));
-        assert_eq!(closed.pop_beyond(2, 44), Some(id("c")));
+        let none = |_: &SessionId| false;
+        assert_eq!(closed.pop_beyond(3, 65, none), None);
+        assert_eq!(closed.pop_beyond(2, 65, none), Some(id("b")));
+        assert_eq!(closed.pop_beyond(1, 65, |one| *one == id("c")), Some(id("a")), "one is opened again");
+        assert_eq!(closed.pop_beyond(0, 65, |one| *one == id("c")), None);
+        assert_eq!(closed.pop_beyond(2, 29, none), Some(id("c")));
+        closed.insert(id("a"), 10);
         closed.remove(&id("a"));
-        assert_eq!((closed.bytes, closed.pop_beyond(0, 0)), (0, None));
+        assert_eq!((closed.bytes, closed.pop_beyond(0, 0, none)), (0, None));
     }
 }

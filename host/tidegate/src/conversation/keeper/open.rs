@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::SessionId;
+use flow::ports::StateError;
 use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::super::Conversation;
+use super::asides::Counted;
 use super::closed::Closed;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
@@ -36,6 +38,8 @@ pub(super) struct OpenConversations {
     sweeps: AtomicBool,
     /// One permit for each conversation that is being closed.
     closes: Arc<Semaphore>,
+    /// Locked while conversations are closed to make way for others: concurrent callers would close as many each.
+    way: tokio::sync::Mutex<()>,
     evicted: AtomicU64,
     forgotten: AtomicU64,
     lost: AtomicU64,
@@ -49,6 +53,8 @@ struct Entry {
     counted: AtomicUsize,
     /// Locked while the conversation is closed, and by the caller that opens it again.
     closing: Arc<tokio::sync::Mutex<()>>,
+    /// Whether the log has the error for which its data cannot be stored.
+    was_reported: AtomicBool,
 }
 
 /// A conversation that is being closed. A caller that opens it again waits until this is dropped.
@@ -94,7 +100,8 @@ impl Entry {
     fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
         let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
         let (cell, closing, bytes) = (OnceCell::new(), Arc::default(), Arc::clone(bytes));
-        Arc::new(Self { cell, use_of, bytes, counted: AtomicUsize::new(0), closing })
+        let (counted, was_reported) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Self { cell, use_of, bytes, counted, closing, was_reported })
     }
 
     /// Updates the number of bytes that it is counted with.
@@ -140,8 +147,8 @@ impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, closed: Arc<Mutex<Closed>>) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let (open, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
-        let closes = Arc::new(Semaphore::new(CLOSES));
-        Self { limits, is_in_memory, open, closed, bytes, sweeps, closes, evicted, forgotten, lost }
+        let (closes, way) = (Arc::new(Semaphore::new(CLOSES)), tokio::sync::Mutex::default());
+        Self { limits, is_in_memory, open, closed, bytes, sweeps, closes, way, evicted, forgotten, lost }
     }
 
     /// Returns the closed conversations of the store, for those that replace these.
@@ -182,6 +189,7 @@ impl OpenConversations {
             };
             match entry.cell.get_or_try_init(&opening).await {
                 Ok(conversation) => {
+                    lock(&self.closed).remove(id);
                     let visited = Visited { conversation: conversation.clone(), joined };
                     self.make_way(host).await;
                     return Ok(visited);
@@ -233,9 +241,16 @@ impl OpenConversations {
             let Some(conversation) = entry.cell.get().filter(|conversation| conversation.is_unstored()) else {
                 continue;
             };
-            if let Err(error) = conversation.store_late().await {
-                tracing::debug!(conversation = %id, "what it remembers is not stored yet: {}", error.in_one_line());
-                return;
+            match conversation.store_late().await {
+                Ok(()) => {}
+                Err(HostError::State(error @ StateError::Unavailable { .. })) => {
+                    tracing::debug!(conversation = %id, "its data is not stored yet: {error}");
+                    return;
+                }
+                Err(error) if !entry.was_reported.swap(true, Ordering::Relaxed) => {
+                    tracing::warn!(conversation = %id, "its data is not stored: {}", error.in_one_line());
+                }
+                Err(_) => {}
             }
         }
     }
@@ -260,6 +275,10 @@ impl OpenConversations {
     /// Closes the least recently used conversations while there are too many.
     async fn make_way(self: &Arc<Self>, host: &Host) {
         self.forget(host).await;
+        if !self.is_full() {
+            return;
+        }
+        let _way = self.way.lock().await;
         while self.is_full() {
             let mut closes = Vec::new();
             for (id, entry) in self.oldest() {
@@ -278,11 +297,21 @@ impl OpenConversations {
     }
 
     fn is_full(&self) -> bool {
-        lock(&self.open).len() > self.limits.open || self.bytes.load(Ordering::Relaxed) > self.limits.bytes
+        lock(&self.open).len() > self.limits.open || self.remembered() > self.limits.bytes
+    }
+
+    /// Counts bytes next to those of the conversations, until the returned value is dropped.
+    pub(super) fn count_bytes(&self, bytes: usize) -> Counted {
+        Counted::new(&self.bytes, bytes)
+    }
+
+    /// Returns the total size of what they remember, in bytes.
+    pub(super) fn remembered(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the least recently used conversations without an exchange, preferring those whose data is all in the store. It returns several
-    /// where many may be open: finding them takes a look at each.
+    /// where many may be open, as finding them takes a look at each, or where there are too many: each of them can wait for an unavailable store.
     fn oldest(&self) -> Vec<(SessionId, Arc<Entry>)> {
         let open = lock(&self.open);
         let last = |entry: &Arc<Entry>| {
@@ -291,7 +320,8 @@ impl OpenConversations {
         };
         let free = open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
         let mut free: Vec<_> = free.map(|(last, id, entry)| ((entry.is_unstored(), last), id, entry)).collect();
-        let number = (self.limits.open / EVICTED).clamp(1, CLOSES).min(free.len());
+        let over = open.len().saturating_sub(self.limits.open);
+        let number = (self.limits.open / EVICTED).max(over).clamp(1, CLOSES).min(free.len());
         if number < free.len() {
             free.select_nth_unstable_by_key(number, |(order, ..)| *order);
         }
@@ -302,29 +332,35 @@ impl OpenConversations {
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
         if let Some(conversation) = entry.cell.get() {
             if let Err(error) = conversation.close().await {
-                tracing::warn!(conversation = %id, "what it remembers is not stored: {}", error.in_one_line());
+                tracing::warn!(conversation = %id, "its data is not stored: {}", error.in_one_line());
             }
             if conversation.is_unstored() {
                 self.lost.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(conversation = %id, "what it remembers is lost: it leaves memory while the store is away");
+                tracing::warn!(conversation = %id, "its data is lost: it was evicted while the store was unavailable");
             }
         }
         entry.count(0);
         if let Some(conversation) = entry.cell.get().filter(|_| self.is_in_memory) {
             let bytes = conversation.stored_bytes().saturating_add(plugin_bytes(id, host).await);
             lock(&self.closed).insert(id.clone(), bytes);
-            self.forget(host).await;
         }
         self.remove(id, entry);
         drop(ended);
+        if self.is_in_memory {
+            self.forget(host).await;
+        }
     }
 
-    /// Deletes the conversations that were closed first from a store in memory, while there are too many of them, or too many bytes of all
+    /// Deletes the conversations that were closed first, and are not being opened again, from a store in memory, while there are too many of them, or too many bytes of all
     /// conversations.
     async fn forget(&self, host: &Host) {
         loop {
             let bytes = self.limits.bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
-            let Some(oldest) = lock(&self.closed).pop_beyond(self.limits.kept, bytes) else { return };
+            let oldest = {
+                let open = lock(&self.open);
+                lock(&self.closed).pop_beyond(self.limits.kept, bytes, |id| open.contains_key(id))
+            };
+            let Some(oldest) = oldest else { return };
             // A conversation that is open again is refused, and stays.
             if let Ok(true) = host.state_admin().clear(&oldest, None).await {
                 self.forgotten.fetch_add(1, Ordering::Relaxed);
@@ -334,10 +370,7 @@ impl OpenConversations {
 
     fn entry(&self, id: &SessionId) -> Arc<Entry> {
         let mut open = lock(&self.open);
-        Arc::clone(open.entry(id.clone()).or_insert_with(|| {
-            lock(&self.closed).remove(id);
-            Entry::new(&self.bytes)
-        }))
+        Arc::clone(open.entry(id.clone()).or_insert_with(|| Entry::new(&self.bytes)))
     }
 
     fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
