@@ -146,7 +146,7 @@ fn requests_are_answered_without_the_server_and_stored_when_it_is_back() {
         assert!(during.is_stopped(&running) && !during.is_stopped(&running), "it began without the store");
         assert_eq!((health(&running), metric(&running, "gateway_conversation_total{outcome=\"local\"}")), (away(), 1));
         assert!(metric(&running, UNSTORED) >= 2, "{}", running.log());
-        assert!(running.log().contains("it is guarded with what this process knows"), "{}", running.log());
+        assert!(running.log().contains("it is guarded with the data of this process only"), "{}", running.log());
         redis.start_again().unwrap();
         // With their next requests, and at an interval.
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What plugins declare that has no effect in front of an agent that is not the host's own.
+//! Declarations of plugins that have no effect in front of an agent that is not the host's own.
 
 use config::ConfiguredPlugin;
 use flow::{Condition, ExtensionPrompt, PluginId};
@@ -9,7 +9,7 @@ use crate::plugin::{Loaded, PluginInfo};
 use crate::plugins::host_plugin::HostPlugin;
 
 impl Loaded {
-    /// Returns what of each plugin has no effect on the requests of other agents, one phrase for each part. `serves_others`: the agents
+    /// Returns the parts of each plugin without effect on the requests of other agents, one phrase for each part. `serves_others`: the agents
     /// work in other folders than the host.
     pub fn gateway_gaps(&self, serves_others: bool) -> Vec<(PluginId, Vec<String>)> {
         let of_plugin = |one: &HostPlugin| {

@@ -4,6 +4,9 @@ mod asides;
 mod closed;
 mod links;
 mod open;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests;
 mod visit;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +29,10 @@ use crate::session::options::new_session_id;
 use crate::{Host, HostError};
 
 /// The maximum number of points of a request that are looked up, from its end.
-const MOST_POINTS: usize = 64;
+const LOOKED_UP: usize = 64;
+
+/// The part of the maximum size of all conversations that questions next to them can take: one in so many.
+const ASIDES: usize = 4;
 
 /// The limits of [`Conversations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +42,7 @@ pub struct ConversationLimits {
     pub idle: Duration,
     /// The maximum number of conversations in memory; beyond it, the least recently used one is closed. Default: 10,000.
     pub open: usize,
-    /// The maximum total size of what they remember in memory, in bytes as stored; with a store in memory, of the closed ones, too, and of what
+    /// The maximum total size of what they remember in memory, in bytes as stored, with questions next to them; with a store in memory, of the closed ones, too, and of what
     /// plugins keep in those. Default: 256 MiB.
     pub bytes: usize,
     /// The maximum number of closed conversations that a store in memory keeps; beyond it, or beyond `bytes`, the one that was closed first is
@@ -121,7 +127,7 @@ impl Conversations {
     ) -> Arc<Self> {
         let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory(), closed));
         let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (asides, is_store_away) = (Mutex::default(), AtomicBool::new(false));
+        let (asides, is_store_away) = (Mutex::new(Asides::new(limits.bytes / ASIDES)), AtomicBool::new(false));
         Arc::new(Self { host, options, limits, links, asides, open, branched, local, is_store_away })
     }
 
@@ -175,7 +181,7 @@ impl Conversations {
 
     /// Finds the latest known point of a request, or the name of the request as a whole.
     async fn find(&self, trail: &Trail) -> Result<Option<(Link, String)>, HostError> {
-        let mut points = trail.points().iter().rev().take(MOST_POINTS).map(String::as_str);
+        let mut points = trail.points().iter().rev().take(LOOKED_UP).map(String::as_str);
         let last = points.next().into_iter().chain(trail.without_ids());
         let root = trail.begins().then_some(trail.root());
         let names: Vec<String> = last.chain(points).chain(trail.previous()).chain(root).map(str::to_owned).collect();
@@ -251,9 +257,13 @@ impl Conversations {
         }
     }
 
-    /// Remembers a question that was answered next to the conversations.
-    fn remember_aside(&self, point: String, conversation: Conversation) {
-        self.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation);
+    /// Remembers a question that was answered next to the conversations, without its messages.
+    async fn remember_aside(&self, point: String, conversation: Conversation) {
+        conversation.release_instances();
+        conversation.history().show(Vec::new());
+        conversation.set_tools(Vec::new());
+        let size = self.open.count_bytes(conversation.bytes_with_plugins().await);
+        self.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
     }
 
     /// Opens a new conversation that begins with the same messages as another.
@@ -273,7 +283,7 @@ impl Conversations {
             }
             match opened {
                 Err(HostError::State(error)) if self.is_local(&error) || matches!(error, StateError::Leased { .. }) => {
-                    tracing::warn!(conversation = %id, %error, "it is guarded with what this process knows");
+                    tracing::warn!(conversation = %id, %error, "the store is unavailable or leased; it is guarded with the data of this process only");
                     self.local.fetch_add(1, Ordering::Relaxed);
                     self.host.conversation(options.local()).await
                 }
@@ -352,7 +362,7 @@ impl Conversations {
     }
 }
 
-/// Returns an id that no other host creates: the start of a digest of everything that differs.
+/// Returns an id that no other host creates.
 fn new_id() -> SessionId {
     use std::hash::{BuildHasher as _, RandomState};
     // Random for each process.

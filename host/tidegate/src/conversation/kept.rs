@@ -8,7 +8,7 @@ use rules::{InjectionRecord, RuleMemory, TurnSpent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::MOST_POINTS;
+use super::KEPT_POINTS;
 
 /// The key of the note. It contains a dot, which no id of a plugin does: notes about plugins have ids as keys.
 pub(super) const KEY: &str = "conversation.1";
@@ -94,7 +94,7 @@ impl Kept {
         let rules = self.rules.merged(&base.rules, &other.rules);
         let new = self.points.iter().filter(|(point, _)| other.points.iter().all(|(known, _)| known != point));
         let mut points: Vec<(String, u64)> = other.points.iter().chain(new).cloned().collect();
-        points.drain(..points.len().saturating_sub(MOST_POINTS));
+        points.drain(..points.len().saturating_sub(KEPT_POINTS));
         Self { rules, memory: merged(&base.memory, &self.memory, &other.memory), points }
     }
 }

@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 16 << 20;
 
 /// The maximum number of points of a conversation that are remembered.
-const MOST_POINTS: usize = 32;
+const KEPT_POINTS: usize = 32;
 
 /// A conversation of a [`Host`](crate::Host). Clones are handles to the same conversation. Any number of exchanges can run concurrently in
 /// it.
@@ -206,7 +206,7 @@ impl Conversation {
         let completed = state.rules.completed_turns();
         state.points.retain(|(known, _)| known != point);
         state.points.push((point.to_owned(), completed));
-        let over = state.points.len().saturating_sub(MOST_POINTS);
+        let over = state.points.len().saturating_sub(KEPT_POINTS);
         state.points.drain(..over);
     }
 
@@ -218,6 +218,17 @@ impl Conversation {
     /// Returns the bytes of what it remembers, as they were stored last.
     pub(crate) fn stored_bytes(&self) -> usize {
         self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes of its settled data, with the state of its plugins; 0 if that cannot be read.
+    pub(crate) async fn bytes_with_plugins(&self) -> usize {
+        let store = Arc::clone(&self.state().store);
+        let mut bytes = 0;
+        for plugin in store.plugins().await.unwrap_or_default() {
+            let state = store.load(&plugin).await.unwrap_or_default();
+            bytes += state.entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum::<usize>();
+        }
+        bytes
     }
 
     /// Returns whether its store is away, so that its data is in this process only.
@@ -246,10 +257,10 @@ impl Conversation {
     /// # Errors
     /// Data could not be stored, and is lost.
     pub async fn close(&self) -> Result<(), HostError> {
-        let caller = self.caller();
-        caller.extensions().end_turn();
-        let settled = self.settle().await;
-        let closed = caller.extensions().close(Duration::ZERO).await;
+        self.caller().extensions().end_turn();
+        // At the end there is no later time.
+        let settled = if self.is_unstored() { self.store_late().await } else { self.settle().await };
+        let closed = self.caller().extensions().close(Duration::ZERO).await;
         self.end_thread();
         if let Some(journal) = &self.0.journal
             && let Err(error) = journal.close().await

@@ -1,4 +1,4 @@
-//! What the plugins of a conversation add to its requests, and what they are shown of them.
+//! Prompt additions of the plugins, and the messages and tools that plugins can read.
 
 use std::sync::Arc;
 

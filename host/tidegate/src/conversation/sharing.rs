@@ -10,7 +10,7 @@ use guard::Caller;
 
 use super::inherited::Copied;
 use super::kept::{KEY, Kept, Stored};
-use super::{Conversation, MOST_BYTES, MOST_POINTS, PATIENCE, opening};
+use super::{Conversation, KEPT_POINTS, MOST_BYTES, PATIENCE, opening};
 use crate::HostError;
 
 /// The maximum number of attempts to merge with a note that another host keeps replacing.
@@ -176,8 +176,8 @@ impl Conversation {
     pub(crate) fn name_later(&self, name: String, line: String) {
         let mut state = self.state();
         state.unnamed.push((name, line));
-        // An answer has a point and an id.
-        let over = state.unnamed.len().saturating_sub(2 * MOST_POINTS);
+        // An answer has up to three names: its point, its id at the provider, and its point without the ids of calls.
+        let over = state.unnamed.len().saturating_sub(3 * KEPT_POINTS);
         state.unnamed.drain(..over);
     }
 

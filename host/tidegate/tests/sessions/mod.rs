@@ -18,3 +18,4 @@ mod recorded_conversations;
 mod stores;
 pub(crate) mod support;
 mod transcripts;
+mod troubled;

@@ -2,6 +2,8 @@
 //! of a conversation without tools.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Conversation;
@@ -12,20 +14,44 @@ const MOST: usize = 256;
 /// The time after which one is dropped.
 const AGE: Duration = Duration::from_secs(10 * 60);
 
-/// The latest ones, each with the point behind its answer, the oldest first.
-pub(super) struct Asides<C = Conversation>(VecDeque<(String, C, Instant)>);
+/// The latest ones, the oldest first.
+pub(super) struct Asides<C = Conversation> {
+    all: VecDeque<Aside<C>>,
+    /// The maximum of their total size, in bytes.
+    most_bytes: usize,
+}
 
-impl<C> Default for Asides<C> {
-    fn default() -> Self {
-        Self(VecDeque::new())
+struct Aside<C> {
+    /// The point behind its answer.
+    point: String,
+    conversation: C,
+    since: Instant,
+    size: Counted,
+}
+
+/// A number of bytes that is part of a total until this is dropped.
+pub(super) struct Counted {
+    total: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Counted {
+    pub(super) fn new(total: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        total.fetch_add(bytes, Ordering::Relaxed);
+        Self { total: Arc::clone(total), bytes }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 impl Asides {
     /// Adds one whose answer is complete.
-    pub(super) fn insert(&mut self, point: String, conversation: Conversation) {
-        conversation.release_instances();
-        self.add(point, conversation, Instant::now());
+    pub(super) fn insert(&mut self, point: String, conversation: Conversation, size: Counted) {
+        self.add(point, conversation, size, Instant::now());
     }
 
     /// Returns the one behind whose answer this point is.
@@ -35,21 +61,30 @@ impl Asides {
 }
 
 impl<C: Clone> Asides<C> {
-    fn add(&mut self, point: String, conversation: C, now: Instant) {
-        self.drop_old(now);
-        self.0.push_back((point, conversation, now));
-        let over = self.0.len().saturating_sub(MOST);
-        self.0.drain(..over);
+    pub(super) fn new(most_bytes: usize) -> Self {
+        Self { all: VecDeque::new(), most_bytes }
+    }
+
+    fn add(&mut self, point: String, conversation: C, size: Counted, since: Instant) {
+        self.drop_old(since);
+        self.all.push_back(Aside { point, conversation, since, size });
+        while self.all.len() > MOST || self.bytes() > self.most_bytes {
+            self.all.pop_front();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.all.iter().map(|aside| aside.size.bytes).sum()
     }
 
     fn find(&mut self, point: &str, now: Instant) -> Option<C> {
         self.drop_old(now);
-        self.0.iter().rev().find(|(own, ..)| own == point).map(|(_, conversation, _)| conversation.clone())
+        self.all.iter().rev().find(|aside| aside.point == point).map(|aside| aside.conversation.clone())
     }
 
     fn drop_old(&mut self, now: Instant) {
-        let old = self.0.partition_point(|(.., since)| now.saturating_duration_since(*since) > AGE);
-        self.0.drain(..old);
+        let old = self.all.partition_point(|aside| now.saturating_duration_since(aside.since) > AGE);
+        self.all.drain(..old);
     }
 }
 
@@ -59,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_latest_are_remembered_for_a_while() {
-        let mut asides = Asides::default();
+        let (mut asides, total) = (Asides::new(1000), Arc::default());
         let begin = Instant::now();
         for number in 0..=MOST {
-            asides.add(number.to_string(), number, begin);
+            asides.add(number.to_string(), number, Counted::new(&total, 1), begin);
         }
-        asides.add("1".to_owned(), 1000, begin + AGE / 2);
+        asides.add("1".to_owned(), 1000, Counted::new(&total, 1), begin + AGE / 2);
         for (point, after, found) in [
             ("0", 0, None),
             ("1", 0, Some(1000)),
@@ -74,6 +109,16 @@ mod tests {
             ("1", 4, None),
         ] {
             assert_eq!(asides.find(point, begin + AGE / 2 * after), found, "{point} {after}");
+        }
+    }
+
+    #[test]
+    fn they_are_as_large_as_the_limit_says() {
+        let (mut asides, total) = (Asides::new(100), Arc::default());
+        let now = Instant::now();
+        for (number, bytes, remain, sum) in [(1, 40, 1, 40), (2, 50, 2, 90), (3, 30, 2, 80), (4, 101, 0, 0)] {
+            asides.add(number.to_string(), number, Counted::new(&total, bytes), now);
+            assert_eq!((asides.all.len(), total.load(Ordering::Relaxed)), (remain, sum), "{number}");
         }
     }
 }

@@ -38,7 +38,9 @@ impl std::fmt::Debug for Visit {
 impl Visit {
     pub(super) fn new(keeper: Arc<Conversations>, visited: Visited, trail: Trail) -> Self {
         let conversation = visited.conversation.clone();
-        Self { kept: Some(visited), ..Self::aside(keeper, conversation, trail) }
+        let mut visit = Self::aside(keeper, conversation, trail);
+        visit.kept = Some(visited);
+        visit
     }
 
     pub(super) fn aside(keeper: Arc<Conversations>, conversation: Conversation, trail: Trail) -> Self {
@@ -47,8 +49,9 @@ impl Visit {
         Self { conversation, trail, rules, began, part: Mutex::default(), keeper, kept: None, beside: None }
     }
 
-    pub(super) fn beside(self, owner: Option<Visited>) -> Self {
-        Self { beside: owner, ..self }
+    pub(super) fn beside(mut self, owner: Option<Visited>) -> Self {
+        self.beside = owner;
+        self
     }
 
     /// Returns whether the request is one next to a conversation, such as for a title or a count.
@@ -99,7 +102,8 @@ impl Visit {
 
     /// Emits an event of the exchange, as `Filtered::take_events` returns it.
     pub fn happened(&self, events: impl IntoIterator<Item = EventKind>) {
-        events.into_iter().for_each(|event| self.conversation.happened(event));
+        let part = self.part();
+        events.into_iter().for_each(|event| self.conversation.happened(&part, event));
     }
 
     /// Ends the exchange, and stores the records of its rules and the memory of the embedder. `answer`: the complete answer as the client
@@ -115,12 +119,14 @@ impl Visit {
             self.conversation.reached(point);
         }
         if self.kept.is_none() {
+            // In a store of its own, in memory: unsettled state of plugins would be reported as lost when it is dropped.
+            let settled = self.conversation.settle().await;
             if let Some(point) = point {
-                self.keeper.remember_aside(point, self.conversation.clone());
+                self.keeper.remember_aside(point, self.conversation.clone()).await;
             }
-            return Ok(());
+            return settled;
         }
-        self.conversation.answered(&self.part(), answer);
+        self.conversation.answered(&mut self.part(), answer);
         let settled = self.conversation.settle().await;
         if let Err(error) = self.conversation.durable().await {
             tracing::warn!("{}", error.in_one_line());
@@ -133,9 +139,18 @@ impl Visit {
         settled
     }
 
-    /// The data are valid after every statement, so a panic elsewhere does not matter.
+    /// The data is valid after every statement, so a panic elsewhere does not matter.
     fn part(&self) -> MutexGuard<'_, Part> {
         self.part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Visit {
+    /// Ends a part that [`Visit::end`] has not ended: the turn does not wait for it.
+    fn drop(&mut self) {
+        if self.kept.is_some() {
+            self.conversation.answered(&mut self.part(), None);
+        }
     }
 }
 
@@ -149,19 +164,23 @@ impl Conversations {
     ) -> Result<(), StateError> {
         let completed = conversation.completed_turns();
         let link = Link { id: conversation.id().clone(), completed, point: point.to_owned() };
+        let names: Vec<String> = std::iter::once(point.to_owned()).chain(others).collect();
+        names.iter().for_each(|name| self.links().insert(name, link.clone()));
         let store = self.host.live.shared().basis.stored.sessions.clone();
-        for name in std::iter::once(point.to_owned()).chain(others) {
-            self.links().insert(&name, link.clone());
-            match self.noted(store.name(&name, &link.line()).await) {
-                Ok(_) => {}
-                Err(error) => {
-                    conversation.name_later(name, link.line());
-                    if !self.is_local(&error) && !conversation.is_local() {
-                        return Err(error);
-                    }
+        let mut first = None;
+        for name in names {
+            // Without the store, the client does not wait for each of them.
+            if !matches!(first, Some(StateError::Unavailable { .. })) {
+                match self.noted(store.name(&name, &link.line()).await) {
+                    Ok(_) => continue,
+                    Err(error) => first = first.or(Some(error)),
                 }
             }
+            conversation.name_later(name, link.line());
         }
-        Ok(())
+        match first.filter(|error| !self.is_local(error) && !conversation.is_local()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 }

@@ -1,0 +1,213 @@
+//! Conversations and a store that does not answer for a while, or cannot read some of them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gateway::{Trail, Wire};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidegate::gateway::{ConversationLimits, Conversations, WithoutStore};
+use tidegate::state::{
+    MemoryStore, SessionList, SessionState, ShownSession, StateAdmin, StateBatch, StateError, StateStore, StoreOptions,
+    StoredState, SweptState,
+};
+use tidegate::{BoxFuture, PluginId, SessionId, SystemClock};
+
+use super::keeper::{answer, exchange, keeper};
+use super::support::builder;
+
+/// A store with the faults that a test sets.
+struct Troubled {
+    store: MemoryStore,
+    lines: Mutex<HashMap<String, String>>,
+    is_away: Arc<AtomicBool>,
+    unreadable: Mutex<HashSet<SessionId>>,
+}
+
+impl Troubled {
+    fn new() -> Arc<Self> {
+        let store = MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock));
+        Arc::new(Self { store, lines: Mutex::default(), is_away: Arc::default(), unreadable: Mutex::default() })
+    }
+
+    fn set_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::SeqCst);
+    }
+}
+
+fn answers(is_away: &AtomicBool) -> Result<(), StateError> {
+    match is_away.load(Ordering::SeqCst) {
+        true => Err(StateError::Unavailable {
+            place: "the store".to_owned(),
+            cause: Arc::new(std::io::Error::other("it is away")),
+        }),
+        false => Ok(()),
+    }
+}
+
+impl StateStore for Troubled {
+    fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
+        Box::pin(async move {
+            answers(&self.is_away)?;
+            if self.unreadable.lock().unwrap().contains(session) {
+                return Err(StateError::Unreadable { place: session.to_string(), cause: "it is damaged".to_owned() });
+            }
+            let state = self.store.open(session).await?;
+            Ok(Arc::new(Open { state, is_away: Arc::clone(&self.is_away) }) as Arc<dyn SessionState>)
+        })
+    }
+
+    fn named<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<String>>, StateError>> {
+        Box::pin(async {
+            answers(&self.is_away)?;
+            let lines = self.lines.lock().unwrap();
+            Ok(names.iter().map(|name| lines.get(name).cloned()).collect())
+        })
+    }
+
+    fn name<'a>(&'a self, name: &'a str, line: &'a str) -> BoxFuture<'a, Result<Option<String>, StateError>> {
+        Box::pin(async move {
+            answers(&self.is_away)?;
+            let mut lines = self.lines.lock().unwrap();
+            let known = lines.get(name).cloned();
+            lines.entry(name.to_owned()).or_insert_with(|| line.to_owned());
+            Ok(known)
+        })
+    }
+}
+
+impl StateAdmin for Troubled {
+    fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StateError>> {
+        self.store.sessions()
+    }
+
+    fn show<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<ShownSession>, StateError>> {
+        self.store.show(session)
+    }
+
+    fn clear<'a>(
+        &'a self,
+        session: &'a SessionId,
+        plugin: Option<&'a PluginId>,
+    ) -> BoxFuture<'a, Result<bool, StateError>> {
+        self.store.clear(session, plugin)
+    }
+
+    fn remove_expired(&self) -> BoxFuture<'_, Result<SweptState, StateError>> {
+        self.store.remove_expired()
+    }
+}
+
+struct Open {
+    state: Arc<dyn SessionState>,
+    is_away: Arc<AtomicBool>,
+}
+
+impl SessionState for Open {
+    fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>> {
+        self.state.load(plugin)
+    }
+
+    fn plugins(&self) -> BoxFuture<'_, Result<Vec<PluginId>, StateError>> {
+        self.state.plugins()
+    }
+
+    fn apply(&self, plugin: &PluginId, batch: StateBatch) {
+        self.state.apply(plugin, batch);
+    }
+
+    fn turn_started(&self) {
+        self.state.turn_started();
+    }
+
+    fn turn_ended(&self) {
+        self.state.turn_ended();
+    }
+
+    fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        Box::pin(async move {
+            answers(&self.is_away)?;
+            self.state.settle(patience).await
+        })
+    }
+
+    fn clear<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), StateError>> {
+        self.state.clear(plugin)
+    }
+
+    fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        Box::pin(async move {
+            answers(&self.is_away)?;
+            self.state.close(patience).await
+        })
+    }
+}
+
+async fn open(store: &Arc<Troubled>, folder: &TempDir, limits: ConversationLimits) -> Arc<Conversations> {
+    keeper(builder("").without_model().state_store(Arc::clone(store)).open().await.unwrap(), folder, limits)
+}
+
+#[tokio::test]
+async fn all_names_of_an_answer_are_known_though_the_store_is_away() {
+    let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+    let keeper = open(&store, &folder, ConversationLimits::default()).await;
+    let of = |request: Value| Trail::of(Wire::OpenAiResponses, &request, |_| None, None, b"key");
+    let visit = keeper.enter(of(json!({"input": "Hello"}))).await.unwrap();
+    let mut first = answer("Hi");
+    first.id = Some("resp_1".to_owned());
+    store.set_away(true);
+    visit.end(&visit.rules(), Some(&first)).await.unwrap_err();
+    store.set_away(false);
+    let next = keeper.enter(of(json!({"input": "Go on", "previous_response_id": "resp_1"}))).await.unwrap();
+    assert_eq!(next.conversation().id(), visit.conversation().id());
+    // They are stored as soon as it is back: that of the answer, that of its response, and not that of the first message.
+    assert_eq!(store.lines.lock().unwrap().len(), 2);
+}
+
+fn local() -> ConversationLimits {
+    let mut limits = ConversationLimits::default();
+    limits.without_store = WithoutStore::Local;
+    limits
+}
+
+#[tokio::test]
+async fn conversations_that_cannot_be_read_do_not_keep_others_from_the_store() {
+    let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+    let mut limits = local();
+    limits.idle = Duration::from_millis(50);
+    let keeper = open(&store, &folder, limits).await;
+    store.set_away(true);
+    for number in 0..16 {
+        let (id, _) = exchange(&keeper, None, &[&number.to_string()], "Hi", true).await;
+        if number > 0 {
+            store.unreadable.lock().unwrap().insert(id);
+        }
+    }
+    assert_eq!(keeper.counts().unstored, 16);
+    store.set_away(false);
+    let stored = async {
+        while keeper.counts().unstored > 15 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), stored).await.unwrap();
+    assert_eq!(keeper.counts().lost, 0);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_evicted_when_the_store_is_back_is_stored() {
+    let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+    let mut limits = local();
+    limits.open = 1;
+    let keeper = open(&store, &folder, limits).await;
+    store.set_away(true);
+    let (id, _) = exchange(&keeper, None, &["Hello"], "Hi", true).await;
+    store.set_away(false);
+    exchange(&keeper, None, &["Another"], "Hi", false).await;
+    let counts = keeper.counts();
+    assert_eq!((counts.open, counts.evicted, counts.lost), (1, 1, 0));
+    let (same, knew) = exchange(&keeper, None, &["Hello", "Hi", "Go on"], "Well", false).await;
+    assert_eq!((same, knew), (id, 1));
+}
