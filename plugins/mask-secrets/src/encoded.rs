@@ -10,21 +10,26 @@ const BEGINNING: &str = "LS0tLS1CRUdJTi";
 /// The number of characters that contain the label of a block: `-----BEGIN ENCRYPTED PRIVATE KEY-----`.
 const LABEL: usize = 56;
 
-/// Returns the private keys of a text, each over all of its lines.
+/// Returns the private keys of a text, each over all of its lines. The time is linear in the length of the text, which a model or a tool can
+/// choose: of a block that is no private key, only the label is read.
 pub(crate) fn spans(text: &str) -> Vec<Span> {
     let (mut spans, mut done) = (Vec::new(), 0);
     for (start, _) in text.match_indices(BEGINNING) {
-        if start < done {
+        let block = text.as_bytes().get(start..).unwrap_or_default();
+        if start < done || !is_private_key(block) {
             continue;
         }
-        let end = start + length(&text[start..]);
-        let label: Vec<u8> = text[start..end].bytes().filter(|byte| is_base64(*byte)).take(LABEL).collect();
-        if decoded(&label).windows(11).any(|part| part == b"PRIVATE KEY") {
-            spans.push(Span { kind: PRIVATE_KEY, start, end });
-            done = end;
-        }
+        done = start + length(block);
+        spans.push(Span { kind: PRIVATE_KEY, start, end: done });
     }
     spans
+}
+
+/// Returns whether the label of a block is that of a private key.
+fn is_private_key(block: &[u8]) -> bool {
+    let lines = block.iter().copied().take_while(|byte| is_base64(*byte) || byte.is_ascii_whitespace());
+    let label: Vec<u8> = lines.filter(|byte| is_base64(*byte)).take(LABEL).collect();
+    decoded(&label).windows(11).any(|part| part == b"PRIVATE KEY")
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -32,22 +37,24 @@ fn is_base64(byte: u8) -> bool {
 }
 
 /// Returns the length of the lines of Base64 at the start of a text. The last one can be short.
-fn length(text: &str) -> usize {
+fn length(text: &[u8]) -> usize {
+    let run = |at: usize, is_part: fn(u8) -> bool| {
+        text.iter().skip(at).position(|byte| !is_part(*byte)).map_or(text.len(), |length| at + length)
+    };
+    let is_blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\r');
     let (mut end, mut at) = (0, 0);
-    for line in text.split_inclusive('\n') {
-        let inner = line.trim();
-        let own = line.len() - line.trim_start().len();
-        let run = inner.bytes().position(|byte| !is_base64(byte)).unwrap_or(inner.len());
-        if run == 0 {
-            break;
+    loop {
+        let first = run(at, is_blank);
+        let last = run(first, is_base64);
+        if last == first {
+            return end;
         }
-        end = at + own + run;
-        at += line.len();
-        if run < inner.len() || inner.ends_with('=') {
-            break;
+        (end, at) = (last, run(last, is_blank));
+        if text.get(last - 1) == Some(&b'=') || text.get(at) != Some(&b'\n') {
+            return end;
         }
+        at += 1;
     }
-    end
 }
 
 fn decoded(text: &[u8]) -> Vec<u8> {

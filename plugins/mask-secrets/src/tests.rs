@@ -344,3 +344,14 @@ fn encoded_texts_without_a_secret_are_left_alone() {
         assert_eq!(result(&mut plugin(), &text), text);
     }
 }
+
+/// Many beginnings of blocks that contain no private key: the time grows with the text, not with its square.
+#[test]
+fn many_blocks_without_a_key_are_searched_once() {
+    for line in ["LS0tLS1CRUdJTi", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t\n"] {
+        let text = line.repeat((1 << 20) / line.len());
+        let begun = std::time::Instant::now();
+        assert!(encoded::spans(&text).is_empty(), "{line}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{line}: {:?}", begun.elapsed());
+    }
+}

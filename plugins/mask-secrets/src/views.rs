@@ -1,8 +1,8 @@
-//! A text as readers of common encodings read it: a secret in it is found there, and replaced as it is written.
+//! Decoded forms of a text, in which secrets are searched. A secret that is found is replaced as it is written.
 
 use crate::search::Span;
 
-/// Characters that nobody sees, which pages and word processors put into long words: zero-width characters, joiners, soft hyphens.
+/// Invisible characters, which pages and word processors put into long words: zero-width characters, joiners, soft hyphens.
 const INVISIBLE: [char; 6] = ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}'];
 
 /// A text in another form.
