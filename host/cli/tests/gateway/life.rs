@@ -68,6 +68,30 @@ fn changed_files_count_and_wrong_ones_do_not() {
     }
 }
 
+/// The reload takes longer than the client that has begun it stays connected.
+#[test]
+fn a_reload_is_not_lost_with_the_request_that_began_it() {
+    let model = Model::start();
+    let place = place(&plain(&model, ""));
+    for number in 0..200 {
+        let rule = RULE.replace("forbidden", &format!("absent{number} +word"));
+        place.write(&format!(".tidegate/rules/absent-{number}.md"), &rule);
+    }
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "fine.");
+    for (word, expected) in [("These", "come."), ("forbidden", "fine.")].repeat(3) {
+        place.write(".tidegate/rules/no-forbidden.md", &RULE.replace("forbidden", word));
+        std::thread::sleep(Duration::from_millis(300));
+        let mut client = running.connect();
+        client.write_all(request("GET", "/a", &[], "").replace("HOST", &running.address).as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(3));
+        drop(client);
+        std::thread::sleep(Duration::from_millis(300));
+        let answer = running.ask("POST", "/v1/messages", &[], BODY);
+        assert!(answer.body.contains(expected), "{word}: {answer:?} {}", running.log());
+    }
+}
+
 /// Conversations under previous rules are closed when their last answer has ended.
 #[test]
 fn a_reload_closes_the_conversations_before_it() {

@@ -56,11 +56,18 @@ impl Shared {
     }
 
     /// Returns the served configuration, after checking whether it has changed.
-    pub(super) async fn current(&self) -> Arc<Open> {
+    pub(super) async fn current(self: &Arc<Self>) -> Arc<Open> {
         if self.reload.is_due() {
-            let _turn = self.reload.turn.lock().await;
-            if self.reload.is_due() {
-                self.look().await;
+            let own = Arc::clone(self);
+            // A task: the future of a request is dropped when its client disconnects, and a source reports a change once.
+            let looking = self.tasks.spawn(async move {
+                let _turn = own.reload.turn.lock().await;
+                if own.reload.is_due() {
+                    own.look().await;
+                }
+            });
+            if let Err(error) = looking.await {
+                tracing::error!("checking the settings was aborted: {error}");
             }
         }
         self.site()
