@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::model::Model;
-use super::running::Running;
+use super::running::{Answer, Running};
 use super::{place, plain};
 
 #[test]
@@ -38,4 +38,23 @@ fn what_nothing_guards_passes() {
         assert_eq!(running.ask("POST", path, &[], "{\"a\" : 1}").status, 200);
     }
     assert!(model.seen().iter().all(|(_, body)| body == "{\"a\" : 1}"), "{:?}", model.seen());
+}
+
+/// The conversation of a request whose text cannot be read is not known, so its budgets and masks are not, either.
+#[test]
+fn a_body_that_is_not_utf_8_is_refused_where_rules_act() {
+    let model = Model::start();
+    let (guarded, open) = (place(&plain(&model, "")), place(&plain(&model, "rules = []\n")));
+    for (place, is_refused) in [(guarded, true), (open, false)] {
+        let running = Running::start(&place);
+        let body = b"{\"stream\": true, \"messages\": [{\"role\": \"user\", \"content\": \"\xff\"}]}";
+        let head = "POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\nContent-Length: ";
+        let request = [format!("{head}{}\r\n\r\n", body.len()).as_bytes(), body].concat();
+        let (before, answer) = (model.seen().len(), Answer::of(&running.raw(&request)));
+        if is_refused {
+            assert_eq!((answer.status, answer.code().as_str()), (400, "gateway_request"), "{answer:?}");
+            assert!(answer.body.contains("invalid_request_error") && answer.body.contains("UTF-8"), "{answer:?}");
+        }
+        assert_eq!(model.seen().len() - before, usize::from(!is_refused), "{answer:?}");
+    }
 }

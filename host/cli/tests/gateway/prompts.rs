@@ -123,3 +123,20 @@ fn additions_are_the_same_after_a_restart() {
     assert_eq!(again["system"], sent["system"]);
     assert_eq!(again["messages"].as_array().unwrap()[..3], sent["messages"].as_array().unwrap()[..]);
 }
+
+/// The log has each notice once, whatever becomes of the request.
+#[test]
+fn an_addition_without_a_place_is_reported() {
+    let model = Model::start();
+    let (running, _place) = running(&model, "");
+    let mut body = body(&[user("One.")]);
+    body["system"] = json!(5);
+    for target in ["/v1/messages", "/v1/messages?do=failure", "/v1/messages/count_tokens"] {
+        let from = running.log().len();
+        running.ask("POST", target, &[], &body.to_string());
+        let words = "what plugins add to the instructions is left out";
+        assert!(running.log_has(from, words), "{target}: {}", &running.log()[from..]);
+        running.ask("GET", "/healthz", &[], "");
+        assert_eq!(running.log()[from..].matches(words).count(), 1, "{target}: {}", &running.log()[from..]);
+    }
+}

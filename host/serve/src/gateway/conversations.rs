@@ -16,6 +16,7 @@ use tidegate::{Host, HostError, PluginId, SessionId};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::forward::Upstream;
 use super::progress::Progress;
 use super::refusal::Refusal;
 use super::request::within;
@@ -153,7 +154,8 @@ impl Conversations {
         let is_answered = asks == Asks::Answer;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
         // Decoded as in the stages: with unpaired surrogates, too.
-        let text = std::str::from_utf8(body).unwrap_or_default();
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Refusal::Malformed("the body of the request is not valid UTF-8, so it cannot be checked"))?;
         let request = gateway::read_json(text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), owner);
         let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
@@ -191,7 +193,8 @@ impl Conversations {
         let exchange = Exchange::new(wire, sent.clone(), model, visit.rules()).holding(self.watching.held);
         let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory)).noting(added.notices);
         let received = Received::new(wire, is_stream);
-        let mut begun = Begun { visit, own, memory, received, wire, _of: Arc::clone(self) };
+        let route = Arc::clone(&progress.route);
+        let mut begun = Begun { visit, own, memory, received, wire, route, _of: Arc::clone(self) };
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => {
@@ -287,6 +290,7 @@ pub(super) struct Begun {
     memory: Arc<Mutex<Memory>>,
     received: Received,
     wire: Wire,
+    route: Arc<Upstream>,
     /// Closed when the last exchange drops it, so this field is dropped last.
     _of: Arc<Conversations>,
 }
@@ -309,11 +313,14 @@ impl Begun {
         self.received.push(bytes);
     }
 
-    /// Ends the exchange and updates the memory of the conversation. Call this before the client gets the end of the answer, because its
+    /// Ends the exchange once, logs its notices, and updates the memory of the conversation. Call this before the client gets the end of the answer, because its
     /// next request can follow at once, to another instance. `is_complete`: whether the client has all of the answer.
     pub(super) async fn end(&mut self, is_complete: bool) {
         self.visit.happened(self.own.take_events());
         self.own.finish();
+        for notice in self.own.exchange().notices() {
+            tracing::warn!(route = self.route.route.path, "{notice}");
+        }
         let own = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !own.is_empty() {
             self.visit.conversation().change_memory(|before| with_notes(before, own));

@@ -29,7 +29,7 @@ impl Times {
     }
 
     pub(super) fn idle_words(&self) -> String {
-        format!("nothing came within {:?}, the limit `idle_timeout_ms` under `[gateway.limits]`", self.idle)
+        format!("the server sent nothing within {:?}, the limit `idle_timeout_ms` under `[gateway.limits]`", self.idle)
     }
 
     pub(super) fn late_words(&self) -> String {
@@ -190,12 +190,8 @@ impl Progress {
 
     /// Ends a guarded answer.
     pub(super) fn guarded(mut self, begun: &Begun, outcome: &'static str) {
-        let exchange = begun.own.exchange();
         self.noted(begun);
-        for notice in exchange.notices() {
-            tracing::warn!(route = self.name(), "{notice}");
-        }
-        self.shared.report.count(exchange);
+        self.shared.report.count(begun.own.exchange());
         if let Some(caller) = begun.own.caller() {
             self.shared.report.count_plugins(caller.take_tallies());
         }
