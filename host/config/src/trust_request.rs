@@ -5,7 +5,7 @@
 //! whatever anybody decides, within the bounds that each has for a project, so nobody is asked about them. A file with any other key counts as
 //! a whole or not at all, but for those tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
 use toml::de::DeValue;
@@ -17,7 +17,8 @@ use crate::leaves::{Leaf, collect, quoted};
 use crate::table_settings::is_in_table;
 use crate::typed::OperatorFile;
 use crate::{
-    Diagnostics, FoundFiles, Layer, LayerKind, MANIFEST_FILE, Manifest, Operator, PluginEntry, SourceFile, TrustedFiles,
+    Diagnostics, FoundFiles, Layer, LayerKind, MANIFEST_FILE, Manifest, Operator, PluginEntry, SourceFile, StatePlace,
+    TrustedFiles,
 };
 
 /// What a digest is made of. It changes with the way it is made: files are then asked about again.
@@ -34,7 +35,7 @@ pub struct TrustRequest {
     pub file: PathBuf,
     /// All keys of the file that the decision is about, and the other files that they make power of; the most powerful first.
     pub keys: Vec<RequestedKey>,
-    /// The SHA-256 of everything that is decided about: the bytes of the file, those of the system prompt and of the certificates that it names,
+    /// The SHA-256 of everything that is decided about: the bytes of the file, those of the system prompt, certificates and keys that it names,
     /// and the manifests and components of its plugins.
     pub digest: String,
 }
@@ -139,16 +140,18 @@ fn more(name: &str, value: String) -> RequestedKey {
     RequestedKey { name: name.to_owned(), value, meaning: None }
 }
 
-/// Returns the files of certificates that routes of the file name, each with its digest.
+/// Returns the files of certificates and keys that the file names for routes and for the state store, each with its digest.
 fn authorities(with: &Operator, own: &SourceFile) -> Vec<(String, String)> {
+    let digest = |file: &Path| file_digest(file).unwrap_or_else(|_| "none".to_owned());
     let of_file = |route: &&GatewayRoute| route.place.as_ref().is_some_and(|place| place.file.path == own.path);
     let routes = with.gateway.routes.iter().filter(of_file);
-    let digest = |route: &GatewayRoute| {
-        let file = route.ca.as_ref()?;
-        let digest = file_digest(file).unwrap_or_else(|_| "none".to_owned());
-        Some((format!("gateway.route.{}.ca", quoted(&route.path)), digest))
-    };
-    routes.filter_map(digest).collect()
+    let routes = routes
+        .filter_map(|route| Some((format!("gateway.route.{}.ca", quoted(&route.path)), digest(route.ca.as_ref()?))));
+    let StatePlace::Redis(redis) = &with.state.place else { return routes.collect() };
+    let files = [("ca", &redis.ca), ("certificate", &redis.certificate), ("certificate_key", &redis.certificate_key)];
+    let named = files.into_iter().filter_map(|(key, file)| Some((key, file.as_ref()?)));
+    let state = named.filter(|(_, file)| file.place.file.path == own.path);
+    routes.chain(state.map(|(key, file)| (format!("state.{key}"), digest(&file.path)))).collect()
 }
 
 /// Whether the file names the plugin, and no lower layer does.
@@ -209,7 +212,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 43] = [
+const MEANINGS: [(&[&str], &str); 45] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -255,8 +258,10 @@ const MEANINGS: [(&[&str], &str); 43] = [
     (&["plugin", "*", "priority", "*"], "when the plugin is called, among others"),
     (&["state", "folder"], "what plugins keep is written to this folder"),
     (&["state", "url_env"], "what plugins keep goes to the server that this variable of your environment names"),
+    (&["state", "user"], "the user as whom that server is used"),
     (&["state", "password"], "the value of this variable of your environment is sent to that server"),
     (&["state", "ca"], "that server is trusted if one of these certificates has signed its own"),
+    (&["state", "certificate"], "the certificate with which this machine identifies itself to that server"),
     (&["state", "certificate_key"], "the key with which this machine identifies itself to that server"),
     (
         &["state", "allow_plaintext_password"],

@@ -78,3 +78,31 @@ fn certificates_are_trusted_with_the_file() {
     place.write("repo/ca.pem", "another");
     assert!(untrusted());
 }
+
+/// The files of the connection to the store are part of what is trusted.
+#[test]
+fn files_of_the_store_are_trusted_with_the_file() {
+    let place = Repository::new(
+        "[state]\nbackend = \"redis\"\nuser = \"me\"\npassword = \"env:REDIS_PASSWORD\"\nca = \"ca.pem\"\n\
+         certificate = \"own.pem\"\ncertificate_key = \"own.key\"\n",
+    );
+    let shown = || String::from_utf8_lossy(&place.run(&["run", "hi"]).stderr).into_owned();
+    let files = ["ca.pem", "own.pem", "own.key"];
+    files.iter().for_each(|file| place.write(&format!("repo/{file}"), "one"));
+    let first = shown();
+    for words in [
+        "state.ca, SHA-256 of its content",
+        "state.certificate, SHA-256 of its content",
+        "state.certificate_key, SHA-256 of its content",
+        "the certificate with which this machine identifies itself to that server",
+        "the user as whom that server is used",
+    ] {
+        assert!(first.contains(words), "{words} is not in {first}");
+    }
+    for file in files {
+        assert_eq!(code(&place.run(&["trust"])), 0);
+        assert!(!shown().contains("config-untrusted"), "{file}: {}", shown());
+        place.write(&format!("repo/{file}"), &format!("another {file}"));
+        assert!(shown().contains("config-untrusted"), "{file}: {}", shown());
+    }
+}
