@@ -1,9 +1,9 @@
 //! `tidegate gateway`: the server between agents and their models, with the settings of `[gateway]`.
 
 mod files;
+pub(crate) mod plugin_notes;
 pub(crate) mod rules;
 mod stamps;
-pub(crate) mod told;
 
 use std::io::Write as _;
 use std::net::SocketAddr;

@@ -33,7 +33,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     let upstreams = upstreams::of(&args, machine_policy()?.as_ref())?;
     let host = crate::gateway::host(&operator, None, None)?;
     let loaded = crate::gateway::loaded(&host, &common.workspace)?;
-    crate::gateway::told::tell(&loaded, false);
+    crate::gateway::plugin_notes::report(&loaded, false);
     let conversations = Conversations::new(Acting {
         host: &host,
         workspace: &common.workspace,
@@ -142,7 +142,7 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Says what was lost or not stored of conversations.
+/// Reports lost and unstored conversations.
 fn report_conversations(counts: &ConversationCounts) {
     // After the end, those that could not be stored are lost, too.
     let lost = counts.lost + counts.unstored as u64;
@@ -164,7 +164,7 @@ fn report_conversations(counts: &ConversationCounts) {
     }
 }
 
-/// Says what the rules have done.
+/// Reports the matches of rules.
 fn report(report: &Report) {
     let rules = report.rules();
     say::note(format_args!("guard: {} checked", count(report.answers(), "answer", "answers")));

@@ -109,7 +109,7 @@ impl Files {
         };
         let loaded = super::loaded(&host, &self.common.workspace)?;
         if before.is_none() {
-            super::told::tell(&loaded, true);
+            super::plugin_notes::report(&loaded, true);
         }
         let plugins = loaded.plugins();
         let set = before.unwrap_or(set);

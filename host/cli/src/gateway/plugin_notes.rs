@@ -7,7 +7,7 @@ use crate::style::err;
 use crate::{say, screen};
 
 /// Prints them. `serves_others`: the agents work in other folders than the program.
-pub(crate) fn tell(loaded: &Loaded, serves_others: bool) {
+pub(crate) fn report(loaded: &Loaded, serves_others: bool) {
     for prompt in loaded.take_new_prompts() {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
         say::note(format_args!("plugin {} has the model read this; the text {why}:", prompt.plugin));

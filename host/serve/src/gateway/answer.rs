@@ -28,7 +28,7 @@ use super::trailers;
 /// The body of a response.
 pub(super) type Body = BoxBody<Bytes, io::Error>;
 
-/// So many chunks wait for a client that reads slowly; then its model is not read either.
+/// The capacity of the channel to a client, in chunks. When it is full, the model's answer is not read (backpressure).
 const WAITING: usize = 8;
 
 /// A client that is being answered.
@@ -205,7 +205,7 @@ impl Alarm {
     }
 }
 
-/// What the connections bring.
+/// An event of the client's or the server's connection.
 enum Came {
     /// The client has closed its connection.
     Gone,
@@ -386,14 +386,14 @@ impl Guarded {
             let life = Instant::now() + limits.keep_alive;
             tokio::select! {
                 biased;
-                () = self.client.gone() => return Err("nobody reads it".to_owned()),
+                () = self.client.gone() => return Err("the client has disconnected".to_owned()),
                 answered = &mut asked => return Ok(answered),
                 () = sleep_until(self.progress.late()) => return Err(limits.late_words()),
                 () = sleep_until(silent) => return Err(limits.idle_words()),
                 () = sleep_until(life) => {
                     let sign = if is_stream { self.begun.own.keep_alive() } else { &[] };
                     if !self.client.send(Bytes::from_static(sign)).await {
-                        return Err("nobody reads it".to_owned());
+                        return Err("the client has disconnected".to_owned());
                     }
                 }
             }
@@ -401,7 +401,7 @@ impl Guarded {
     }
 }
 
-/// Waits for the first event.
+/// Waits for the next event or deadline, whichever is first.
 async fn came(upstream: &mut Answer, client: &Client, times: Deadlines, alarm: &mut Alarm) -> Came {
     let Deadlines { due, silence, late } = times;
     // A server that always has more must not postpone it.

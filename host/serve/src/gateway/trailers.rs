@@ -18,7 +18,7 @@ pub(super) fn are_accepted(headers: &HeaderMap) -> bool {
     names(headers.get_all(header::TE).iter()).any(|name| name.eq_ignore_ascii_case("trailers"))
 }
 
-/// Says in a request that its sender accepts trailers.
+/// Sets `TE: trailers` in a request.
 pub(super) fn accept(headers: &mut HeaderMap) {
     headers.insert(header::TE, HeaderValue::from_static("trailers"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
