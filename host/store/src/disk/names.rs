@@ -37,9 +37,9 @@ pub(super) fn read(folder: &Path, name: &str) -> Result<Option<String>, StateErr
         Err(error) => return Err(unavailable(&path, error)),
     }
     match fs::read_to_string(&path) {
-        // A file that was truncated by a crash is ignored.
+        // A file that a crash has truncated or filled with other bytes is ignored.
         Ok(text) => Ok(text.strip_suffix('\n').map(str::to_owned)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Ok(None),
         Err(error) => Err(unavailable(&path, error)),
     }
 }
@@ -125,7 +125,7 @@ mod tests {
     /// Each name has one owner, whether there was a file without a line before or not: all others get the owner's line.
     #[test]
     fn of_owners_at_once_one_records_a_name() {
-        for before in [None, Some(""), Some("gateway-1 0")] {
+        for before in [None, Some(b"".as_slice()), Some(b"gateway-1 0"), Some(b"\xff\xfe\n")] {
             let folder = tempfile::tempdir().unwrap();
             let folder = folder.path();
             for number in (0..NAMES).filter(|_| before.is_some()) {
