@@ -1,7 +1,8 @@
 //! Redis servers that a Sentinel watches: it makes another server the primary, and no write is lost that was durable on it.
 
+use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flow::ports::{StateAdmin as _, StateStore as _};
 use system::SystemClock;
@@ -67,6 +68,25 @@ async fn another_server_becomes_the_primary() {
     save(&*state, "notes", vec![set(&clock, "three", "3", DEFAULT)]).await;
     assert_eq!(primary(&sentinel), address(&first));
     assert_eq!(listed(&*state, "notes").await, ["one=1", "three=3", "two=2"]);
+}
+
+/// A Sentinel that accepts connections and never answers costs little time, and only once.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sentinel_that_answers_is_asked_first() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = RedisServer::start().unwrap();
+    let sentinel = RedisServer::start_sentinel(&server, NAME).unwrap();
+    let url = format!("redis+sentinel://{},{}/{NAME}/0", silent.local_addr().unwrap(), address(&sentinel));
+    let store = RedisStore::new(RedisOptions::new(url), Arc::new(SystemClock)).unwrap();
+    let begun = Instant::now();
+    store.check().await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    raw::<i64>(&server, &["CLIENT", "KILL", "TYPE", "normal"]);
+    let begun = Instant::now();
+    while let Err(error) = store.check().await {
+        assert!(begun.elapsed() < PATIENCE, "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

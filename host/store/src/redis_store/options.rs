@@ -48,6 +48,8 @@ impl fmt::Debug for RedisOptions {
 pub enum RedisSetting {
     /// The URL, [`RedisOptions::url`], or what it leads to.
     Url,
+    /// The separate user, [`RedisOptions::user`].
+    User,
     /// The separate password, [`RedisOptions::password`].
     Password,
     /// The file of authorities, [`RedisTls::ca`].
@@ -62,6 +64,7 @@ impl fmt::Display for RedisSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Url => "url",
+            Self::User => "user",
             Self::Password => "password",
             Self::Ca => "ca",
             Self::Certificate => "certificate",
@@ -77,9 +80,9 @@ impl fmt::Display for RedisSetting {
 pub struct InvalidRedis {
     /// The setting to correct.
     pub setting: RedisSetting,
-    /// What is wrong with it.
+    /// The problem, as a clause without credentials.
     pub problem: String,
-    /// What to do.
+    /// The correction, as an imperative.
     pub help: String,
 }
 
@@ -95,7 +98,7 @@ pub(super) enum Servers {
     Sentinels(Box<Sentinels>),
 }
 
-/// What to do where a URL is for a Cluster.
+/// The help text for a Cluster URL.
 const ONE_SERVER: &str = "use Sentinels (`redis+sentinel://HOST,HOST/PRIMARY`), or the URL of one server, such as that of a proxy or of a managed service, which \
      follows the primary";
 
@@ -147,14 +150,28 @@ impl RedisOptions {
     }
 
     fn with_credentials(&self, server: ConnectionInfo) -> Result<ConnectionInfo, InvalidRedis> {
-        let Some(password) = &self.password else { return Ok(server) };
+        let (user, password) = (self.user.as_ref(), self.password.as_ref());
         let mut redis = server.redis_settings().clone();
-        if redis.password().is_some() {
-            let problem = "`password` is set, and the URL contains a password, too";
-            return Err(InvalidRedis::new(RedisSetting::Password, problem, "remove one of the two"));
+        let bad = |setting, problem: &str, help: &str| Err(InvalidRedis::new(setting, problem, help));
+        if user.is_some() && redis.username().is_some() {
+            return bad(RedisSetting::User, "`user` is set, and the URL contains a user, too", "remove one of the two");
         }
+        if password.is_some() && redis.password().is_some() {
+            let problem = "`password` is set, and the URL contains a password, too";
+            return bad(RedisSetting::Password, problem, "remove one of the two");
+        }
+        let Some(password) = password else {
+            return match user {
+                Some(_) => bad(
+                    RedisSetting::User,
+                    "`user` has no effect without `password`",
+                    "set `password`, or remove `user`",
+                ),
+                None => Ok(server),
+            };
+        };
         redis = redis.set_password(password);
-        if let Some(user) = &self.user {
+        if let Some(user) = user {
             redis = redis.set_username(user);
         }
         Ok(server.set_redis_settings(redis))
@@ -244,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_says_what_to_do_and_not_the_url() {
-        use RedisSetting::{Ca, Certificate, CertificateKey, Password, Url};
+        use RedisSetting::{Ca, Certificate, CertificateKey, Password, Url, User};
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| Some(folder.path().join(name));
         let tls = |ca, certificate, certificate_key| RedisTls { ca, certificate, certificate_key };
@@ -289,8 +306,17 @@ mod tests {
             assert_eq!(error.setting, setting, "{url}: {shown}");
             assert!(shown.contains(words) && !shown.contains("hunter2"), "{url}: {shown}");
         }
-        let twice = RedisOptions { password: Some("b".into()), ..RedisOptions::new("redis://:hunter2@localhost") };
-        let error = twice.check().unwrap_err();
-        assert!(error.setting == Password && error.to_string().contains("remove one of the two"), "{error}");
+        for (url, user, password, setting, words) in [
+            ("redis://:hunter2@localhost", None, Some("b"), Password, "remove one of the two"),
+            ("redis://hunter2@localhost", Some("a"), Some("b"), User, "remove one of the two"),
+            ("redis+sentinel://hunter2@localhost/a", Some("a"), Some("b"), User, "remove one of the two"),
+            ("redis://localhost", Some("hunter2"), None, User, "set `password`"),
+        ] {
+            let (user, password) = (user.map(str::to_owned), password.map(str::to_owned));
+            let error = RedisOptions { user, password, ..RedisOptions::new(url) }.check().unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert_eq!(error.setting, setting, "{url}: {shown}");
+            assert!(shown.contains(words) && !shown.contains("hunter2"), "{url}: {shown}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! A group of servers that Sentinels watch: they are asked for the address of the primary before each connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ::redis::{AsyncConnectionConfig, Client, RedisError, cmd};
 use flow::ports::StateError;
@@ -9,6 +11,9 @@ use super::options::{InvalidRedis, RedisOptions, RedisSetting};
 
 /// The port of a Sentinel, unless the URL has another one.
 const PORT: u16 = 26_379;
+
+/// How long the connection to a Sentinel and its answer can take, each: the others are asked after it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const FORM: &str =
     "write it as `redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY/DATABASE`, or `rediss+sentinel://…` for TLS";
@@ -21,6 +26,8 @@ pub(super) struct Sentinels {
     /// The user and the password for the primary, as in the URL.
     login: String,
     nodes: Vec<Node>,
+    /// The index of the Sentinel that gave the last address, which is asked first.
+    first: AtomicUsize,
     primary: String,
     database: String,
 }
@@ -60,7 +67,15 @@ impl Sentinels {
         let login = if login.is_empty() { String::new() } else { format!("{login}@") };
         let nodes: Result<Vec<Node>, InvalidRedis> = hosts.split(',').map(|host| node(options, scheme, host)).collect();
         let (scheme, primary) = (scheme.to_owned(), primary.to_owned());
-        let own = Self { options: options.clone(), scheme, login, nodes: nodes?, primary, database };
+        let own = Self {
+            options: options.clone(),
+            scheme,
+            login,
+            nodes: nodes?,
+            first: AtomicUsize::new(0),
+            primary,
+            database,
+        };
         // What is wrong with the credentials is known before there is an address.
         own.client("127.0.0.1", 6379)?;
         Ok(own)
@@ -78,13 +93,16 @@ impl Sentinels {
         self.options.client_of(&format!("{scheme}://{login}{host}:{port}/{database}"))
     }
 
-    /// Asks the Sentinels one after the other for the primary.
+    /// Asks the Sentinels one after the other for the primary, first the one that gave the last address.
     pub(super) async fn primary(&self) -> Result<Client, StateError> {
         let unavailable = |cause| StateError::Unavailable { place: self.place(), cause };
         let mut tried = Vec::new();
-        for node in &self.nodes {
+        let first = self.first.load(Ordering::Relaxed);
+        let all = self.nodes.iter().enumerate();
+        for (index, node) in all.clone().skip(first).chain(all.take(first)) {
             match self.ask(node).await {
                 Ok(Some((host, port))) => {
+                    self.first.store(index, Ordering::Relaxed);
                     return self.client(&host, port).map_err(|error| unavailable(Arc::new(error)));
                 }
                 Ok(None) => tried.push(format!("{} does not know it", node.address)),
@@ -95,7 +113,7 @@ impl Sentinels {
     }
 
     async fn ask(&self, node: &Node) -> Result<Option<(String, u16)>, RedisError> {
-        let timeout = Some(self.options.timeout);
+        let timeout = Some(self.options.timeout.min(PATIENCE));
         let config = AsyncConnectionConfig::new().set_connection_timeout(timeout).set_response_timeout(timeout);
         let mut connection = node.client.get_multiplexed_async_connection_with_config(&config).await?;
         cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&self.primary).query_async(&mut connection).await

@@ -127,7 +127,7 @@ impl Server {
         command.query_async(&mut self.connection().await?).await.map_err(|error| self.failed(error))
     }
 
-    /// Returns the values of keys, one command for each: those of a cluster are in different slots. They are sent together.
+    /// Returns the values of keys. The commands are sent together, one for each key: a user who is permitted `GET` needs no `MGET`.
     pub(super) async fn get_all(&self, keys: &[String]) -> Result<Vec<Option<String>>, StateError> {
         if keys.is_empty() {
             return Ok(Vec::new());
@@ -149,12 +149,12 @@ impl Server {
         StateError::Unavailable { place: self.place.clone(), cause: explained(error) }
     }
 
-    /// Returns whether the next command needs a new connection. A connection that could not be made would fail the next command too, even if
+    /// Returns whether the next command needs a new connection: to the new primary, where this server has become a replica. A connection that could not be made would fail the next command too, even if
     /// the server is back. On one that timed out, commands still arrive in order, unless another server is the primary now.
     fn needs_connection(&self, error: &RedisError) -> bool {
         let can_move = matches!(self.servers, Servers::Sentinels(_));
         match error.code() {
-            Some(code) => can_move && code == "READONLY",
+            Some(code) => can_move && matches!(code, "READONLY" | "MASTERDOWN"),
             None => can_move || !error.is_timeout(),
         }
     }

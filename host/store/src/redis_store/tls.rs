@@ -22,11 +22,6 @@ pub struct RedisTls {
 }
 
 impl RedisTls {
-    /// Whether no file is named.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Reads the files.
     ///
     /// # Errors
