@@ -199,6 +199,17 @@ impl Conversation {
             _ => {}
         }
         part.has_asked = true;
+        self.emit_asked(asked);
+        (thread.step, thread.steps) = (thread.step + 1, thread.steps + 1);
+        (thread.open_steps, thread.reply) = (thread.open_steps + 1, None);
+        if let Some(turn) = part.turn {
+            self.set_place(turn, thread.step);
+        }
+        self.emit(EventKind::StepStart { number: thread.steps });
+    }
+
+    /// Emits the results of calls and the messages of a request.
+    fn emit_asked(&self, asked: &Asked) {
         for (tool, result) in &asked.results {
             self.emit(EventKind::ToolCallResult {
                 call: result.call.clone(),
@@ -218,12 +229,6 @@ impl Conversation {
             self.emit(EventKind::InputReceived { id: None, message: std::sync::Arc::clone(&message) });
             self.emit(EventKind::CognitionIn { message });
         }
-        (thread.step, thread.steps) = (thread.step + 1, thread.steps + 1);
-        (thread.open_steps, thread.reply) = (thread.open_steps + 1, None);
-        if let Some(turn) = part.turn {
-            self.set_place(turn, thread.step);
-        }
-        self.emit(EventKind::StepStart { number: thread.steps });
     }
 
     /// Records an event of an exchange, unless another turn has started since. The client runs the calls of an accepted answer. They are recorded with the arguments that the model

@@ -1,3 +1,5 @@
+//! Questions next to conversations: the state of their plugins is settled, and only what a continuation needs remains of them.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
