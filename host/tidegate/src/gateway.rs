@@ -8,7 +8,7 @@ pub use ::gateway::*;
 pub use config::WithoutStore;
 pub use flow::ports::{AttemptEnd, Durability, EventSink, Extensions, Journal, JournalProgress};
 pub use flow::{Keeping, NoAnswer};
-pub use guard::additions::{Addition, Facts, Texts};
+pub use guard::additions::{Addition, Facts, State, Texts};
 pub use guard::{Caller, Events, Tally};
 pub use rules::{Fed, Gate, InjectionRecord, Judgement, RuleMemory, RuleSession, TurnSpent};
 pub use turn::{Feed, History, Hub};
