@@ -64,6 +64,10 @@ impl<'b> Doc<'b> {
 }
 
 impl Node {
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.kind, Kind::Object(_))
+    }
+
     /// Returns a member of an object; of several with one name, the last one, which is the one that counts.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.kind {

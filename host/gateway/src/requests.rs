@@ -86,10 +86,10 @@ pub async fn prepare(
         lock(memory).drop_unused();
         return Prepared::Ask(recalled.unwrap_or_else(|| body.clone()));
     }
-    let Some((doc, root)) = Doc::read(body) else {
+    let Some((doc, root)) = Doc::read(body).filter(|(_, root)| root.is_object()) else {
         return match caller.guards_requests() {
             Some(by) => {
-                let cause = format!("it is no JSON, so that the extension `{by}` cannot check it");
+                let cause = format!("it is no JSON object, so that the extension `{by}` cannot check it");
                 refused(&cause, &cause)
             }
             None => Prepared::Ask(body.clone()),

@@ -104,6 +104,68 @@ fn no_field_gets_past() {
             ]),
         ),
         (
+            "a start with text",
+            Wire::Anthropic,
+            events(&[
+                json!({"type": "message_start", "message": {"id": "m", "model": "m", "usage": {},
+                    "content": [{"type": "text", "text": "forbidden"}]}}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}),
+                json!({"type": "message_stop"}),
+            ]),
+        ),
+        (
+            "an end with content",
+            Wire::Anthropic,
+            anthropic(&[json!({"type": "message_delta", "delta": {"stop_reason": "end_turn",
+                "content": [{"type": "text", "text": "forbidden"}]}, "usage": {}})]),
+        ),
+        (
+            "a response that begins with text",
+            Wire::OpenAiResponses,
+            responses(&[
+                json!({"type": "response.in_progress", "response": {"id": "r", "output": [message("forbidden")]}}),
+            ]),
+        ),
+        (
+            "an item that begins with text",
+            Wire::OpenAiResponses,
+            responses(&[
+                json!({"type": "response.output_item.added", "output_index": 0, "item": message("forbidden")}),
+                completed(json!([])),
+            ]),
+        ),
+        (
+            "a call that begins whole and has no end",
+            Wire::OpenAiResponses,
+            responses(&[
+                json!({"type": "response.output_item.added", "output_index": 0,
+                    "item": item("function_call", "arguments", json!("{\"a\":\"forbidden\"}"))}),
+                completed(json!([])),
+            ]),
+        ),
+        (
+            "a call that begins and ends otherwise",
+            Wire::OpenAiResponses,
+            responses(&[
+                json!({"type": "response.output_item.added", "output_index": 0,
+                    "item": item("function_call", "arguments", json!("{\"a\":\"forbidden\"}"))}),
+                json!({"type": "response.output_item.done", "output_index": 0,
+                    "item": item("function_call", "arguments", json!("{}"))}),
+                completed(json!([item("function_call", "arguments", json!("{}"))])),
+            ]),
+        ),
+        (
+            "a failure with text",
+            Wire::OpenAiResponses,
+            responses(&[json!({"type": "response.failed", "response": {"id": "r", "output": [message("forbidden")]}})]),
+        ),
+        (
+            "a text next to the items",
+            Wire::OpenAiResponses,
+            responses(&[json!({"type": "response.completed", "response": {"id": "r", "output": [message("Fine.")],
+                "output_text": "forbidden"}})]),
+        ),
+        (
             "a part with text",
             Wire::OpenAiResponses,
             responses(&[json!({"type": "response.content_part.added", "output_index": 0, "content_index": 0,

@@ -45,6 +45,17 @@ impl Message for Anthropic {
         }
     }
 
+    fn unreadable(&mut self, data: &Value) -> Option<&'static str> {
+        // Clients begin with the message of the start.
+        let places = match data["type"].as_str().unwrap_or_default() {
+            "message_start" => [&data["message"]["content"], &Value::Null],
+            "message_delta" => [&data["delta"]["content"], &data["content"]],
+            _ => return None,
+        };
+        let says = |content: &&Value| !(content.is_null() || content.as_array().is_some_and(Vec::is_empty));
+        places.iter().any(says).then_some("it has content outside of its blocks")
+    }
+
     fn begins_call(&self, frame: &Frame) -> bool {
         let data = frame.data.as_ref();
         frame.kind() == "content_block_start" && data.is_some_and(|data| data["content_block"]["type"] == "tool_use")

@@ -16,6 +16,8 @@ struct Item {
     /// By the index of the part; arguments are one part.
     parts: BTreeMap<u64, String>,
     name: Option<String>,
+    /// What its first event says already: calls can be there as a whole.
+    begun: String,
     /// The item as its end has it: its name, and its text or arguments.
     end: Option<(String, String)>,
 }
@@ -29,8 +31,9 @@ impl Streamed {
             // A second start: the events before it are void.
             "response.created" => {
                 self.0.clear();
-                false
+                says_anything(&event["response"])
             }
+            "response.in_progress" | "response.queued" => says_anything(&event["response"]),
             "response.output_text.delta"
             | "response.refusal.delta"
             | "response.function_call_arguments.delta"
@@ -45,14 +48,33 @@ impl Streamed {
             "response.custom_tool_call_input.done" => self.differs(index, part, &event["input"]),
             "response.content_part.added" => !texts(&event["part"]).is_empty(),
             "response.content_part.done" => self.differs(index, part, &Value::from(texts(&event["part"]))),
-            "response.output_item.added" => {
-                self.0.entry(index).or_default().name = event["item"]["name"].as_str().map(str::to_owned);
-                false
-            }
+            "response.output_item.added" => self.begins(index, &event["item"]),
             "response.output_item.done" => self.ends(index, &event["item"]),
-            "response.completed" | "response.incomplete" => self.finishes(&event["response"]["output"]),
+            "response.completed" | "response.incomplete" => {
+                self.finishes(&event["response"]["output"]) || has_other_text(&event["response"])
+            }
+            "response.failed" => self.fails(&event["response"]),
+            // An answer that does not stream.
+            "" => has_other_text(event),
             _ => false,
         }
+    }
+
+    /// Notes the first event of an item. Text of a message is streamed after it.
+    fn begins(&mut self, index: u64, item: &Value) -> bool {
+        let known = self.0.entry(index).or_default();
+        known.name = item["name"].as_str().map(str::to_owned);
+        known.begun = said(item);
+        item["type"] == "message" && !known.begun.is_empty()
+    }
+
+    /// An answer that fails repeats at most what was streamed.
+    fn fails(&self, response: &Value) -> bool {
+        let streamed = |item: &Item| item.parts.values().map(String::as_str).collect::<String>();
+        let is_known = |said: &str| self.0.values().any(|item| streamed(item).starts_with(said));
+        let items = response["output"].as_array().into_iter().flatten().filter(|item| item["type"] != "reasoning");
+        let mut said = items.map(said).filter(|said| !said.is_empty());
+        said.any(|said| !is_known(&said)) || has_other_text(response)
     }
 
     /// What was not streamed at all is read from the end itself.
@@ -66,6 +88,7 @@ impl Streamed {
         let known = self.0.entry(index).or_default();
         let text: String = known.parts.values().map(String::as_str).collect();
         let is_other = (!text.is_empty() && !said.is_empty() && text != said)
+            || (!known.begun.is_empty() && known.begun != said)
             || known.name.as_ref().is_some_and(|known| !name.is_empty() && *known != name);
         known.end = Some((name, said));
         is_other
@@ -73,6 +96,9 @@ impl Streamed {
 
     /// The end of the answer repeats its items: each of them that says something has to be one that has ended, where items have ended.
     fn finishes(&self, output: &Value) -> bool {
+        if self.0.values().any(|item| !item.begun.is_empty() && item.end.is_none()) {
+            return true;
+        }
         let ended: Vec<&(String, String)> = self.0.values().filter_map(|item| item.end.as_ref()).collect();
         let mut items = output.as_array().into_iter().flatten().filter(|item| item["type"] != "reasoning");
         let is_known = |item: &Value| {
@@ -88,6 +114,19 @@ impl Streamed {
         }
         items.any(|item| !is_known(item))
     }
+}
+
+/// Returns whether a response that begins has items that say something.
+fn says_anything(response: &Value) -> bool {
+    let mut items = response["output"].as_array().into_iter().flatten();
+    items.any(|item| !said(item).is_empty()) || has_other_text(response)
+}
+
+/// Returns whether the text of a response that some servers write next to its items is another one than that of the items.
+fn has_other_text(response: &Value) -> bool {
+    let Some(text) = response["output_text"].as_str().filter(|text| !text.is_empty()) else { return false };
+    let messages = response["output"].as_array().into_iter().flatten().filter(|item| item["type"] == "message");
+    text != messages.map(said).collect::<String>()
 }
 
 fn name(item: &Value) -> String {
