@@ -70,13 +70,32 @@ pub(super) fn beside(path: &str) -> Option<Beside> {
         ("/messages/count_tokens", Beside::Count(Wire::Anthropic)),
         ("/responses/input_tokens", Beside::Count(Wire::OpenAiResponses)),
         ("/responses/compact", Beside::Compact(Wire::OpenAiResponses)),
-        ("/completions", Beside::Unread),
-        ("/complete", Beside::Unread),
-        ("/batches", Beside::Unread),
-        ("/embeddings", Beside::Unread),
+        (":generatecontent", Beside::Unread),
+        (":streamgeneratecontent", Beside::Unread),
     ];
-    ends.into_iter().find_map(|(end, beside)| read.ends_with(end).then_some(beside))
+    let known = ends.into_iter().find_map(|(end, beside)| read.ends_with(end).then_some(beside));
+    known.or_else(|| read.split('/').any(|part| UNREAD.contains(&part)).then_some(Beside::Unread))
 }
+
+/// Parts of paths of endpoints whose requests have texts for a model, now or in a later request.
+const UNREAD: [&str; 16] = [
+    "assistants",
+    "audio",
+    "batches",
+    "complete",
+    "completions",
+    "conversations",
+    "embed",
+    "embeddings",
+    "evals",
+    "images",
+    "moderations",
+    "realtime",
+    "rerank",
+    "threads",
+    "vector_stores",
+    "videos",
+];
 
 fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -202,6 +221,12 @@ mod tests {
             ("//v1//completions", Some(Beside::Unread)),
             ("/v1/complete", Some(Beside::Unread)),
             ("/v1/embeddings", Some(Beside::Unread)),
+            ("/v1/conversations/conv_1/items", Some(Beside::Unread)),
+            ("/v1/threads/1/messages", Some(Beside::Unread)),
+            ("/v1/realtime/sessions", Some(Beside::Unread)),
+            ("/v1/models/m:generateContent", Some(Beside::Unread)),
+            ("/v1beta/models/m:streamGenerateContent", Some(Beside::Unread)),
+            ("/v1/files", None),
             ("/v1/models", None),
         ] {
             assert_eq!(beside(path), found, "{path}");
