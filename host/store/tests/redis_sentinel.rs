@@ -37,6 +37,11 @@ async fn copies(server: &RedisServer) {
         .await;
 }
 
+/// Returns the keys of the session's state on a server.
+fn stored(server: &RedisServer) -> Vec<String> {
+    raw(server, &["HKEYS", "{tidegate:a}:state"])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_server_becomes_the_primary() {
     let first = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]).unwrap();
@@ -52,6 +57,9 @@ async fn another_server_becomes_the_primary() {
     store.check().await.unwrap();
     let (clock, state) = (TestClock::new(), store.open(&session("a")).await.unwrap());
     save(&*state, "notes", vec![set(&clock, "one", "1", DEFAULT)]).await;
+    // Redis copies writes after it has acknowledged them.
+    let has = |server: &RedisServer, key: &str| stored(server).contains(&key.to_owned());
+    until("the second has what was saved", || has(&second, "notes/one")).await;
     // The primary changes while both servers run: the former one refuses writes.
     let is_done = || sentinel.command(&["SENTINEL", "FAILOVER", NAME]).is_ok();
     until("the Sentinel promotes a replica", is_done).await;
@@ -60,8 +68,8 @@ async fn another_server_becomes_the_primary() {
     raw::<String>(&first, &["REPLICAOF", "127.0.0.1", address(&second).rsplit_once(':').unwrap().1]);
     copies(&first).await;
     save(&*state, "notes", vec![set(&clock, "two", "2", DEFAULT)]).await;
-    let stored = || raw::<Vec<String>>(&second, &["HKEYS", "{tidegate:a}:state"]);
-    assert!(["notes/one", "notes/two"].iter().all(|key| stored().contains(&(*key).to_owned())), "{:?}", stored());
+    assert!(["notes/one", "notes/two"].iter().all(|key| has(&second, key)), "{:?}", stored(&second));
+    until("the first has what was saved", || has(&first, "notes/two")).await;
     // The primary is killed.
     until("the Sentinel knows the replica", knows).await;
     drop(second);
