@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 40] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 45] = [
     "gateway.conversation_header_taken",
     "gateway.hosts_with-a-port",
     "gateway.listen_no-address",
@@ -43,8 +43,13 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 40] = [
     "provider.recording_not-read",
     "rules.folders_twice",
     "state.allow_plaintext_password_other-backend",
+    "state.ca_other-backend",
+    "state.certificate_key_without-certificate",
+    "state.certificate_without-key",
     "state.folder_other-backend",
+    "state.password_typed",
     "state.url_env_a-url",
+    "state.user_without-password",
     "tools.permission_bad-glob",
     "tools.permission_empty-pattern",
     "tools.permission_no-closing",
