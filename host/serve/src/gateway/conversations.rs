@@ -1,5 +1,6 @@
 //! The conversations of a route: finds the one of a request, changes the request, and updates the conversation's memory after the answer.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -153,10 +154,14 @@ impl Conversations {
         let Asked { wire, body, owner, asks } = asked;
         let is_answered = asks == Asks::Answer;
         let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
+        // Plugins get texts. For rules, which watch the answer, the same bytes are the same conversation.
+        let text = String::from_utf8_lossy(body);
+        if self.has_plugins && matches!(text, Cow::Owned(_)) {
+            let why = "the body of the request is not valid UTF-8, so it cannot be checked";
+            return Err(Refusal::Malformed(why));
+        }
         // Decoded as in the stages: with unpaired surrogates, too.
-        let text = std::str::from_utf8(body)
-            .map_err(|_| Refusal::Malformed("the body of the request is not valid UTF-8, so it cannot be checked"))?;
-        let request = gateway::read_json(text).unwrap_or(Value::Null);
+        let request = gateway::read_json(&text).unwrap_or(Value::Null);
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), owner);
         let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
         let visit = entered.map_err(|error| match error {
