@@ -64,13 +64,12 @@ fn last(model: &Model) -> Value {
 fn additions_and_guidance_are_in_requests_and_stay() {
     let model = Model::start();
     let (running, place) = running(&model, "");
-    let told = running.log();
     let lines = [
         "plugin notes has the model read this",
         "Write short sentences.",
         "conditions on `workspace` compare the folder",
     ];
-    assert!(lines.iter().all(|line| told.contains(line)), "{told}");
+    assert!(lines.iter().all(|line| running.log_has(0, line)), "{}", running.log());
     let ask = |running: &Running, messages: &[Value]| {
         assert_eq!(text(&running.ask("POST", "/v1/messages", &[], &body(messages).to_string())), "Yes.");
         last(&model)

@@ -53,9 +53,9 @@ impl Running {
 
     /// Waits until what it has logged since `from` contains these words, in any case: a line can be written after an answer was sent.
     pub(crate) fn log_has(&self, from: usize, words: &str) -> bool {
-        let begun = Instant::now();
+        let (begun, words) = (Instant::now(), words.to_lowercase());
         loop {
-            let has = self.log()[from..].to_lowercase().contains(words);
+            let has = self.log()[from..].to_lowercase().contains(&words);
             if has || begun.elapsed() > Duration::from_secs(10) {
                 return has;
             }

@@ -108,7 +108,9 @@ fn requests_are_refused_until_the_server_is_back() {
     assert_eq!(Client::new("other").ask(&running).status, 503);
     assert_eq!((model.seen().len(), health(&running), metric(&running, UNSTORED)), (asked, away(), 0));
     assert_eq!(metric(&running, "gateway_request_total{route=\"/\",outcome=\"refused\"}"), 2);
-    assert_eq!(running.log().matches("until it is back, `without_store` under [gateway] applies").count(), 1);
+    let away_words = "until it is back, `without_store` under [gateway] applies";
+    assert!(running.log_has(0, away_words), "{}", running.log());
+    assert_eq!(running.log().matches(away_words).count(), 1);
     redis.start_again().unwrap();
     // The first command on a connection that broke can fail.
     let begun = Instant::now();
@@ -122,7 +124,7 @@ fn requests_are_refused_until_the_server_is_back() {
     };
     assert!(text(&answer).contains("forbidden"), "the rule has acted in this conversation: {answer:?}");
     assert_eq!(health(&running), ok());
-    assert!(running.log().contains("the state store answers again"), "{}", running.log());
+    assert!(running.log_has(0, "the state store answers again"), "{}", running.log());
 }
 
 #[test]
@@ -146,7 +148,7 @@ fn requests_are_answered_without_the_server_and_stored_when_it_is_back() {
         assert!(during.is_stopped(&running) && !during.is_stopped(&running), "it began without the store");
         assert_eq!((health(&running), metric(&running, "gateway_conversation_total{outcome=\"local\"}")), (away(), 1));
         assert!(metric(&running, UNSTORED) >= 2, "{}", running.log());
-        assert!(running.log().contains("it is guarded with the data of this process only"), "{}", running.log());
+        assert!(running.log_has(0, "it is guarded with the data of this process only"), "{}", running.log());
         redis.start_again().unwrap();
         // With their next requests, and at an interval.
         let begun = Instant::now();
