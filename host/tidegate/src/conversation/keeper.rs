@@ -2,6 +2,8 @@
 
 mod asides;
 mod closed;
+mod inheritance;
+mod left;
 mod links;
 mod open;
 #[cfg(test)]
@@ -10,7 +12,7 @@ mod tests;
 mod visit;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::WithoutStore;
@@ -18,8 +20,7 @@ use flow::SessionId;
 use flow::ports::StateError;
 use gateway::Trail;
 
-use self::asides::Asides;
-use self::closed::Closed;
+use self::inheritance::Inheritance;
 use self::links::{Link, Links};
 use self::open::OpenConversations;
 pub use self::visit::Visit;
@@ -84,9 +85,10 @@ pub struct Conversations {
     host: Host,
     options: ConversationOptions,
     limits: ConversationLimits,
-    links: Arc<Mutex<Links>>,
-    asides: Mutex<Asides>,
+    inheritance: Inheritance,
     open: Arc<OpenConversations>,
+    /// Those that these replace, with their host: they can be open still.
+    before: Option<(Arc<OpenConversations>, Host)>,
     branched: AtomicU64,
     local: AtomicU64,
     /// Whether the store did not answer when it was used last.
@@ -102,11 +104,11 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Creates the conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
-        Self::with(host, options, limits, (Arc::default(), Arc::default()))
+        Self::with(host, options, limits, (Inheritance::new(limits.bytes / ASIDES), None))
     }
 
-    /// Creates conversations that replace others, such as after a change of settings: those that the others have stored are found. Close
-    /// the others before requests get here.
+    /// Creates conversations that replace others, such as after a change of settings: each continues where its requests find it, with the
+    /// data that is not stored yet. Close the others as soon as their exchanges are over.
     pub fn in_place_of(
         before: &Self,
         host: Host,
@@ -114,21 +116,25 @@ impl Conversations {
         limits: ConversationLimits,
     ) -> Arc<Self> {
         let stores = [&before.host, &host].map(|host| Arc::as_ptr(&host.live.shared().basis.stored.sessions));
-        let is_same_store = std::ptr::addr_eq(stores[0], stores[1]);
-        let closed = if is_same_store { before.open.closed() } else { Arc::default() };
-        Self::with(host, options, limits, (Arc::clone(&before.links), closed))
+        let mut inheritance = before.inheritance.clone();
+        if !std::ptr::addr_eq(stores[0], stores[1]) {
+            inheritance.closed = Arc::default();
+        }
+        before.open.replace();
+        let own = Some((Arc::clone(&before.open), before.host.clone()));
+        Self::with(host, options, limits, (inheritance, own))
     }
 
     fn with(
         host: Host,
         options: ConversationOptions,
         limits: ConversationLimits,
-        (links, closed): (Arc<Mutex<Links>>, Arc<Mutex<Closed>>),
+        (inheritance, before): (Inheritance, Option<(Arc<OpenConversations>, Host)>),
     ) -> Arc<Self> {
-        let open = Arc::new(OpenConversations::new(limits, host.keeps_state_in_memory(), closed));
-        let (branched, local) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (asides, is_store_away) = (Mutex::new(Asides::new(limits.bytes / ASIDES)), AtomicBool::new(false));
-        Arc::new(Self { host, options, limits, links, asides, open, branched, local, is_store_away })
+        let open = OpenConversations::new(limits, host.keeps_state_in_memory(), inheritance.clone());
+        let (branched, local, is_store_away) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        let open = Arc::new(open);
+        Arc::new(Self { host, options, limits, inheritance, open, before, branched, local, is_store_away })
     }
 
     /// Begins an exchange in the conversation that a request belongs to.
@@ -250,7 +256,7 @@ impl Conversations {
     /// Begins a conversation with the data of a question that was asked next to the others, if its client continues it.
     async fn continue_aside(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
         let Some(point) = trail.first() else { return Ok(()) };
-        let aside = self.asides.lock().unwrap_or_else(PoisonError::into_inner).get(point);
+        let aside = self.inheritance.asides.lock().unwrap_or_else(PoisonError::into_inner).get(point);
         match aside {
             Some(aside) => new.inherit(&aside, point, aside.completed_turns()).await,
             None => Ok(()),
@@ -263,7 +269,7 @@ impl Conversations {
         conversation.history().show(Vec::new());
         conversation.set_tools(Vec::new());
         let size = self.open.count_bytes(conversation.bytes_with_plugins().await);
-        self.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
+        self.inheritance.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
     }
 
     /// Opens a new conversation that begins with the same messages as another.
@@ -276,6 +282,9 @@ impl Conversations {
     /// Opens a conversation, unless it is open.
     async fn open(&self, id: &SessionId) -> Result<open::Visited, HostError> {
         let opening = || async {
+            if let Some((before, host)) = &self.before {
+                before.release(id, host).await;
+            }
             let options = self.options.clone().id(id.clone());
             let opened = self.host.conversation(options.clone()).await;
             if let Err(HostError::State(error)) = &opened {
@@ -291,6 +300,9 @@ impl Conversations {
             }
         };
         let visited = self.open.visit(id, &self.host, opening).await?;
+        if let Some(left) = self.open.take_left(id) {
+            visited.conversation.continue_from(&left).await?;
+        }
         let refreshed = match visited.conversation.refresh().await {
             Ok(()) => visited.conversation.name().await,
             away => away,
@@ -358,7 +370,7 @@ impl Conversations {
     }
 
     fn links(&self) -> MutexGuard<'_, Links> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inheritance.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -79,8 +79,8 @@ impl Conversation {
             Ok(false) if !is_local => return Ok(()),
             // The plugins write their state again when they settle.
             Err(StateError::Lost { .. }) => storing.stored = Stored::default(),
-            // Its data was not stored anywhere.
-            Ok(_) if is_local => storing.stored = Stored::default(),
+            // Its data was not stored anywhere, but for what it has inherited.
+            Ok(_) if is_local => storing.stored = Stored { note: None, kept: storing.inherited.clone() },
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
@@ -197,6 +197,40 @@ impl Conversation {
         Ok(())
     }
 
+    /// Continues with the data of another conversation of its id, which was [left](Conversation::leave) before that was stored.
+    ///
+    /// # Errors
+    /// The state of its plugins cannot be copied.
+    pub(crate) async fn continue_from(&self, left: &Self) -> Result<(), HostError> {
+        let base = {
+            let left_storing = left.0.storing.lock().await;
+            if left.is_local() { left_storing.inherited.clone() } else { left_storing.stored.kept.clone() }
+        };
+        let mut storing = self.0.storing.lock().await;
+        let (store, caller, kept, is_local, unnamed) = {
+            let left = left.state();
+            let unnamed = left.unnamed.clone();
+            (Arc::clone(&left.store), Arc::clone(&left.caller), left.kept(), left.is_local, unnamed)
+        };
+        let own = Arc::clone(&self.state().store);
+        let mut copied = is_local.then(Copied::default);
+        if let Some(copied) = &mut copied {
+            copied.copy(&*store, &*own).await?;
+        }
+        {
+            let mut state = self.state();
+            // Without a note, nothing of the other one was read.
+            let read = if storing.stored.note.is_some() { &base } else { &Kept::default() };
+            let merged = kept.merged(read, &state.kept());
+            state.take(merged);
+            (state.has_begun, state.is_unsettled) = (true, true);
+            state.unnamed.extend(unnamed);
+        }
+        storing.inherited = base;
+        storing.replaced.push(Replaced { store, caller, copied });
+        Ok(())
+    }
+
     /// Merges a note that another host has written.
     fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
         self.take_over(stored, parse(note)?);
@@ -216,6 +250,8 @@ impl Conversation {
 /// The data that was stored last, and the data that still has to be stored.
 pub(super) struct Storing {
     pub(super) stored: Stored,
+    /// While its store is away: the part of its data that was stored before.
+    inherited: Kept,
     /// The sessions that were open before it was opened again, as long as exchanges use them.
     replaced: Vec<Replaced>,
 }
@@ -230,7 +266,7 @@ struct Replaced {
 
 impl Storing {
     pub(super) fn new(stored: Stored) -> Self {
-        Self { stored, replaced: Vec::new() }
+        Self { stored, inherited: Kept::default(), replaced: Vec::new() }
     }
 
     /// Makes the state of replaced plugins durable, or has it stored with the next batch of `to`.

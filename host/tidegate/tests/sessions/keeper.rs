@@ -21,7 +21,7 @@ async fn host(state: Option<&Path>) -> Host {
     builder(&state.unwrap_or_default()).without_model().open().await.unwrap()
 }
 
-fn options(folder: &TempDir) -> ConversationOptions {
+pub(super) fn options(folder: &TempDir) -> ConversationOptions {
     let rule = RuleSpec::new(NO_TODO, "Finish the work.").condition(r"\bTODO\b").scope("text");
     ConversationOptions::new(folder.path()).rule(rule)
 }
@@ -247,4 +247,18 @@ async fn conversations_in_memory_go_on_in_a_host_that_takes_the_place_of_theirs(
         let (same, knew) = exchange(&now, None, &["Hello", "Hi", "Go on"], "Well", false).await;
         assert_eq!((same, knew), (id, usize::from(is_same)), "{settings}");
     }
+}
+
+#[tokio::test]
+async fn a_first_turn_without_tools_goes_on_in_those_that_replace_its_own() {
+    let (folder, limits) = (TempDir::new().unwrap(), ConversationLimits::default());
+    let before = keeper(host(None).await, &folder, limits);
+    let visit = before.enter(trail(Some("7f"), &["Hello".to_owned()], false)).await.unwrap();
+    let mut rules = visit.rules();
+    rules.injected(&[NO_TODO.to_owned()]);
+    visit.end(&rules, Some(&answer("Hi"))).await.unwrap();
+    drop(visit);
+    let now = Conversations::in_place_of(&before, host(None).await, options(&folder), limits);
+    before.close().await;
+    assert_eq!(exchange(&now, Some("7f"), &["Hello", "Hi", "Go on"], "Well", false).await.1, 1);
 }

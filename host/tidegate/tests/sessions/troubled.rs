@@ -13,9 +13,9 @@ use tidegate::state::{
     MemoryStore, SessionList, SessionState, ShownSession, StateAdmin, StateBatch, StateError, StateStore, StoreOptions,
     StoredState, SweptState,
 };
-use tidegate::{BoxFuture, PluginId, SessionId, SystemClock};
+use tidegate::{BoxFuture, Host, PluginId, SessionId, SystemClock};
 
-use super::keeper::{answer, exchange, keeper};
+use super::keeper::{answer, exchange, keeper, options, trail};
 use super::support::builder;
 
 /// A store with the faults that a test sets.
@@ -145,8 +145,12 @@ impl SessionState for Open {
     }
 }
 
+async fn host(store: &Arc<Troubled>) -> Host {
+    builder("").without_model().state_store(Arc::clone(store)).open().await.unwrap()
+}
+
 async fn open(store: &Arc<Troubled>, folder: &TempDir, limits: ConversationLimits) -> Arc<Conversations> {
-    keeper(builder("").without_model().state_store(Arc::clone(store)).open().await.unwrap(), folder, limits)
+    keeper(host(store).await, folder, limits)
 }
 
 #[tokio::test]
@@ -210,4 +214,84 @@ async fn a_conversation_that_is_evicted_when_the_store_is_back_is_stored() {
     assert_eq!((counts.open, counts.evicted, counts.lost), (1, 1, 0));
     let (same, knew) = exchange(&keeper, None, &["Hello", "Hi", "Go on"], "Well", false).await;
     assert_eq!((same, knew), (id, 1));
+}
+
+/// One exchange with the session `7f`: returns the memory of the conversation at its start, and sets it to a number more than it has
+/// elements.
+async fn remembered(keeper: &Arc<Conversations>, texts: &[&str]) -> Vec<Value> {
+    let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    let visit = keeper.enter(trail(Some("7f"), &texts, true)).await.unwrap();
+    let before = visit.conversation().memory().as_array().cloned().unwrap_or_default();
+    let next = json!(before.len());
+    visit.conversation().set_memory([&before[..], &[next]].concat().into());
+    let _stored = visit.end(&visit.rules(), Some(&answer(&texts.len().to_string()))).await;
+    before
+}
+
+#[tokio::test]
+async fn a_change_of_settings_while_the_store_is_away_loses_nothing() {
+    const FIRST: &[&str] = &["Hello"];
+    const SECOND: &[&str] = &["Hello", "1", "More"];
+    const THIRD: &[&str] = &["Hello", "1", "More", "3", "More"];
+    const FOURTH: &[&str] = &["Hello", "1", "More", "3", "More", "5", "More"];
+    let read = async |store: &Arc<Troubled>, folder: &TempDir| {
+        remembered(&open(store, folder, local()).await, FOURTH).await
+    };
+    // Whether the store is away from the first exchange on, and when it is back.
+    for (is_away_first, back) in [(true, "at the end"), (false, "at the end"), (true, "before"), (false, "before")] {
+        let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+        let before = open(&store, &folder, local()).await;
+        store.set_away(is_away_first);
+        assert_eq!(remembered(&before, FIRST).await, Vec::<Value>::new());
+        store.set_away(true);
+        assert_eq!(remembered(&before, SECOND).await, [json!(0)]);
+        let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), local());
+        before.close().await;
+        assert_eq!((before.counts().lost, before.counts().open, now.counts().unstored), (0, 0, 1));
+        store.set_away(back == "at the end");
+        assert_eq!(remembered(&now, THIRD).await, [json!(0), json!(1)], "{is_away_first} {back}");
+        store.set_away(false);
+        now.close().await;
+        assert_eq!((now.counts().lost, now.counts().unstored), (0, 0), "{is_away_first} {back}");
+        assert_eq!(read(&store, &folder).await, [json!(0), json!(1), json!(2)], "{is_away_first} {back}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_request_asks_for_after_a_change_of_settings_is_stored_when_the_store_is_back() {
+    let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+    let mut limits = local();
+    limits.idle = Duration::from_millis(50);
+    let before = open(&store, &folder, limits).await;
+    store.set_away(true);
+    remembered(&before, &["Hello"]).await;
+    let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), limits);
+    before.close().await;
+    exchange(&now, None, &["Another"], "Hi", false).await;
+    assert_eq!(now.counts().unstored, 2);
+    store.set_away(false);
+    let stored = async {
+        while now.counts().unstored > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), stored).await.unwrap();
+    assert_eq!(remembered(&open(&store, &folder, limits).await, &["Hello", "1", "More"]).await, [json!(0)]);
+}
+
+#[tokio::test]
+async fn a_conversation_with_an_exchange_under_way_continues_elsewhere_with_its_end() {
+    let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+    let before = open(&store, &folder, local()).await;
+    store.set_away(true);
+    let texts = ["Hello".to_owned()];
+    let visit = before.enter(trail(Some("7f"), &texts, true)).await.unwrap();
+    let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), local());
+    let other = now.enter(trail(Some("7f"), &texts, true)).await.unwrap();
+    visit.conversation().set_memory(json!(["late"]));
+    visit.end(&visit.rules(), Some(&answer("1"))).await.unwrap();
+    drop(visit);
+    drop(other);
+    before.close().await;
+    assert_eq!(remembered(&now, &["Hello", "1", "More"]).await, [json!("late")]);
 }

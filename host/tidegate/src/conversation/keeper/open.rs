@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::super::Conversation;
 use super::asides::Counted;
-use super::closed::Closed;
+use super::inheritance::Inheritance;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 
@@ -31,10 +31,10 @@ pub(super) struct OpenConversations {
     /// The store is in memory: closed conversations stay there.
     is_in_memory: bool,
     open: Mutex<HashMap<SessionId, Arc<Entry>>>,
-    /// The closed conversations of a store in memory; those that replace these continue with them.
-    closed: Arc<Mutex<Closed>>,
-    /// The total size of what they remember, in bytes.
-    bytes: Arc<AtomicUsize>,
+    /// The data with which those that replace these continue.
+    inheritance: Inheritance,
+    /// Whether others replace these.
+    is_replaced: AtomicBool,
     sweeps: AtomicBool,
     /// One permit for each conversation that is being closed.
     closes: Arc<Semaphore>,
@@ -144,16 +144,20 @@ impl Entry {
 }
 
 impl OpenConversations {
-    pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, closed: Arc<Mutex<Closed>>) -> Self {
+    pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, inheritance: Inheritance) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let (open, bytes, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
+        let (open, is_replaced, sweeps) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
         let (closes, way) = (Arc::new(Semaphore::new(CLOSES)), tokio::sync::Mutex::default());
-        Self { limits, is_in_memory, open, closed, bytes, sweeps, closes, way, evicted, forgotten, lost }
+        Self { limits, is_in_memory, open, inheritance, is_replaced, sweeps, closes, way, evicted, forgotten, lost }
     }
 
-    /// Returns the closed conversations of the store, for those that replace these.
-    pub(super) fn closed(&self) -> Arc<Mutex<Closed>> {
-        Arc::clone(&self.closed)
+    /// Notes that others replace these.
+    pub(super) fn replace(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed)
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -162,6 +166,7 @@ impl OpenConversations {
             let open = lock(&self.open);
             (open.len(), open.values().filter(|entry| entry.is_unstored()).count())
         };
+        let unstored = unstored + if self.is_replaced() { 0 } else { lock(&self.inheritance.left).len() };
         let [evicted, forgotten, lost] =
             [&self.evicted, &self.forgotten, &self.lost].map(|count| count.load(Ordering::Relaxed));
         ConversationCounts { open, evicted, forgotten, unstored, lost, ..ConversationCounts::default() }
@@ -189,7 +194,7 @@ impl OpenConversations {
             };
             match entry.cell.get_or_try_init(&opening).await {
                 Ok(conversation) => {
-                    lock(&self.closed).remove(id);
+                    lock(&self.inheritance.closed).remove(id);
                     let visited = Visited { conversation: conversation.clone(), joined };
                     self.make_way(host).await;
                     return Ok(visited);
@@ -253,6 +258,39 @@ impl OpenConversations {
                 Err(_) => {}
             }
         }
+        self.store_left().await;
+    }
+
+    /// Stores the data of conversations that were left, unless others take care of them.
+    async fn store_left(&self) {
+        if self.is_replaced() {
+            return;
+        }
+        let left = { lock(&self.inheritance.left).all() };
+        for conversation in left {
+            let stored = conversation.store_late().await;
+            if !conversation.is_unstored() {
+                let _size = lock(&self.inheritance.left).take(conversation.id());
+            }
+            if let Err(HostError::State(StateError::Unavailable { .. })) = stored {
+                return;
+            }
+        }
+    }
+
+    /// Returns a conversation that was closed before its data could be stored.
+    pub(super) fn take_left(&self, id: &SessionId) -> Option<Conversation> {
+        lock(&self.inheritance.left).take(id)
+    }
+
+    /// Closes a conversation, unless an exchange has it, and waits until it is closed.
+    pub(super) async fn release(&self, id: &SessionId, host: &Host) {
+        let Some(entry) = lock(&self.open).get(id).cloned() else { return };
+        match entry.end(|_| true) {
+            Some(ended) => self.close(id, &entry, ended, host).await,
+            None if lock(&entry.use_of).is_over => drop(entry.closing.lock().await),
+            None => {}
+        }
     }
 
     /// Closes all unused conversations within a time limit: the changes of their exchanges were stored when those ended.
@@ -270,6 +308,15 @@ impl OpenConversations {
             let open = lock(&self.open).len();
             tracing::warn!("{open} conversations are left as they were stored last: closing them takes too long");
         }
+        let left = if self.is_replaced() { Vec::new() } else { lock(&self.inheritance.left).all() };
+        for conversation in left {
+            self.count_lost(conversation.id(), "it was closed");
+        }
+    }
+
+    fn count_lost(&self, id: &SessionId, why: &str) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(conversation = %id, "its data is lost: {why} while the store was unavailable");
     }
 
     /// Closes the least recently used conversations while there are too many.
@@ -302,12 +349,12 @@ impl OpenConversations {
 
     /// Counts bytes next to those of the conversations, until the returned value is dropped.
     pub(super) fn count_bytes(&self, bytes: usize) -> Counted {
-        Counted::new(&self.bytes, bytes)
+        Counted::new(&self.inheritance.bytes, bytes)
     }
 
     /// Returns the total size of what they remember, in bytes.
     pub(super) fn remembered(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.inheritance.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the least recently used conversations without an exchange, preferring those whose data is all in the store. It returns several
@@ -330,19 +377,19 @@ impl OpenConversations {
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
-        if let Some(conversation) = entry.cell.get() {
-            if let Err(error) = conversation.close().await {
-                tracing::warn!(conversation = %id, "its data is not stored: {}", error.in_one_line());
+        match entry.cell.get() {
+            Some(conversation) if self.is_replaced() && conversation.is_unstored() => {
+                conversation.leave().await;
+                let size = self.count_bytes(conversation.stored_bytes());
+                lock(&self.inheritance.left).insert(conversation.clone(), size);
             }
-            if conversation.is_unstored() {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(conversation = %id, "its data is lost: it was evicted while the store was unavailable");
-            }
+            Some(conversation) => self.close_stored(conversation).await,
+            None => {}
         }
         entry.count(0);
         if let Some(conversation) = entry.cell.get().filter(|_| self.is_in_memory) {
             let bytes = conversation.stored_bytes().saturating_add(plugin_bytes(id, host).await);
-            lock(&self.closed).insert(id.clone(), bytes);
+            lock(&self.inheritance.closed).insert(id.clone(), bytes);
         }
         self.remove(id, entry);
         drop(ended);
@@ -351,14 +398,23 @@ impl OpenConversations {
         }
     }
 
+    async fn close_stored(&self, conversation: &Conversation) {
+        if let Err(error) = conversation.close().await {
+            tracing::warn!(conversation = %conversation.id(), "its data is not stored: {}", error.in_one_line());
+        }
+        if conversation.is_unstored() {
+            self.count_lost(conversation.id(), "it was evicted");
+        }
+    }
+
     /// Deletes the conversations that were closed first, and are not being opened again, from a store in memory, while there are too many of them, or too many bytes of all
     /// conversations.
     async fn forget(&self, host: &Host) {
         loop {
-            let bytes = self.limits.bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
+            let bytes = self.limits.bytes.saturating_sub(self.remembered());
             let oldest = {
                 let open = lock(&self.open);
-                lock(&self.closed).pop_beyond(self.limits.kept, bytes, |id| open.contains_key(id))
+                lock(&self.inheritance.closed).pop_beyond(self.limits.kept, bytes, |id| open.contains_key(id))
             };
             let Some(oldest) = oldest else { return };
             // A conversation that is open again is refused, and stays.
@@ -370,7 +426,7 @@ impl OpenConversations {
 
     fn entry(&self, id: &SessionId) -> Arc<Entry> {
         let mut open = lock(&self.open);
-        Arc::clone(open.entry(id.clone()).or_insert_with(|| Entry::new(&self.bytes)))
+        Arc::clone(open.entry(id.clone()).or_insert_with(|| Entry::new(&self.inheritance.bytes)))
     }
 
     fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
