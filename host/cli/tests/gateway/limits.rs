@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
+use super::conversations::text;
 use super::model::Model;
 use super::running::{Answer, Running, TOKEN_B, request, rest};
 use super::{place, plain, team};
@@ -198,4 +199,20 @@ fn a_client_that_takes_nothing_is_left() {
     assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
     let said = rest(&mut stream);
     assert!(said.len() < 64 << 20, "{} bytes were buffered", said.len());
+}
+
+/// A request after a stopped answer can meet a connection that the server closes at that moment.
+#[test]
+fn a_retry_whose_connection_is_closed_is_sent_once_more() {
+    for (does, requests, expected) in
+        [("hang_up_once", 3, "These are fine."), ("hang_up", 3, "could not be asked again")]
+    {
+        let model = Model::start();
+        let place = place(&plain(&model, ""));
+        let running = Running::start(&place);
+        let body = r#"{"stream": true, "messages": [{"role": "user", "content": "x"}]}"#;
+        let answer = running.ask("POST", &format!("/v1/messages?do={does}"), &[], body);
+        assert!(text(&answer).contains(expected), "{does}: {}", answer.body);
+        assert_eq!(model.seen().len(), requests, "{does}");
+    }
 }

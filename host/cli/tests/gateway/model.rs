@@ -126,6 +126,9 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
                   Retry-After: 7\r\nConnection: x-hop\r\nX-Hop: b\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n\
                   14\r\n{\"error\":\"too much\"}\r\n0\r\nX-End: c\r\n\r\n",
             ),
+            // The server closes an idle connection at the moment at which the next request is sent on it.
+            "hang_up" if body.contains("Never say that word") => return,
+            "hang_up_once" if body.contains("Never say that word") && shared.seen.lock().unwrap().len() == 2 => return,
             "refuse_again" if body.contains("Never say that word") => {
                 stream.write_all(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
             }

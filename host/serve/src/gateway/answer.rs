@@ -364,7 +364,7 @@ impl Guarded {
     async fn ask(&mut self, is_stream: bool) -> Result<Answer, String> {
         self.sent.without_digests();
         let body = self.begun.own.request().ok_or("the request cannot be continued")?;
-        let response = self.wait_for(self.sent.send(body, true), is_stream).await?;
+        let response = self.wait_for(self.sent.send_again(body), is_stream).await?;
         let response =
             response.map_err(|error| format!("the model could not be asked again ({})", net::cause(&error)))?;
         let expected = if is_stream { Kind::Events } else { Kind::Json };

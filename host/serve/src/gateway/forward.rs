@@ -178,6 +178,17 @@ impl Sent {
         let request = self.client.request(self.method.clone(), self.url.clone()).headers(headers).body(body);
         request.send().await.map(Answer::of)
     }
+
+    /// Sends the request after an answer that was stopped; its answer is read. A server can close an idle connection at the moment at which a
+    /// request is sent on it: the client would repeat a request of its own, so this one is repeated once.
+    pub(super) async fn send_again(&self, body: Bytes) -> Result<Answer, reqwest::Error> {
+        match self.send(body.clone(), true).await {
+            Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
+                self.send(body, true).await
+            }
+            sent => sent,
+        }
+    }
 }
 
 /// Returns a body with trailers, which is sent in chunks.

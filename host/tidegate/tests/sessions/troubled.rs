@@ -234,9 +234,8 @@ async fn a_change_of_settings_while_the_store_is_away_loses_nothing() {
     const SECOND: &[&str] = &["Hello", "1", "More"];
     const THIRD: &[&str] = &["Hello", "1", "More", "3", "More"];
     const FOURTH: &[&str] = &["Hello", "1", "More", "3", "More", "5", "More"];
-    let read = async |store: &Arc<Troubled>, folder: &TempDir| {
-        remembered(&open(store, folder, local()).await, FOURTH).await
-    };
+    let read =
+        async |store: &Arc<Troubled>, folder: &TempDir| remembered(&open(store, folder, local()).await, FOURTH).await;
     // Whether the store is away from the first exchange on, and when it is back.
     for (is_away_first, back) in [(true, "at the end"), (false, "at the end"), (true, "before"), (false, "before")] {
         let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
