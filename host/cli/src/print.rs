@@ -272,7 +272,7 @@ impl Printer {
     /// What a plugin has the model read, word for word.
     fn prompt(&mut self, prompt: &ExtensionPrompt) -> std::io::Result<()> {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
-        self.warning("!", &format!("plugin {} has the model read this; the text {why}:", prompt.plugin))?;
+        self.warning("!", &format!("plugin {} adds this text to the prompt; it {why}:", prompt.plugin))?;
         prompt_lines(&prompt.texts, screen::note_columns(), err).iter().try_for_each(|line| self.line(line))
     }
 

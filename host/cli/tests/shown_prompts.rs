@@ -43,13 +43,13 @@ fn shown(place: &Place) -> Option<String> {
 #[test]
 fn once_in_each_workspace_and_again_where_it_has_changed() {
     let place = place("Write plainly.\nNo jokes.");
-    let expected = "! plugin habits has the model read this; the text is new in this workspace:\n  system_suffix\n  \
+    let expected = "! plugin habits adds this text to the prompt; it is new in this workspace:\n  system_suffix\n  \
                     │ Write plainly.\n  │ No jokes.\n  user_suffix when tag_present = \"plan\"\n  │ Be brief.\n";
     assert_eq!(shown(&place).as_deref(), Some(expected));
     assert_eq!(shown(&place), None);
     write_plugin(&place, "Write at length.");
     let changed = shown(&place).unwrap();
-    assert!(changed.contains("the text has changed:\n  system_suffix\n  │ Write at length.\n"), "{changed}");
+    assert!(changed.contains("it has changed:\n  system_suffix\n  │ Write at length.\n"), "{changed}");
     assert_eq!(shown(&place), None);
     // A record that cannot be read shows it again.
     let folder = place.path("state/tidegate/prompts");

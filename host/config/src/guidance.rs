@@ -53,8 +53,8 @@ impl Guidance {
         Self::merge(said.collect(), tools, builtin)
     }
 
-    /// Returns the text of the guidance for an agent that is not the host's own and has tools of these names; `None`: no plugin says
-    /// anything about them.
+    /// Returns the text of the guidance for an agent that is not the host's own and has tools of these names; `None`: no plugin has
+    /// guidance for them.
     pub fn for_client(plugins: &[ConfiguredPlugin], tools: &[String]) -> Option<String> {
         let spec = |name: &String| ToolSpec {
             name: name.clone(),

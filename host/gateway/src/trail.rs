@@ -43,7 +43,7 @@ pub struct Trail {
     previous: Option<String>,
     continues: bool,
     offers_tools: bool,
-    is_beside: bool,
+    is_marked_side: bool,
 }
 
 impl Trail {
@@ -96,14 +96,14 @@ impl Trail {
                 .map(|id| short(&response(salt, id))),
             continues: items.last().is_some_and(|item| item.is_result),
             offers_tools: request["tools"].as_array().is_some_and(|tools| !tools.is_empty()),
-            is_beside: false,
+            is_marked_side: false,
         }
     }
 
     /// Returns the point behind an answer to the request, by its text and the ids of its calls as the client has received them. Behind an
     /// answer next to a conversation, it is the one that [`Trail::first`] returns for the request that continues it.
     pub fn answered<'c>(&self, text: &str, calls: impl Iterator<Item = &'c str>) -> String {
-        let before = if self.is_aside() { self.start } else { self.head };
+        let before = if self.is_side_request() { self.start } else { self.head };
         short(&next(before, &Item::answer(text, calls)))
     }
 
@@ -169,16 +169,16 @@ impl Trail {
         self.continues
     }
 
-    /// Returns whether a client has asked something next to its conversation, such as for a title: one question, without tools. It can be the
-    /// first turn of a conversation without tools as well.
-    pub fn is_aside(&self) -> bool {
-        self.is_beside || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
+    /// Returns whether it is a side request: one message without tools in a named session, such as for a title. The first turn of a conversation
+    /// without tools looks the same.
+    pub fn is_side_request(&self) -> bool {
+        self.is_marked_side || (self.is_named && !self.is_fixed && self.begins() && !self.offers_tools)
     }
 
-    /// Marks a request whose conversation is not known, because its body is not read, as one next to all conversations.
+    /// Marks a request whose body is not read, so that its conversation is not known, as a side request.
     #[must_use]
-    pub fn beside(mut self) -> Self {
-        self.is_beside = true;
+    pub fn as_side_request(mut self) -> Self {
+        self.is_marked_side = true;
         self
     }
 }

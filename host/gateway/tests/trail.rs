@@ -98,7 +98,7 @@ fn names_and_credentials_keep_conversations_apart() {
     // The operator's own header says which conversation it is, whatever is in it.
     let own =
         |texts: &[&str]| trail(Wire::Anthropic, texts, &json!({}), &[("x-own", "7f"), ("session-id", "80")], "key");
-    assert!(own(&["Hello"]).is_fixed() && !own(&["Hello"]).is_aside() && own(&["a", "b", "c"]).begins());
+    assert!(own(&["Hello"]).is_fixed() && !own(&["Hello"]).is_side_request() && own(&["a", "b", "c"]).begins());
     assert_eq!(own(&["Hello"]).root(), own(&["a", "b", "c"]).root());
     // What a client that names its session has said before may have changed.
     let session = [("session-id", "7f")];
@@ -118,13 +118,16 @@ fn names_and_credentials_keep_conversations_apart() {
 fn a_question_next_to_a_conversation_is_one() {
     let session = [("session-id", "7f")];
     let tools = json!({"tools": [{"name": "Read"}]});
-    assert!(trail(Wire::Anthropic, &["Title?"], &json!({"tools": []}), &session, "key").is_aside());
-    assert!(!trail(Wire::Anthropic, &["Hello"], &tools, &session, "key").is_aside());
-    assert!(!trail(Wire::Anthropic, &["a", "b", "c"], &json!({}), &session, "key").is_aside());
-    assert!(!plain(Wire::Anthropic, &["Title?"]).is_aside(), "a program without tools has conversations as well");
+    assert!(trail(Wire::Anthropic, &["Title?"], &json!({"tools": []}), &session, "key").is_side_request());
+    assert!(!trail(Wire::Anthropic, &["Hello"], &tools, &session, "key").is_side_request());
+    assert!(!trail(Wire::Anthropic, &["a", "b", "c"], &json!({}), &session, "key").is_side_request());
+    assert!(
+        !plain(Wire::Anthropic, &["Title?"]).is_side_request(),
+        "a program without tools has conversations as well"
+    );
     let cached = json!({"prompt_cache_key": "7f"});
     assert!(
-        !trail(Wire::Anthropic, &["Hello"], &cached, &[], "key").is_aside(),
+        !trail(Wire::Anthropic, &["Hello"], &cached, &[], "key").is_side_request(),
         "and so has one with a key for caches"
     );
 }
@@ -136,8 +139,8 @@ fn a_question_next_to_a_conversation_can_be_continued() {
     let (none, tools) = (json!({}), json!({"tools": [{"name": "Read"}]}));
     for wire in WIRES {
         let of = |texts: &[&str], more: &Value| trail(wire, texts, more, &session, "key");
-        let aside = of(&["Hello"], &none);
-        let point = aside.answered("Hi there.\n", std::iter::empty());
+        let side = of(&["Hello"], &none);
+        let point = side.answered("Hi there.\n", std::iter::empty());
         for (texts, more, continues) in [
             (&["Hello", "Hi there.", "Go on"][..], &none, true),
             (&["Hello", "Hi there.", "Go on", "Well", "More"], &none, true),
@@ -153,7 +156,7 @@ fn a_question_next_to_a_conversation_can_be_continued() {
         let other = trail(wire, &["Hello", "Hi there.", "Go on"], &none, &session, "other");
         assert_ne!(other.first(), Some(point.as_str()), "{wire:?}: another client");
         assert_eq!(trail(wire, &["Hello", "Hi there.", "Go on"], &none, &[], "key").first(), None, "{wire:?}: no name");
-        assert_eq!(aside.first(), None);
+        assert_eq!(side.first(), None);
     }
 }
 

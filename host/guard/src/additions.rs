@@ -100,7 +100,7 @@ pub trait State {
     /// Returns a stored value; `None` if there is none.
     ///
     /// # Errors
-    /// The state cannot be read; the string says why.
+    /// The state cannot be read: the cause.
     fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String>;
 }
 

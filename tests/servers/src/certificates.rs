@@ -22,7 +22,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them.
+    /// Creates the authority and signs the certificates.
     ///
     /// # Errors
     /// `openssl` is not installed or fails.

@@ -10,7 +10,7 @@ use crate::{say, screen};
 pub(crate) fn report(loaded: &Loaded, serves_others: bool) {
     for prompt in loaded.take_new_prompts() {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
-        say::note(format_args!("plugin {} has the model read this; the text {why}:", prompt.plugin));
+        say::note(format_args!("plugin {} adds this text to the prompt; it {why}:", prompt.plugin));
         prompt_lines(&prompt.texts, screen::note_columns(), err).iter().for_each(say::note);
     }
     for (plugin, gaps) in loaded.gateway_gaps(serves_others) {

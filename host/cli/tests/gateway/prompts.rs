@@ -65,7 +65,7 @@ fn additions_and_guidance_are_in_requests_and_stay() {
     let model = Model::start();
     let (running, place) = running(&model, "");
     let lines = [
-        "plugin notes has the model read this",
+        "plugin notes adds this text to the prompt",
         "Write short sentences.",
         "conditions on `workspace` compare the folder",
     ];

@@ -69,17 +69,17 @@ impl Repeats {
         let is_own =
             |(_, block, text): &(String, Block, &str)| self.0.get(block).is_some_and(|both| both.original == *text);
         let is_exact = texts.iter().all(is_own);
-        let (mut found, mut told) = (Vec::new(), BTreeSet::new());
+        let (mut found, mut assigned) = (Vec::new(), BTreeSet::new());
         for (path, block, text) in texts {
             let is_next = |(own, both): &(&Block, &Both)| {
                 if is_exact {
                     **own == block
                 } else {
-                    own.0 == block.0 && both.original == text && !told.contains(*own)
+                    own.0 == block.0 && both.original == text && !assigned.contains(*own)
                 }
             };
             if let Some((own, both)) = self.0.iter().find(is_next) {
-                told.insert(*own);
+                assigned.insert(*own);
                 found.push((path, both.shown.as_str()));
             }
         }

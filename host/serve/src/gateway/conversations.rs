@@ -134,7 +134,7 @@ impl Conversations {
     /// A plugin guards requests.
     pub(super) async fn pass_unread(&self) -> Result<(), Refusal> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
-        let trail = Trail::of(Wire::OpenAiChat, &Value::Null, |_| None, None, &[]).beside();
+        let trail = Trail::of(Wire::OpenAiChat, &Value::Null, |_| None, None, &[]).as_side_request();
         let visit = keeper.enter(trail).await.map_err(|error| Refusal::blocked(error.to_string()))?;
         match visit.conversation().caller().guards_requests() {
             Some(by) => Err(Refusal::blocked(format!(
@@ -189,7 +189,7 @@ impl Conversations {
             }
             added.body = body.clone();
             // A question next to a conversation, such as for a title, is not what the additions are written for.
-            if asks != Asks::Answer || !visit.is_aside() {
+            if asks != Asks::Answer || !visit.is_side_request() {
                 let (given, state) = visit.given();
                 added = add(&given, &state, &memory, (wire, model), body);
             }

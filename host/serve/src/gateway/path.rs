@@ -54,7 +54,7 @@ fn is_thread(parts: &[&str]) -> bool {
 
 /// The content of a request to a model's endpoint whose answer is not guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
+pub(super) enum Unguarded {
     /// A count of tokens.
     Count(Wire),
     /// A summary of its conversation.
@@ -64,17 +64,17 @@ pub(super) enum Beside {
 }
 
 /// Returns the content of a request to an endpoint without guarded answers; `None` if no model gets anything that is known.
-pub(super) fn beside(path: &str) -> Option<Beside> {
+pub(super) fn unguarded(path: &str) -> Option<Unguarded> {
     let read = plain(path).ok()?;
     let ends = [
-        ("/messages/count_tokens", Beside::Count(Wire::Anthropic)),
-        ("/responses/input_tokens", Beside::Count(Wire::OpenAiResponses)),
-        ("/responses/compact", Beside::Compact(Wire::OpenAiResponses)),
-        (":generatecontent", Beside::Unread),
-        (":streamgeneratecontent", Beside::Unread),
+        ("/messages/count_tokens", Unguarded::Count(Wire::Anthropic)),
+        ("/responses/input_tokens", Unguarded::Count(Wire::OpenAiResponses)),
+        ("/responses/compact", Unguarded::Compact(Wire::OpenAiResponses)),
+        (":generatecontent", Unguarded::Unread),
+        (":streamgeneratecontent", Unguarded::Unread),
     ];
-    let known = ends.into_iter().find_map(|(end, beside)| read.ends_with(end).then_some(beside));
-    known.or_else(|| read.split('/').any(|part| UNREAD.contains(&part)).then_some(Beside::Unread))
+    let known = ends.into_iter().find_map(|(end, content)| read.ends_with(end).then_some(content));
+    known.or_else(|| read.split('/').any(|part| UNREAD.contains(&part)).then_some(Unguarded::Unread))
 }
 
 /// Parts of paths of endpoints whose requests have texts for a model, now or in a later request.
@@ -211,25 +211,25 @@ mod tests {
     #[test]
     fn what_a_model_gets_is_known_at_other_endpoints() {
         for (path, found) in [
-            ("/v1/messages/count_tokens", Some(Beside::Count(Wire::Anthropic))),
-            ("/v1/responses/input_tokens", Some(Beside::Count(Wire::OpenAiResponses))),
-            ("/v1/responses/compact", Some(Beside::Compact(Wire::OpenAiResponses))),
-            ("/v1/Responses/%63ompact/", Some(Beside::Compact(Wire::OpenAiResponses))),
-            ("/v1/messages/batches", Some(Beside::Unread)),
-            ("/v1/batches", Some(Beside::Unread)),
-            ("/v1/completions", Some(Beside::Unread)),
-            ("//v1//completions", Some(Beside::Unread)),
-            ("/v1/complete", Some(Beside::Unread)),
-            ("/v1/embeddings", Some(Beside::Unread)),
-            ("/v1/conversations/conv_1/items", Some(Beside::Unread)),
-            ("/v1/threads/1/messages", Some(Beside::Unread)),
-            ("/v1/realtime/sessions", Some(Beside::Unread)),
-            ("/v1/models/m:generateContent", Some(Beside::Unread)),
-            ("/v1beta/models/m:streamGenerateContent", Some(Beside::Unread)),
+            ("/v1/messages/count_tokens", Some(Unguarded::Count(Wire::Anthropic))),
+            ("/v1/responses/input_tokens", Some(Unguarded::Count(Wire::OpenAiResponses))),
+            ("/v1/responses/compact", Some(Unguarded::Compact(Wire::OpenAiResponses))),
+            ("/v1/Responses/%63ompact/", Some(Unguarded::Compact(Wire::OpenAiResponses))),
+            ("/v1/messages/batches", Some(Unguarded::Unread)),
+            ("/v1/batches", Some(Unguarded::Unread)),
+            ("/v1/completions", Some(Unguarded::Unread)),
+            ("//v1//completions", Some(Unguarded::Unread)),
+            ("/v1/complete", Some(Unguarded::Unread)),
+            ("/v1/embeddings", Some(Unguarded::Unread)),
+            ("/v1/conversations/conv_1/items", Some(Unguarded::Unread)),
+            ("/v1/threads/1/messages", Some(Unguarded::Unread)),
+            ("/v1/realtime/sessions", Some(Unguarded::Unread)),
+            ("/v1/models/m:generateContent", Some(Unguarded::Unread)),
+            ("/v1beta/models/m:streamGenerateContent", Some(Unguarded::Unread)),
             ("/v1/files", None),
             ("/v1/models", None),
         ] {
-            assert_eq!(beside(path), found, "{path}");
+            assert_eq!(unguarded(path), found, "{path}");
         }
     }
 

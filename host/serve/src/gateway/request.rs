@@ -18,7 +18,7 @@ use super::answer::{self, Body, Guarded};
 use super::conversations::{Asked, Asks, Begun, Start};
 use super::forward::{Sent, Upstream, has_anthropic};
 use super::head::{self, Kind};
-use super::path::Beside;
+use super::path::Unguarded;
 use super::progress::Progress;
 use super::received::Answer;
 use super::refusal::Refusal;
@@ -136,12 +136,12 @@ async fn exchange(
     (gone, stuck): (&CancellationToken, &CancellationToken),
 ) -> Result<Response<Body>, Refusal> {
     let conversations = Arc::clone(&progress.route.route.conversations);
-    let beside = path::beside(sent.url.path()).filter(|_| wire.is_none() && conversations.have_plugins());
-    let begins = match (wire, beside) {
+    let unguarded = path::unguarded(sent.url.path()).filter(|_| wire.is_none() && conversations.have_plugins());
+    let begins = match (wire, unguarded) {
         (Some(wire), _) if conversations.act() => Some((wire, Asks::Answer)),
-        (_, Some(Beside::Count(wire))) => Some((wire, Asks::Count)),
-        (_, Some(Beside::Compact(wire))) => Some((wire, Asks::Compaction)),
-        (_, Some(Beside::Unread)) if !body.is_empty() => {
+        (_, Some(Unguarded::Count(wire))) => Some((wire, Asks::Count)),
+        (_, Some(Unguarded::Compact(wire))) => Some((wire, Asks::Compaction)),
+        (_, Some(Unguarded::Unread)) if !body.is_empty() => {
             conversations.pass_unread().await?;
             None
         }

@@ -1,11 +1,11 @@
 //! The conversations of a gateway: found by the trails of requests, open while they are used, closed when they are idle.
 
-mod asides;
 mod closed;
 mod inheritance;
 mod left;
 mod links;
 mod open;
+mod side_requests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests;
@@ -32,8 +32,8 @@ use crate::{Host, HostError};
 /// The maximum number of points of a request that are looked up, from its end.
 const LOOKED_UP: usize = 64;
 
-/// The part of the maximum size of all conversations that questions next to them can take: one in so many.
-const ASIDES: usize = 4;
+/// The part of the maximum size of all conversations that side requests can take: one in so many.
+const SIDE_REQUESTS: usize = 4;
 
 /// The limits of [`Conversations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub struct ConversationLimits {
     pub idle: Duration,
     /// The maximum number of conversations in memory; beyond it, the least recently used one is closed. Default: 10,000.
     pub open: usize,
-    /// The maximum total size of what they remember in memory, in bytes as stored, with questions next to them; with a store in memory, of the closed ones, too, and of what
-    /// plugins keep in those. Default: 256 MiB.
+    /// The maximum total size of what they and side requests remember in memory, in bytes as stored. With a store in memory, that of closed
+    /// ones and of the state of their plugins counts too. Default: 256 MiB.
     pub bytes: usize,
     /// The maximum number of closed conversations that a store in memory keeps; beyond it, or beyond `bytes`, the one that was closed first is
     /// dropped. Default: 10,000.
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Creates the conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
-        Self::with(host, options, limits, (Inheritance::new(limits.bytes / ASIDES), None))
+        Self::with(host, options, limits, (Inheritance::new(limits.bytes / SIDE_REQUESTS), None))
     }
 
     /// Creates conversations that replace others, such as after a change of settings: each continues where its requests find it, with the
@@ -144,9 +144,9 @@ impl Conversations {
     /// opened.
     pub async fn enter(self: &Arc<Self>, trail: Trail) -> Result<Visit, HostError> {
         self.sweep_later();
-        if trail.is_aside() {
+        if trail.is_side_request() {
             let conversation = self.host.conversation(self.options.clone().not_kept()).await?;
-            return Ok(Visit::aside(Arc::clone(self), conversation, trail));
+            return Ok(Visit::side_request(Arc::clone(self), conversation, trail));
         }
         let visited = match self.find(&trail).await? {
             Some((link, name)) => self.continued(&link, &name, &trail).await?,
@@ -171,7 +171,7 @@ impl Conversations {
         if let Some(owner) = &owner {
             conversation.set_memory(owner.conversation.memory());
         }
-        Ok(Visit::aside(Arc::clone(self), conversation, trail).beside(owner))
+        Ok(Visit::side_request(Arc::clone(self), conversation, trail).counting_for(owner))
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -233,7 +233,7 @@ impl Conversations {
     async fn begun(&self, trail: &Trail) -> Result<open::Visited, HostError> {
         if !trail.begins() {
             let new = self.open(&new_id()).await?;
-            self.continue_aside(&new.conversation, trail).await?;
+            self.continue_side_request(&new.conversation, trail).await?;
             return Ok(new);
         }
         let new = Link { id: new_id(), completed: 0, point: String::new() };
@@ -253,23 +253,23 @@ impl Conversations {
         self.open(&link.id).await
     }
 
-    /// Begins a conversation with the data of a question that was asked next to the others, if its client continues it.
-    async fn continue_aside(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
+    /// Begins a conversation with the data of a side request, if its client continues that.
+    async fn continue_side_request(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
         let Some(point) = trail.first() else { return Ok(()) };
-        let aside = self.inheritance.asides.lock().unwrap_or_else(PoisonError::into_inner).get(point);
-        match aside {
-            Some(aside) => new.inherit(&aside, point, aside.completed_turns()).await,
+        let request = self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).get(point);
+        match request {
+            Some(request) => new.inherit(&request, point, request.completed_turns()).await,
             None => Ok(()),
         }
     }
 
-    /// Remembers a question that was answered next to the conversations, without its messages.
-    async fn remember_aside(&self, point: String, conversation: Conversation) {
+    /// Remembers an answered side request, without its messages.
+    async fn remember_side_request(&self, point: String, conversation: Conversation) {
         conversation.release_instances();
         conversation.history().show(Vec::new());
         conversation.set_tools(Vec::new());
         let size = self.open.count_bytes(conversation.bytes_with_plugins().await);
-        self.inheritance.asides.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
+        self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
     }
 
     /// Opens a new conversation that begins with the same messages as another.

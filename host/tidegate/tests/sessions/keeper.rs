@@ -101,11 +101,11 @@ async fn names_keep_conversations_apart_and_asides_disturb_none() {
     let (other, knew) = exchange(&keeper, Some("other"), &["Hello"], "Hi", false).await;
     assert_eq!((one != other, knew), (true, 0));
     // A title, asked for in the same session.
-    let aside = keeper.enter(trail(Some("one"), &["Title?".to_owned()], false)).await.unwrap();
-    assert_eq!(aside.rules().memory().records, []);
-    let mut rules = aside.rules();
+    let side = keeper.enter(trail(Some("one"), &["Title?".to_owned()], false)).await.unwrap();
+    assert_eq!(side.rules().memory().records, []);
+    let mut rules = side.rules();
     rules.injected(&[NO_TODO.to_owned()]);
-    aside.end(&rules, Some(&answer("A greeting"))).await.unwrap();
+    side.end(&rules, Some(&answer("A greeting"))).await.unwrap();
     let (same, knew) = exchange(&keeper, Some("one"), &["Hello", "Hi", "Go on"], "Well", false).await;
     assert_eq!((&same, knew), (&one, 1));
     assert_eq!(keeper.counts().open, 2, "nothing is kept of the title");

@@ -16,7 +16,7 @@ struct Item {
     /// By the index of the part; arguments are one part.
     parts: BTreeMap<u64, String>,
     name: Option<String>,
-    /// What its first event says already: calls can be there as a whole.
+    /// The content of its first event, which can have whole calls.
     begun: String,
     /// The item as its end has it: its name, and its text or arguments.
     end: Option<(String, String)>,
@@ -31,9 +31,9 @@ impl Streamed {
             // A second start: the events before it are void.
             "response.created" => {
                 self.0.clear();
-                says_anything(&event["response"])
+                has_content(&event["response"])
             }
-            "response.in_progress" | "response.queued" => says_anything(&event["response"]),
+            "response.in_progress" | "response.queued" => has_content(&event["response"]),
             "response.output_text.delta"
             | "response.refusal.delta"
             | "response.function_call_arguments.delta"
@@ -94,7 +94,7 @@ impl Streamed {
         is_other
     }
 
-    /// The end of the answer repeats its items: each of them that says something has to be one that has ended, where items have ended.
+    /// The end of the answer repeats its items: each of them with content has to be one that has ended, where items have ended.
     fn finishes(&self, output: &Value) -> bool {
         if self.0.values().any(|item| !item.begun.is_empty() && item.end.is_none()) {
             return true;
@@ -116,8 +116,8 @@ impl Streamed {
     }
 }
 
-/// Returns whether a response that begins has items that say something.
-fn says_anything(response: &Value) -> bool {
+/// Returns whether a response that begins has items with content.
+fn has_content(response: &Value) -> bool {
     let mut items = response["output"].as_array().into_iter().flatten();
     items.any(|item| !said(item).is_empty()) || has_other_text(response)
 }

@@ -3,16 +3,16 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use super::asides::Asides;
 use super::closed::Closed;
 use super::left::Left;
 use super::links::Links;
+use super::side_requests::SideRequests;
 
 /// The data that those before and those after a change of settings share.
 #[derive(Clone)]
 pub(super) struct Inheritance {
     pub(super) links: Arc<Mutex<Links>>,
-    pub(super) asides: Arc<Mutex<Asides>>,
+    pub(super) side_requests: Arc<Mutex<SideRequests>>,
     /// The closed conversations of a store in memory.
     pub(super) closed: Arc<Mutex<Closed>>,
     pub(super) left: Arc<Mutex<Left>>,
@@ -21,10 +21,10 @@ pub(super) struct Inheritance {
 }
 
 impl Inheritance {
-    /// `asides_bytes`: the maximum total size of the side requests.
-    pub(super) fn new(asides_bytes: usize) -> Self {
-        let asides = Arc::new(Mutex::new(Asides::new(asides_bytes)));
+    /// `side_bytes`: the maximum total size of the side requests.
+    pub(super) fn new(side_bytes: usize) -> Self {
+        let side_requests = Arc::new(Mutex::new(SideRequests::new(side_bytes)));
         let (links, closed, left, bytes) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
-        Self { links, asides, closed, left, bytes }
+        Self { links, side_requests, closed, left, bytes }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use flow::SessionId;
 
 use super::Conversation;
-use super::asides::Counted;
+use super::side_requests::Counted;
 
 /// Conversations by their ids, until they are opened again or stored.
 #[derive(Default)]

@@ -11,8 +11,8 @@ use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::super::Conversation;
-use super::asides::Counted;
 use super::inheritance::Inheritance;
+use super::side_requests::Counted;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 

@@ -1,4 +1,4 @@
-//! Questions next to conversations: the state of their plugins is settled, and only what a continuation needs remains of them.
+//! Side requests: the state of their plugins is settled, and only what a continuation needs remains of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ fn title() -> Trail {
 }
 
 #[tokio::test]
-async fn state_of_plugins_is_settled_in_questions_of_which_nothing_is_kept() {
+async fn state_of_plugins_is_settled_in_side_requests() {
     let errors = Errors::default();
     let _logging = tracing::subscriber::set_default(tracing_subscriber::registry().with(errors.clone()));
     let folder = tempfile::TempDir::new().unwrap();
@@ -61,7 +61,7 @@ async fn state_of_plugins_is_settled_in_questions_of_which_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn questions_of_which_nothing_is_kept_have_no_history_when_they_are_over() {
+async fn side_requests_have_no_history_when_they_are_over() {
     let folder = tempfile::TempDir::new().unwrap();
     let keeper = keeper(&folder).await;
     let visit = keeper.enter(title()).await.unwrap();

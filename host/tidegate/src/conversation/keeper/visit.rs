@@ -25,8 +25,8 @@ pub struct Visit {
     keeper: Arc<Conversations>,
     /// `None` if nothing of it is kept.
     kept: Option<Visited>,
-    /// The conversation next to which tokens are counted.
-    beside: Option<Visited>,
+    /// The conversation whose tokens are counted.
+    owner: Option<Visited>,
 }
 
 impl std::fmt::Debug for Visit {
@@ -38,30 +38,30 @@ impl std::fmt::Debug for Visit {
 impl Visit {
     pub(super) fn new(keeper: Arc<Conversations>, visited: Visited, trail: Trail) -> Self {
         let conversation = visited.conversation.clone();
-        let mut visit = Self::aside(keeper, conversation, trail);
+        let mut visit = Self::side_request(keeper, conversation, trail);
         visit.kept = Some(visited);
         visit
     }
 
-    pub(super) fn aside(keeper: Arc<Conversations>, conversation: Conversation, trail: Trail) -> Self {
+    pub(super) fn side_request(keeper: Arc<Conversations>, conversation: Conversation, trail: Trail) -> Self {
         let rules = conversation.begin(trail.continues_turn());
         let began = rules.memory();
-        Self { conversation, trail, rules, began, part: Mutex::default(), keeper, kept: None, beside: None }
+        Self { conversation, trail, rules, began, part: Mutex::default(), keeper, kept: None, owner: None }
     }
 
-    pub(super) fn beside(mut self, owner: Option<Visited>) -> Self {
-        self.beside = owner;
+    pub(super) fn counting_for(mut self, owner: Option<Visited>) -> Self {
+        self.owner = owner;
         self
     }
 
-    /// Returns whether the request is one next to a conversation, such as for a title or a count.
-    pub fn is_aside(&self) -> bool {
+    /// Returns whether it is a side request, such as for a title or a count.
+    pub fn is_side_request(&self) -> bool {
         self.kept.is_none()
     }
 
     /// Returns what plugins add to the request, and the caller whose state the conditions read.
     pub fn given(&self) -> (Given, Arc<Caller>) {
-        match &self.beside {
+        match &self.owner {
             Some(owner) => (owner.conversation.given_next(self.trail.continues_turn()), owner.conversation.caller()),
             None => (self.conversation.given(), self.conversation.caller()),
         }
@@ -122,7 +122,7 @@ impl Visit {
             // In a store of its own, in memory: unsettled state of plugins would be reported as lost when it is dropped.
             let settled = self.conversation.settle().await;
             if let Some(point) = point {
-                self.keeper.remember_aside(point, self.conversation.clone()).await;
+                self.keeper.remember_side_request(point, self.conversation.clone()).await;
             }
             return settled;
         }

@@ -1,5 +1,5 @@
-//! Questions that were answered next to the conversations: nothing of them is stored, but a client can continue one, because it is the first turn
-//! of a conversation without tools.
+//! Side requests, such as for a title: nothing of them is stored, but a client can continue one, because the first turn of a conversation without
+//! tools looks the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ const MOST: usize = 256;
 const AGE: Duration = Duration::from_secs(10 * 60);
 
 /// The latest ones, the oldest first.
-pub(super) struct Asides<C = Conversation> {
-    all: VecDeque<Aside<C>>,
+pub(super) struct SideRequests<C = Conversation> {
+    all: VecDeque<SideRequest<C>>,
     /// The maximum of their total size, in bytes.
     most_bytes: usize,
 }
 
-struct Aside<C> {
+struct SideRequest<C> {
     /// The point behind its answer.
     point: String,
     conversation: C,
@@ -48,7 +48,7 @@ impl Drop for Counted {
     }
 }
 
-impl Asides {
+impl SideRequests {
     /// Adds one whose answer is complete.
     pub(super) fn insert(&mut self, point: String, conversation: Conversation, size: Counted) {
         self.add(point, conversation, size, Instant::now());
@@ -60,30 +60,30 @@ impl Asides {
     }
 }
 
-impl<C: Clone> Asides<C> {
+impl<C: Clone> SideRequests<C> {
     pub(super) fn new(most_bytes: usize) -> Self {
         Self { all: VecDeque::new(), most_bytes }
     }
 
     fn add(&mut self, point: String, conversation: C, size: Counted, since: Instant) {
         self.drop_old(since);
-        self.all.push_back(Aside { point, conversation, since, size });
+        self.all.push_back(SideRequest { point, conversation, since, size });
         while self.all.len() > MOST || self.bytes() > self.most_bytes {
             self.all.pop_front();
         }
     }
 
     fn bytes(&self) -> usize {
-        self.all.iter().map(|aside| aside.size.bytes).sum()
+        self.all.iter().map(|request| request.size.bytes).sum()
     }
 
     fn find(&mut self, point: &str, now: Instant) -> Option<C> {
         self.drop_old(now);
-        self.all.iter().rev().find(|aside| aside.point == point).map(|aside| aside.conversation.clone())
+        self.all.iter().rev().find(|request| request.point == point).map(|request| request.conversation.clone())
     }
 
     fn drop_old(&mut self, now: Instant) {
-        let old = self.all.partition_point(|aside| now.saturating_duration_since(aside.since) > AGE);
+        let old = self.all.partition_point(|request| now.saturating_duration_since(request.since) > AGE);
         self.all.drain(..old);
     }
 }
@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_latest_are_remembered_for_a_while() {
-        let (mut asides, total) = (Asides::new(1000), Arc::default());
+        let (mut side_requests, total) = (SideRequests::new(1000), Arc::default());
         let begin = Instant::now();
         for number in 0..=MOST {
-            asides.add(number.to_string(), number, Counted::new(&total, 1), begin);
+            side_requests.add(number.to_string(), number, Counted::new(&total, 1), begin);
         }
-        asides.add("1".to_owned(), 1000, Counted::new(&total, 1), begin + AGE / 2);
+        side_requests.add("1".to_owned(), 1000, Counted::new(&total, 1), begin + AGE / 2);
         for (point, after, found) in [
             ("0", 0, None),
             ("1", 0, Some(1000)),
@@ -108,17 +108,17 @@ mod tests {
             ("1", 3, Some(1000)),
             ("1", 4, None),
         ] {
-            assert_eq!(asides.find(point, begin + AGE / 2 * after), found, "{point} {after}");
+            assert_eq!(side_requests.find(point, begin + AGE / 2 * after), found, "{point} {after}");
         }
     }
 
     #[test]
     fn they_are_as_large_as_the_limit_says() {
-        let (mut asides, total) = (Asides::new(100), Arc::default());
+        let (mut side_requests, total) = (SideRequests::new(100), Arc::default());
         let now = Instant::now();
         for (number, bytes, remain, sum) in [(1, 40, 1, 40), (2, 50, 2, 90), (3, 30, 2, 80), (4, 101, 0, 0)] {
-            asides.add(number.to_string(), number, Counted::new(&total, bytes), now);
-            assert_eq!((asides.all.len(), total.load(Ordering::Relaxed)), (remain, sum), "{number}");
+            side_requests.add(number.to_string(), number, Counted::new(&total, bytes), now);
+            assert_eq!((side_requests.all.len(), total.load(Ordering::Relaxed)), (remain, sum), "{number}");
         }
     }
 }
