@@ -152,31 +152,18 @@ impl Conversations {
         (progress, gone): (&Progress, &CancellationToken),
     ) -> Result<Start, Refusal> {
         let Asked { wire, body, owner, asks } = asked;
-        let is_answered = asks == Asks::Answer;
-        let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
-        // Plugins get texts. For rules, which watch the answer, the same bytes are the same conversation.
-        let text = String::from_utf8_lossy(body);
-        if self.has_plugins && matches!(text, Cow::Owned(_)) {
-            let why = "the body of the request is not valid UTF-8, so it cannot be checked";
-            return Err(Refusal::Malformed(why));
-        }
-        // Decoded as in the stages: with unpaired surrogates, too.
-        let request = gateway::read_json(&text).unwrap_or(Value::Null);
+        let request = self.read(body)?;
         let trail = Trail::of(wire, &request, header, self.watching.header.as_deref(), owner);
-        let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
-        let visit = entered.map_err(|error| match error {
-            HostError::State(error) => Refusal::Store(error.to_string()),
-            error => Refusal::blocked(error.to_string()),
-        })?;
-        let model = request["model"].as_str().unwrap_or_default();
-        let (conversation, vendor) =
-            (visit.conversation(), if wire == Wire::Anthropic { "anthropic" } else { "openai" });
+        let visit = self.enter(trail, asks).await?;
+        let (model, is_stream) = (request["model"].as_str().unwrap_or_default(), request["stream"] == true);
+        let vendor = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        let conversation = visit.conversation();
         conversation.set_model(vendor, model);
-        let (caller, is_stream) = (conversation.caller(), request["stream"] == true);
+        let caller = conversation.caller();
         let Some(memory) = self.memories.of(conversation) else {
             return Err(Refusal::Store("another version of the gateway has written it".to_owned()));
         };
-        if is_answered {
+        if asks == Asks::Answer {
             visit.starts(vendor, model);
         }
         let show = |shown| conversation.show(shown);
@@ -184,11 +171,11 @@ impl Conversations {
         let prepared = within(progress, gone, prepare(&caller, &memory, wire, body, show)).await;
         let mut added = Added { body: body.clone(), notices: Vec::new() };
         if let Ok(Prepared::Ask(body)) = &prepared {
-            if is_answered {
+            if asks == Asks::Answer {
                 visit.asked(&gateway::Asked::of(wire, body), vendor, model);
             }
             added.body = body.clone();
-            // A question next to a conversation, such as for a title, is not what the additions are written for.
+            // A side request, such as for a title, is not what the additions are written for.
             if asks != Asks::Answer || !visit.is_side_request() {
                 let (given, state) = visit.given();
                 added = add(&given, &state, &memory, (wire, model), body);
@@ -199,33 +186,28 @@ impl Conversations {
         let own = Filtered::new(exchange, model, Some(caller), Arc::clone(&memory)).noting(added.notices);
         let received = Received::new(wire, is_stream);
         let route = Arc::clone(&progress.route);
-        let mut begun = Begun { visit, own, memory, received, wire, route, _of: Arc::clone(self) };
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(refusal) => {
-                begun.end(false).await;
-                return Err(refusal);
-            }
-        };
-        let next = match prepared {
-            Prepared::Reply(why) if !is_answered => {
-                begun.end(false).await;
-                return Err(Refusal::Blocked { why, notice: "an extension has answered it".to_owned() });
-            }
-            Prepared::Refused { words, notice } if !is_answered => {
-                begun.end(false).await;
-                return Err(Refusal::Blocked { why: words.trim_matches(['[', ']']).to_owned(), notice });
-            }
-            Prepared::Reply(words) => begun.own.reply(&words, is_stream).await,
-            Prepared::Refused { words, notice } => {
-                begun.visit.refused(&notice);
-                begun.own.refuse(&words, notice, is_stream)
-            }
-            _ => return Ok(Start::Ask(Box::new(begun), sent)),
-        };
-        begun.received.push(&next.send);
-        begun.end(true).await;
-        Ok(Start::Answered { begun: Box::new(begun), body: next.send.into(), is_stream })
+        let begun = Begun { visit, own, memory, received, wire, route, _of: Arc::clone(self) };
+        begun.start(prepared, sent, (asks, is_stream)).await
+    }
+
+    /// Decodes a request as the stages do, also with unpaired surrogates; what is not JSON is `null`.
+    fn read(&self, body: &[u8]) -> Result<Value, Refusal> {
+        // Plugins get texts. For rules, which watch the answer, the same bytes are the same conversation.
+        let text = String::from_utf8_lossy(body);
+        if self.has_plugins && matches!(text, Cow::Owned(_)) {
+            let why = "the body of the request is not valid UTF-8, so it cannot be checked";
+            return Err(Refusal::Malformed(why));
+        }
+        Ok(gateway::read_json(&text).unwrap_or(Value::Null))
+    }
+
+    async fn enter(&self, trail: Trail, asks: Asks) -> Result<Visit, Refusal> {
+        let Some(keeper) = &self.keeper else { return Err(Refusal::blocked("nothing guards this route".to_owned())) };
+        let entered = if asks == Asks::Count { keeper.enter_to_count(trail).await } else { keeper.enter(trail).await };
+        entered.map_err(|error| match error {
+            HostError::State(error) => Refusal::Store(error.to_string()),
+            error => Refusal::blocked(error.to_string()),
+        })
     }
 }
 
@@ -301,6 +283,41 @@ pub(super) struct Begun {
 }
 
 impl Begun {
+    /// Returns how it starts, by what plugins have made of its request. `sent`: the body to send, if it is sent.
+    async fn start(
+        mut self,
+        prepared: Result<Prepared, Refusal>,
+        sent: Bytes,
+        (asks, is_stream): (Asks, bool),
+    ) -> Result<Start, Refusal> {
+        let answer = match prepared {
+            Ok(Prepared::Reply(words)) if asks == Asks::Answer => Ok(self.own.reply(&words, is_stream).await),
+            Ok(Prepared::Refused { words, notice }) if asks == Asks::Answer => {
+                self.visit.refused(&notice);
+                Ok(self.own.refuse(&words, notice, is_stream))
+            }
+            Ok(Prepared::Reply(why)) => {
+                Err(Refusal::Blocked { why, notice: "an extension has answered it".to_owned() })
+            }
+            Ok(Prepared::Refused { words, notice }) => {
+                Err(Refusal::Blocked { why: words.trim_matches(['[', ']']).to_owned(), notice })
+            }
+            Ok(_) => return Ok(Start::Ask(Box::new(self), sent)),
+            Err(refusal) => Err(refusal),
+        };
+        match answer {
+            Ok(next) => {
+                self.received.push(&next.send);
+                self.end(true).await;
+                Ok(Start::Answered { begun: Box::new(self), body: next.send.into(), is_stream })
+            }
+            Err(refusal) => {
+                self.end(false).await;
+                Err(refusal)
+            }
+        }
+    }
+
     /// Begins the answer.
     pub(super) fn begin(&mut self, is_stream: bool) {
         self.own.begin(is_stream);

@@ -19,6 +19,7 @@ mod answer;
 mod audit;
 mod conversations;
 mod doctor;
+mod exchange;
 mod forward;
 mod head;
 mod own;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gateway::Wire;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
@@ -14,16 +14,13 @@ use hyper::{Method, Request, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{self, Body, Guarded};
-use super::conversations::{Asked, Asks, Begun, Start};
-use super::forward::{Sent, Upstream, has_anthropic};
-use super::head::{self, Kind};
-use super::path::Unguarded;
+use super::answer::Body;
+use super::exchange::exchange;
+use super::forward::{Upstream, has_anthropic};
 use super::progress::Progress;
-use super::received::Answer;
 use super::refusal::Refusal;
 use super::site::Open;
-use super::{Shared, access, is_same, own, path, trailers};
+use super::{Shared, access, head, is_same, own, path, trailers};
 
 /// The connection of a client.
 #[derive(Clone, Debug)]
@@ -125,124 +122,6 @@ pub(super) async fn within<T>(
         biased;
         () = gone.cancelled() => Err(Refusal::Gone),
         done = timeout_at(progress.late(), waited) => done.map_err(|_| progress.too_late()),
-    }
-}
-
-/// Sends a request to the server, and begins to answer it.
-async fn exchange(
-    progress: Progress,
-    mut sent: Sent,
-    (wire, body): (Option<Wire>, Bytes),
-    (gone, stuck): (&CancellationToken, &CancellationToken),
-) -> Result<Response<Body>, Refusal> {
-    let conversations = Arc::clone(&progress.route.route.conversations);
-    let unguarded = path::unguarded(sent.url.path()).filter(|_| wire.is_none() && conversations.have_plugins());
-    let begins = match (wire, unguarded) {
-        (Some(wire), _) if conversations.act() => Some((wire, Asks::Answer)),
-        (_, Some(Unguarded::Count(wire))) => Some((wire, Asks::Count)),
-        (_, Some(Unguarded::Compact(wire))) => Some((wire, Asks::Compaction)),
-        (_, Some(Unguarded::Unread)) if !body.is_empty() => {
-            conversations.pass_unread().await?;
-            None
-        }
-        _ => None,
-    };
-    let (mut guarded, mut body) = (None, body);
-    if let Some((wire, asks)) = begins {
-        let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
-        let owner = owner(&progress, &sent.headers);
-        let asked = Asked { wire, body: &body, owner: &owner, asks };
-        match conversations.begin(asked, header, (&progress, gone)).await? {
-            Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
-            Start::Ask(mut begun, prepared) => {
-                if prepared != body {
-                    sent.without_digests();
-                }
-                body = prepared;
-                if asks != Asks::Answer {
-                    begun.end(false).await;
-                } else {
-                    guarded = Some(begun);
-                }
-            }
-        }
-    }
-    let first = within(&progress, gone, first(&progress, &sent, body, guarded.is_some())).await;
-    let answered = match first {
-        Ok(Ok(answered)) => answered,
-        Ok(Err(refusal)) | Err(refusal) => {
-            if let Some(begun) = &mut guarded {
-                begun.end(false).await;
-            }
-            return Err(refusal);
-        }
-    };
-    let (status, kind) = (answered.status, head::kind(&answered.headers));
-    if begins.is_some() && status.is_redirection() && answered.headers.contains_key(header::LOCATION) {
-        // A client that follows a redirect would send its own request past the gateway.
-        if let Some(begun) = &mut guarded {
-            begun.end(false).await;
-        }
-        return Err(Refusal::Redirected { status: status.as_u16() });
-    }
-    let mut response = Response::builder().status(status);
-    let trailers = trailers::announced(&answered.headers).filter(|_| trailers::are_accepted(&sent.headers));
-    let has_trailers = trailers.is_some();
-    if let Some(headers) = response.headers_mut() {
-        *headers = head::passed(&answered.headers);
-        headers.extend(trailers.map(|names| (header::TRAILER, names)));
-        if guarded.is_some() && status.is_success() {
-            trailers::without_digests(headers);
-        }
-    }
-    let (client, stream) = answer::channel(progress.limits().idle, stuck.clone());
-    let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
-    let tasks = progress.shared.tasks.clone();
-    match guarded {
-        // Other responses than answers of a model, such as errors, have nothing that rules watch.
-        Some(mut begun) if !status.is_success() => {
-            begun.end(false).await;
-            tasks.spawn(answer::pass(answered, client, progress));
-        }
-        Some(mut begun) if kind == Kind::Other || head::is_encoded(&answered.headers) => {
-            begun.end(false).await;
-            return Err(Refusal::Unchecked);
-        }
-        Some(begun) => {
-            let guarded = Guarded { begun, sent, client, progress, has_trailers };
-            tasks.spawn(guarded.run(answered, kind == Kind::Events));
-        }
-        None => drop(tasks.spawn(answer::pass(answered, client, progress))),
-    }
-    Ok(response)
-}
-
-/// Returns the identity of the owner of a client's conversations: its token where it has one, which stays the same when a login to the server is
-/// renewed, else its credentials for the server.
-fn owner(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
-    if let Some(name) = progress.token() {
-        return [b"token\0", name.as_bytes()].concat();
-    }
-    let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name)).map(HeaderValue::as_bytes);
-    std::iter::once(b"keys".as_slice()).chain(keys).collect::<Vec<_>>().join(&0)
-}
-
-/// Returns the answer of a plugin, or one with the reason why the request is not sent.
-fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool) -> Result<Response<Body>, Refusal> {
-    let kind = if is_stream { "text/event-stream" } else { "application/json" };
-    let body = Full::new(body).map_err(|never| match never {}).boxed();
-    let response = Response::builder().header(header::CONTENT_TYPE, kind).body(body);
-    progress.guarded(begun, "answered");
-    response.map_err(|_| Refusal::InvalidHead)
-}
-
-/// Waits for the head of the server's answer.
-async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
-    let limit = progress.site.limits.idle_timeout;
-    match timeout(limit, sent.send(body, is_guarded)).await {
-        Ok(Ok(answered)) => Ok(answered),
-        Ok(Err(cause)) => Err(Refusal::Unreachable { place: net::place(&sent.url), cause: net::cause(&cause) }),
-        Err(_) => Err(Refusal::SilentServer { limit }),
     }
 }
 

@@ -1,0 +1,164 @@
+//! One exchange: a request goes to the server, and its answer to the client.
+
+use bytes::Bytes;
+use gateway::Wire;
+use http_body_util::{BodyExt as _, Full};
+use hyper::Response;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{self, Body, Guarded};
+use super::conversations::{Asked, Asks, Begun, Start};
+use super::forward::Sent;
+use super::head::{self, Kind};
+use super::path::Unguarded;
+use super::progress::Progress;
+use super::received::Answer;
+use super::refusal::Refusal;
+use super::request::within;
+use super::{access, path, trailers};
+
+/// Sends a request to the server, and begins to answer it. `gone`: cancelled when the client disconnects before the answer begins; `stuck`: is
+/// cancelled when it takes no more bytes.
+pub(super) async fn exchange(
+    progress: Progress,
+    mut sent: Sent,
+    (wire, body): (Option<Wire>, Bytes),
+    (gone, stuck): (&CancellationToken, &CancellationToken),
+) -> Result<Response<Body>, Refusal> {
+    let asks = asks(&progress, sent.url.path(), wire, &body).await?;
+    let (mut begun, body) = match asks {
+        Some(asks) => match begin(&progress, &mut sent, asks, body, gone).await? {
+            Start::Ask(begun, body) => (Some(begun).filter(|_| asks.1 == Asks::Answer), body),
+            Start::Answered { begun, body, is_stream } => return answered_here(progress, &begun, body, is_stream),
+        },
+        None => (None, body),
+    };
+    let first = within(&progress, gone, first(&progress, &sent, body, begun.is_some())).await.flatten();
+    let checked = first.and_then(|answer| check(answer, asks.is_some(), begun.is_some()));
+    // Other responses than answers of a model, such as errors, have nothing that rules watch.
+    if !checked.as_ref().is_ok_and(|answer| answer.status.is_success())
+        && let Some(mut unanswered) = begun.take()
+    {
+        unanswered.end(false).await;
+    }
+    let answer = checked?;
+    let (client, stream) = answer::channel(progress.limits().idle, stuck.clone());
+    let (response, has_trailers) = response(&answer, &sent.headers, begun.is_some(), stream)?;
+    let tasks = progress.shared.tasks.clone();
+    match begun {
+        Some(begun) => {
+            let is_stream = head::kind(&answer.headers) == Kind::Events;
+            tasks.spawn(Guarded { begun, sent, client, progress, has_trailers }.run(answer, is_stream))
+        }
+        None => tasks.spawn(answer::pass(answer, client, progress)),
+    };
+    Ok(response)
+}
+
+/// Returns what a request asks for in its wire format; `None` if nothing acts on it.
+async fn asks(
+    progress: &Progress,
+    path: &str,
+    wire: Option<Wire>,
+    body: &Bytes,
+) -> Result<Option<(Wire, Asks)>, Refusal> {
+    let conversations = &progress.route.route.conversations;
+    if let Some(wire) = wire {
+        return Ok(conversations.act().then_some((wire, Asks::Answer)));
+    }
+    match path::unguarded(path).filter(|_| conversations.have_plugins()) {
+        Some(Unguarded::Count(wire)) => Ok(Some((wire, Asks::Count))),
+        Some(Unguarded::Compact(wire)) => Ok(Some((wire, Asks::Compaction))),
+        Some(Unguarded::Unread) if !body.is_empty() => conversations.pass_unread().await.map(|()| None),
+        _ => Ok(None),
+    }
+}
+
+/// Begins the exchange in its conversation, which can change the body.
+async fn begin(
+    progress: &Progress,
+    sent: &mut Sent,
+    (wire, asks): (Wire, Asks),
+    body: Bytes,
+    gone: &CancellationToken,
+) -> Result<Start, Refusal> {
+    let header = |name: &str| sent.headers.get(name).and_then(|value| value.to_str().ok());
+    let owner = owner(progress, &sent.headers);
+    let asked = Asked { wire, body: &body, owner: &owner, asks };
+    let mut start = progress.route.route.conversations.begin(asked, header, (progress, gone)).await?;
+    if let Start::Ask(begun, prepared) = &mut start {
+        if *prepared != body {
+            sent.without_digests();
+        }
+        if asks != Asks::Answer {
+            begun.end(false).await;
+        }
+    }
+    Ok(start)
+}
+
+/// Returns the identity of the owner of a client's conversations: its token where it has one, which stays the same when a login to the server is
+/// renewed, else its credentials for the server.
+fn owner(progress: &Progress, headers: &HeaderMap) -> Vec<u8> {
+    if let Some(name) = progress.token() {
+        return [b"token\0", name.as_bytes()].concat();
+    }
+    let keys = access::CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name)).map(HeaderValue::as_bytes);
+    std::iter::once(b"keys".as_slice()).chain(keys).collect::<Vec<_>>().join(&0)
+}
+
+/// Returns the answer of a plugin, or one with the reason why the request is not sent.
+fn answered_here(progress: Progress, begun: &Begun, body: Bytes, is_stream: bool) -> Result<Response<Body>, Refusal> {
+    let kind = if is_stream { "text/event-stream" } else { "application/json" };
+    let body = Full::new(body).map_err(|never| match never {}).boxed();
+    let response = Response::builder().header(header::CONTENT_TYPE, kind).body(body);
+    progress.guarded(begun, "answered");
+    response.map_err(|_| Refusal::InvalidHead)
+}
+
+/// Waits for the head of the server's answer.
+async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) -> Result<Answer, Refusal> {
+    let limit = progress.site.limits.idle_timeout;
+    match timeout(limit, sent.send(body, is_guarded)).await {
+        Ok(Ok(answered)) => Ok(answered),
+        Ok(Err(cause)) => Err(Refusal::Unreachable { place: net::place(&sent.url), cause: net::cause(&cause) }),
+        Err(_) => Err(Refusal::SilentServer { limit }),
+    }
+}
+
+/// Refuses answers that would pass what acts on the exchange.
+fn check(answer: Answer, is_acted_on: bool, is_guarded: bool) -> Result<Answer, Refusal> {
+    let (status, headers) = (answer.status, &answer.headers);
+    if is_acted_on && status.is_redirection() && headers.contains_key(header::LOCATION) {
+        // A client that follows a redirect would send its own request past the gateway.
+        return Err(Refusal::Redirected { status: status.as_u16() });
+    }
+    let is_readable = head::kind(headers) != Kind::Other && !head::is_encoded(headers);
+    if is_guarded && status.is_success() && !is_readable {
+        return Err(Refusal::Unchecked);
+    }
+    Ok(answer)
+}
+
+/// Returns the response with the head of an answer, and whether its trailers follow.
+fn response(
+    answer: &Answer,
+    asked: &HeaderMap,
+    is_guarded: bool,
+    stream: Body,
+) -> Result<(Response<Body>, bool), Refusal> {
+    let mut response = Response::builder().status(answer.status);
+    let trailers = trailers::announced(&answer.headers).filter(|_| trailers::are_accepted(asked));
+    let has_trailers = trailers.is_some();
+    if let Some(headers) = response.headers_mut() {
+        *headers = head::passed(&answer.headers);
+        headers.extend(trailers.map(|names| (header::TRAILER, names)));
+        if is_guarded {
+            trailers::without_digests(headers);
+        }
+    }
+    let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
+    Ok((response, has_trailers))
+}
