@@ -1,6 +1,8 @@
 //! The conversations of a gateway: found by the trails of requests, open while they are used, closed when they are idle.
 
 mod closed;
+mod entry;
+mod find;
 mod inheritance;
 mod left;
 mod links;
@@ -20,17 +22,14 @@ use flow::SessionId;
 use flow::ports::StateError;
 use gateway::Trail;
 
+use self::entry::Visited;
 use self::inheritance::Inheritance;
-use self::links::{Link, Links};
+use self::links::Links;
 use self::open::OpenConversations;
 pub use self::visit::Visit;
 use super::Conversation;
 use crate::conversation::ConversationOptions;
-use crate::session::options::new_session_id;
 use crate::{Host, HostError};
-
-/// The maximum number of points of a request that are looked up, from its end.
-const LOOKED_UP: usize = 64;
 
 /// The part of the maximum size of all conversations that side requests can take: one in so many.
 const SIDE_REQUESTS: usize = 4;
@@ -185,102 +184,8 @@ impl Conversations {
         self.open.close_all(&self.host).await;
     }
 
-    /// Finds the latest known point of a request, or the name of the request as a whole.
-    async fn find(&self, trail: &Trail) -> Result<Option<(Link, String)>, HostError> {
-        let mut points = trail.points().iter().rev().take(LOOKED_UP).map(String::as_str);
-        let last = points.next().into_iter().chain(trail.without_ids());
-        let root = trail.begins().then_some(trail.root());
-        let names: Vec<String> = last.chain(points).chain(trail.previous()).chain(root).map(str::to_owned).collect();
-        let known = { self.links().first(&names) };
-        // Links in memory are always valid; a later point can be known to the store only.
-        if let Some((0, link)) = known {
-            return Ok(Some((link, names[0].clone())));
-        }
-        let end = known.as_ref().map_or(names.len(), |(at, _)| *at);
-        let store = self.host.live.shared().basis.stored.sessions.clone();
-        let stored = match self.noted(store.named(&names[..end]).await) {
-            Ok(lines) => lines,
-            Err(error) if self.is_local(&error) => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let stored = stored.iter().enumerate().find_map(|(at, line)| Some((at, Link::parse(line.as_deref()?)?)));
-        Ok(stored.or(known).map(|(at, link)| (link, names[at].clone())))
-    }
-
-    /// Returns the conversation of a point, or a new one that branches off there.
-    async fn continued(&self, link: &Link, name: &str, trail: &Trail) -> Result<open::Visited, HostError> {
-        let parent = self.open(&link.id).await?;
-        let tip = parent.conversation.tip();
-        let is_tip = match &tip {
-            // No exchange runs in a conversation that has just begun, unless its client asks again.
-            _ if trail.is_fixed() => true,
-            None => trail.is_named() || parent.is_alone(),
-            Some(tip) => *tip == link.point || tip == name,
-        };
-        if is_tip {
-            return Ok(parent);
-        }
-        if trail.begins() {
-            return self.open_new(trail).await;
-        }
-        self.branched.fetch_add(1, Ordering::Relaxed);
-        let child = self.open(&new_id()).await?;
-        child.conversation.inherit(&parent.conversation, &link.point, link.completed).await?;
-        Ok(child)
-    }
-
-    /// Returns a conversation that is not known: it begins, or began elsewhere.
-    async fn begun(&self, trail: &Trail) -> Result<open::Visited, HostError> {
-        if !trail.begins() {
-            let new = self.open(&new_id()).await?;
-            self.continue_side_request(&new.conversation, trail).await?;
-            return Ok(new);
-        }
-        let new = Link { id: new_id(), completed: 0, point: String::new() };
-        if !trail.is_named() {
-            self.links().insert(trail.root(), new.clone());
-            return self.open(&new.id).await;
-        }
-        // Another instance can have got the same request concurrently.
-        let store = self.host.live.shared().basis.stored.sessions.clone();
-        let before = match self.noted(store.name(trail.root(), &new.line()).await) {
-            Ok(before) => before.and_then(|line| Link::parse(&line)),
-            Err(error) if self.is_local(&error) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let link = before.unwrap_or(new);
-        self.links().insert(trail.root(), link.clone());
-        self.open(&link.id).await
-    }
-
-    /// Begins a conversation with the data of a side request, if its client continues that.
-    async fn continue_side_request(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
-        let Some(point) = trail.first() else { return Ok(()) };
-        let request = self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).get(point);
-        match request {
-            Some(request) => new.inherit(&request, point, request.completed_turns()).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Remembers an answered side request, without its messages.
-    async fn remember_side_request(&self, point: String, conversation: Conversation) {
-        conversation.release_instances();
-        conversation.history().show(Vec::new());
-        conversation.set_tools(Vec::new());
-        let size = self.open.count_bytes(conversation.bytes_with_plugins().await);
-        self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
-    }
-
-    /// Opens a new conversation that begins with the same messages as another.
-    async fn open_new(&self, trail: &Trail) -> Result<open::Visited, HostError> {
-        let link = Link { id: new_id(), completed: 0, point: String::new() };
-        self.links().insert(trail.root(), link.clone());
-        self.open(&link.id).await
-    }
-
     /// Opens a conversation, unless it is open.
-    async fn open(&self, id: &SessionId) -> Result<open::Visited, HostError> {
+    async fn open(&self, id: &SessionId) -> Result<Visited, HostError> {
         let opening = || async {
             if let Some((before, host)) = &self.before {
                 before.release(id, host).await;
@@ -372,12 +277,4 @@ impl Conversations {
     fn links(&self) -> MutexGuard<'_, Links> {
         self.inheritance.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns an id that no other host creates.
-fn new_id() -> SessionId {
-    use std::hash::{BuildHasher as _, RandomState};
-    // Random for each process.
-    let random = RandomState::new().hash_one(new_session_id().as_str());
-    SessionId::new(format!("gateway-{}-{random:016x}", new_session_id()))
 }

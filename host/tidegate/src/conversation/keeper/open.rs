@@ -1,16 +1,17 @@
 //! The conversations in memory.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::SessionId;
 use flow::ports::StateError;
-use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::super::Conversation;
+use super::entry::{Ended, Entry, Visited};
 use super::inheritance::Inheritance;
 use super::side_requests::Counted;
 use super::{ConversationCounts, ConversationLimits};
@@ -43,104 +44,6 @@ pub(super) struct OpenConversations {
     evicted: AtomicU64,
     forgotten: AtomicU64,
     lost: AtomicU64,
-}
-
-struct Entry {
-    cell: OnceCell<Conversation>,
-    use_of: Mutex<Use>,
-    /// The shared total of what all conversations remember, to which this entry has added `counted`.
-    bytes: Arc<AtomicUsize>,
-    counted: AtomicUsize,
-    /// Locked while the conversation is closed, and by the caller that opens it again.
-    closing: Arc<tokio::sync::Mutex<()>>,
-    /// Whether the log has the error for which its data cannot be stored.
-    was_reported: AtomicBool,
-}
-
-/// A conversation that is being closed. A caller that opens it again waits until this is dropped.
-struct Ended(#[expect(dead_code, reason = "it is held until it is dropped")] OwnedMutexGuard<()>);
-
-struct Use {
-    exchanges: u32,
-    last: Instant,
-    /// The conversation is about to be closed and must not be used any more.
-    is_over: bool,
-}
-
-/// An exchange has the conversation, until this is dropped.
-pub(super) struct Visited {
-    pub(super) conversation: Conversation,
-    joined: Joined,
-}
-
-impl Visited {
-    /// Returns whether nobody else has an exchange in it.
-    pub(super) fn is_alone(&self) -> bool {
-        lock(&self.joined.0.use_of).exchanges == 1
-    }
-}
-
-/// An exchange counts in an entry, until this is dropped: a request can be given up while its conversation is opened.
-struct Joined(Arc<Entry>);
-
-impl Drop for Joined {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
-}
-
-impl Use {
-    /// Returns whether no exchange has it and `is_due` returns true for the time of its last use.
-    fn is_free(&self, is_due: impl FnOnce(Instant) -> bool) -> bool {
-        self.exchanges == 0 && !self.is_over && is_due(self.last)
-    }
-}
-
-impl Entry {
-    fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
-        let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
-        let (cell, closing, bytes) = (OnceCell::new(), Arc::default(), Arc::clone(bytes));
-        let (counted, was_reported) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Arc::new(Self { cell, use_of, bytes, counted, closing, was_reported })
-    }
-
-    /// Updates the number of bytes that it is counted with.
-    fn count(&self, now: usize) {
-        let before = self.counted.swap(now, Ordering::Relaxed);
-        self.bytes.fetch_add(now, Ordering::Relaxed);
-        self.bytes.fetch_sub(before, Ordering::Relaxed);
-    }
-
-    /// Begins an exchange; returns `None` if the entry must not be used any more.
-    fn join(self: &Arc<Self>) -> Option<Joined> {
-        let mut use_of = lock(&self.use_of);
-        use_of.exchanges += u32::from(!use_of.is_over);
-        (!use_of.is_over).then(|| Joined(Arc::clone(self)))
-    }
-
-    fn leave(&self) {
-        self.count(self.cell.get().map_or(0, Conversation::stored_bytes));
-        let mut use_of = lock(&self.use_of);
-        use_of.exchanges = use_of.exchanges.saturating_sub(1);
-        use_of.last = Instant::now();
-    }
-
-    /// Returns whether some of its data is in memory only.
-    fn is_unstored(&self) -> bool {
-        self.cell.get().is_some_and(Conversation::is_unstored)
-    }
-
-    /// Ends its use if no exchange has it and `is_due` returns true for the time of its last use.
-    fn end(&self, is_due: impl FnOnce(Instant) -> bool) -> Option<Ended> {
-        let mut use_of = lock(&self.use_of);
-        if !use_of.is_free(is_due) {
-            return None;
-        }
-        // The lock is free: callers wait for it only once the use is over.
-        let closing = Arc::clone(&self.closing).try_lock_owned().ok()?;
-        use_of.is_over = true;
-        Some(Ended(closing))
-    }
 }
 
 impl OpenConversations {
@@ -449,6 +352,6 @@ async fn plugin_bytes(id: &SessionId, host: &Host) -> usize {
 }
 
 /// Locks a mutex. The data is valid after every statement, so a panic elsewhere does not matter.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,8 +8,8 @@ use gateway::{Answer, Asked, Given, Trail};
 use guard::Caller;
 use rules::{RuleMemory, RuleSession};
 
+use super::entry::Visited;
 use super::links::Link;
-use super::open::Visited;
 use super::{Conversation, Conversations};
 use crate::HostError;
 use crate::conversation::thread::Part;
