@@ -106,11 +106,10 @@ fn custom(wire: Wire) -> Vec<u8> {
     events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes()
 }
 
-/// What is written in a way that no callback can be given is not passed on.
+/// Text that is only in the end of an item is given to callbacks; what they cannot be given is not passed on.
 #[test]
-fn text_that_no_callback_can_have_is_not_shown() {
-    let asked = Arc::default();
-    let caller = caller(vec![mask(&asked)], true);
+fn text_without_deltas_is_changed_or_not_shown() {
+    let caller = caller(vec![mask(&Arc::default())], true);
     let parts = json!([{"type": "output_text", "text": "One MASK."}, {"type": "output_text", "text": "Two MASK."}]);
     let item = json!({"type": "message", "id": "i", "role": "assistant", "content": parts});
     let events = [
@@ -118,11 +117,16 @@ fn text_that_no_callback_can_have_is_not_shown() {
         json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
         json!({"type": "response.completed", "response": {"id": "r", "output": [item]}}),
     ];
-    let answer = events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes();
-    let wire = Wire::OpenAiResponses;
-    let (got, _) = play(&caller, &Arc::default(), (wire, &none()), &first(wire), &[answer], (true, 50));
-    let text = String::from_utf8_lossy(&got);
-    assert!(!text.contains("Two") && text.contains("because a part of its text is written in a way"), "{text}");
+    for (sent, expected) in [
+        (vec![&events[0], &events[1], &events[2]], "One key.Two key."),
+        (vec![&events[0], &events[2]], "because a part of its text is written in a way"),
+    ] {
+        let answer = sent.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes();
+        let wire = Wire::OpenAiResponses;
+        let (got, _) = play(&caller, &Arc::default(), (wire, &none()), &first(wire), &[answer], (true, 50));
+        let text = String::from_utf8_lossy(&got);
+        assert!(!text.contains("MASK") && text.contains(expected), "{text}");
+    }
 }
 
 #[test]

@@ -48,7 +48,8 @@ pub(super) fn of(wire: Wire, data: &Value, known: &Repeats) -> Vec<Piece> {
     paths.into_iter().filter_map(piece).collect()
 }
 
-type Found = (TextStream, String, (u64, u64));
+/// A stream, a JSON pointer, and a block.
+pub(super) type Found = (TextStream, String, (u64, u64));
 
 fn anthropic(data: &Value) -> Vec<Found> {
     let block = (data["index"].as_u64().unwrap_or(0), 0);
@@ -81,48 +82,66 @@ fn chat(data: &Value) -> Vec<Found> {
 }
 
 fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
-    let index = data["output_index"].as_u64().unwrap_or(0);
-    let part = data["content_index"].as_u64().unwrap_or(0);
-    let summary = data["summary_index"].as_u64().unwrap_or(0);
-    let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
-    // Text that was not streamed is read from the end of its block.
-    let found = match data["type"].as_str().unwrap_or_default() {
-        "response.output_text.delta" | "response.refusal.delta" => {
-            return vec![(answer, "/delta".into(), (index, part))];
-        }
-        "response.reasoning_summary_text.delta" => return vec![(thinking, "/delta".into(), (index, summary))],
-        "response.reasoning_text.delta" => return vec![(thinking, "/delta".into(), (index, REASONING | part))],
-        "response.output_text.done" => vec![(answer, "/text".into(), (index, part))],
-        "response.refusal.done" => vec![(answer, "/refusal".into(), (index, part))],
-        "response.content_part.done" if data["part"]["type"] == "reasoning_text" => {
-            vec![(thinking, "/part/text".into(), (index, REASONING | part))]
-        }
-        "response.content_part.done" => vec![(answer, "/part/text".into(), (index, part))],
-        "response.reasoning_summary_text.done" => vec![(thinking, "/text".into(), (index, summary))],
-        "response.reasoning_summary_part.done" => vec![(thinking, "/part/text".into(), (index, summary))],
-        "response.reasoning_text.done" => vec![(thinking, "/text".into(), (index, REASONING | part))],
-        "response.output_item.done" => of_item(&data["item"], index),
-        _ => return Vec::new(),
+    let block = |number: &str, flag: u64| {
+        let index = |key: &str| data[key].as_u64().unwrap_or(0);
+        (index("output_index"), flag | index(number))
     };
-    found.into_iter().filter(|(stream, _, block)| !known.has(*stream, *block)).collect()
+    let delta = |stream, block| vec![(stream, "/delta".to_owned(), block)];
+    match data["type"].as_str().unwrap_or_default() {
+        "response.output_text.delta" | "response.refusal.delta" => delta(TextStream::Answer, block("content_index", 0)),
+        "response.reasoning_summary_text.delta" => delta(TextStream::Thinking, block("summary_index", 0)),
+        "response.reasoning_text.delta" => delta(TextStream::Thinking, block("content_index", REASONING)),
+        // Text that was not streamed is read from the end of its block.
+        kind if kind.ends_with(".done") => {
+            ended(data).into_iter().filter(|(stream, _, block)| !known.has(*stream, *block)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Reasoning itself has other numbers than its summaries.
 pub(super) const REASONING: u64 = 1 << 32;
 
-/// The texts of an item that is complete.
-fn of_item(item: &Value, index: u64) -> Vec<Found> {
-    let parts = |key: &str| item[key].as_array().map_or(0, Vec::len) as u64;
-    let text = |stream, key: &'static str, flag: u64| {
-        move |part: u64| (stream, format!("/item/{key}/{part}/text"), (index, flag | part))
-    };
-    match item["type"].as_str() {
-        Some("message") => vec![text(TextStream::Answer, "content", 0)(0)],
-        Some("reasoning") => {
-            let summaries = (0..parts("summary")).map(text(TextStream::Thinking, "summary", 0));
-            summaries.chain((0..parts("content")).map(text(TextStream::Thinking, "content", REASONING))).collect()
+/// Returns the places of the texts in a frame of the Responses API that ends a part, an item or the answer.
+pub(super) fn ended(data: &Value) -> Vec<Found> {
+    let index = |key: &str| data[key].as_u64().unwrap_or(0);
+    let (item, part, summary) = (index("output_index"), index("content_index"), index("summary_index"));
+    let at = |path: &str, stream, number: u64| vec![(stream, path.to_owned(), (item, number))];
+    let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
+    match data["type"].as_str().unwrap_or_default() {
+        "response.output_text.done" => at("/text", answer, part),
+        "response.refusal.done" => at("/refusal", answer, part),
+        "response.reasoning_text.done" => at("/text", thinking, REASONING | part),
+        "response.reasoning_summary_text.done" => at("/text", thinking, summary),
+        "response.reasoning_summary_part.done" => at("/part/text", thinking, summary),
+        "response.content_part.done" if data["part"]["type"] == "reasoning_text" => {
+            at("/part/text", thinking, REASONING | part)
         }
-        _ => Vec::new(),
+        "response.content_part.done" => [at("/part/text", answer, part), at("/part/refusal", answer, part)].concat(),
+        "response.output_item.done" => of_item(&data["item"], "/item", item),
+        _ => {
+            let output = data["response"]["output"].as_array().into_iter().flatten().zip(0..);
+            output.flat_map(|(item, index)| of_item(item, &format!("/response/output/{index}"), index)).collect()
+        }
+    }
+}
+
+/// Returns the places of the texts of an item that is complete.
+fn of_item(item: &Value, path: &str, index: u64) -> Vec<Found> {
+    let parts = |key: &'static str, member: &'static str, stream, flag: u64| {
+        let count = item[key].as_array().map_or(0, Vec::len) as u64;
+        let place = move |part: u64| (stream, format!("{path}/{key}/{part}/{member}"), (index, flag | part));
+        (0..count).map(place)
+    };
+    let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
+    match item["type"].as_str() {
+        Some("reasoning") => {
+            parts("summary", "text", thinking, 0).chain(parts("content", "text", thinking, REASONING)).collect()
+        }
+        Some("message") | None => {
+            parts("content", "text", answer, 0).chain(parts("content", "refusal", answer, 0)).collect()
+        }
+        Some(_) => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use wire::Wire;
 
 use super::Both;
-use super::pieces::{Piece, REASONING};
+use super::pieces::{Found, Piece, ended};
 use crate::frame::Frame;
 
 /// A block of a message: whether it is reasoning, the index of its item, and its number in the item.
@@ -59,13 +59,14 @@ impl Repeats {
     /// Returns the places at which a frame repeats texts, each with the text that the client has of it. Servers can leave out items at the end,
     /// so that the others have other indexes there: then each text is that of the next block with this text.
     fn repeated(&self, data: &Value) -> Vec<(String, &str)> {
-        let text_at = |(path, block): (String, Block)| {
+        let text_at = |(stream, path, block): Found| {
+            let block = (stream == TextStream::Thinking, block);
             // A block that is empty so far has its text in this frame.
             let is_new = self.0.get(&block).is_some_and(|both| both.original.is_empty());
             let text = data.pointer(&path).and_then(Value::as_str).filter(|_| !is_new)?;
             Some((path, block, text))
         };
-        let texts: Vec<(String, Block, &str)> = places(data).into_iter().filter_map(text_at).collect();
+        let texts: Vec<(String, Block, &str)> = ended(data).into_iter().filter_map(text_at).collect();
         let is_own =
             |(_, block, text): &(String, Block, &str)| self.0.get(block).is_some_and(|both| both.original == *text);
         let is_exact = texts.iter().all(is_own);
@@ -100,47 +101,6 @@ impl Repeats {
     }
 }
 
-/// Returns the places at which a frame repeats texts, each with its block.
-fn places(data: &Value) -> Vec<(String, Block)> {
-    let index = |key: &str| data[key].as_u64().unwrap_or(0);
-    let (item, part, summary) = (index("output_index"), index("content_index"), index("summary_index"));
-    let at = |path: &str, is_thinking: bool, number: u64| vec![(path.to_owned(), (is_thinking, (item, number)))];
-    match data["type"].as_str().unwrap_or_default() {
-        "response.output_text.done" => at("/text", false, part),
-        "response.refusal.done" => at("/refusal", false, part),
-        "response.reasoning_text.done" => at("/text", true, REASONING | part),
-        "response.reasoning_summary_text.done" => at("/text", true, summary),
-        "response.reasoning_summary_part.done" => at("/part/text", true, summary),
-        "response.content_part.done" if data["part"]["type"] == "reasoning_text" => {
-            at("/part/text", true, REASONING | part)
-        }
-        "response.content_part.done" => [at("/part/text", false, part), at("/part/refusal", false, part)].concat(),
-        "response.output_item.done" => of_item(&data["item"], "/item", item),
-        _ => {
-            let output = data["response"]["output"].as_array().into_iter().flatten().zip(0..);
-            output.flat_map(|(item, index)| of_item(item, &format!("/response/output/{index}"), index)).collect()
-        }
-    }
-}
-
-/// Returns the places of the texts of an item.
-fn of_item(item: &Value, path: &str, index: u64) -> Vec<(String, Block)> {
-    let parts = |key: &'static str, member: &'static str, is_thinking: bool, flag: u64| {
-        let count = item[key].as_array().map_or(0, Vec::len) as u64;
-        let place = move |part: u64| (format!("{path}/{key}/{part}/{member}"), (is_thinking, (index, flag | part)));
-        (0..count).map(place)
-    };
-    match item["type"].as_str() {
-        Some("reasoning") => {
-            parts("summary", "text", true, 0).chain(parts("content", "text", true, REASONING)).collect()
-        }
-        Some("message") | None => {
-            parts("content", "text", false, 0).chain(parts("content", "refusal", false, 0)).collect()
-        }
-        Some(_) => Vec::new(),
-    }
-}
-
 /// Replaces a text. A member that repeats it token by token is emptied.
 fn replace(data: &mut Value, path: &str, text: &str) {
     if let Some(value) = data.pointer_mut(path) {
@@ -158,6 +118,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::stage::pieces::REASONING;
 
     /// The texts of a message: of two items with one text each is changed in another way, and so is a third with its second part only.
     fn repeats() -> Repeats {
