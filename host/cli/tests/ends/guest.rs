@@ -12,19 +12,13 @@ use tidegate_servers::{RedisServer, ensure_redis};
 use super::provider::{Provider, Reply};
 use super::run::{ENDS, End, OUTPUTS, recorded};
 use super::started::Started;
-use crate::support::{Place, code, repository};
+use crate::support::{Place, code};
 
 /// A workspace with the guest that does what its input says.
 fn place(provider: &Provider, callbacks: &str, more: &str) -> Place {
-    let place = Place::new();
-    let source = repository().join("tests/guests/conformance");
-    let built = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
-    place.write("conformance/plugin.toml", &std::fs::read_to_string(source.join("plugin.toml")).unwrap());
-    std::fs::write(place.path("conformance").join(tidegate_build::COMPONENT_FILE), built.bytes).unwrap();
-    let plugin = format!(
-        "[[plugin]]\npath = \"conformance\"\ngrants = [\"state\", \"session\", \"history\", \"tools\", \"provide-tools\"]\n[plugin.settings]\nonly = [{callbacks}]\n{more}"
-    );
-    place.write("op.toml", &format!("{}{plugin}", provider.settings()));
+    let (place, plugin) = Place::with_guest();
+    let only = format!("[plugin.settings]\nonly = [{callbacks}]\n{more}");
+    place.write("op.toml", &format!("{}{plugin}{only}", provider.settings()));
     place
 }
 

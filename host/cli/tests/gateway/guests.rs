@@ -6,7 +6,7 @@ use super::conversations::text;
 use super::model::Model;
 use super::plain;
 use super::running::{Answer, Running};
-use crate::support::{Place, out, repository};
+use crate::support::{Place, out};
 
 /// A word that must be on one side only.
 const SECRET: &str = "secret-word";
@@ -15,14 +15,9 @@ const CALLBACKS: &str = "[\"on_input_messages\", \"on_plain_text\", \"on_tool_re
 
 /// Returns a gateway with the guest that does what texts say.
 fn running(model: &Model, entry: &str) -> (Running, Place) {
-    let place = Place::new();
-    let source = repository().join("tests/guests/conformance");
-    let built = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
-    place.write("conformance/plugin.toml", &std::fs::read_to_string(source.join("plugin.toml")).unwrap());
-    std::fs::write(place.path("conformance").join(tidegate_build::COMPONENT_FILE), built.bytes).unwrap();
+    let (place, plugin) = Place::with_guest();
     let plugin = format!(
-        "[[plugin]]\npath = \"conformance\"\ngrants = [\"state\", \"session\", \"history\", \"tools\", \"provide-tools\"]\n{entry}\n\
-         [plugin.limits]\ncallback_ms = 300\ntext_ms = 300\n\
+        "{plugin}{entry}\n[plugin.limits]\ncallback_ms = 300\ntext_ms = 300\n\
          [plugin.settings]\nmode = \"observe\"\nunit = \"whole\"\nonly = {CALLBACKS}\n"
     );
     let closed = if entry.is_empty() { format!("closed = {CALLBACKS}\n") } else { String::new() };

@@ -44,6 +44,18 @@ impl Place {
         place
     }
 
+    /// A workspace with the guest that does what texts say, and the entry that names it with its grants.
+    pub(crate) fn with_guest() -> (Self, &'static str) {
+        let place = Self::new();
+        let source = repository().join("tests/guests/conformance");
+        let built = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
+        place.write("conformance/plugin.toml", &std::fs::read_to_string(source.join("plugin.toml")).unwrap());
+        std::fs::write(place.path("conformance").join(tidegate_build::COMPONENT_FILE), built.bytes).unwrap();
+        let entry = "[[plugin]]\npath = \"conformance\"\n\
+                     grants = [\"state\", \"session\", \"history\", \"tools\", \"provide-tools\"]\n";
+        (place, entry)
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
