@@ -122,6 +122,7 @@ pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
             check_policy(&operator.gateway, &policy)?;
         }
         let loaded = rules::read(operator, &common.workspace)?;
+        loaded.report();
         loaded.check(None, &operator.gateway.routes)?;
         rules::check_plugins(operator, &operator.load_plugins()?)?;
         let set = loaded.set;

@@ -25,7 +25,9 @@ use crate::{open, run, style};
 /// Runs the command, and ends as it ends.
 pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     let operator = open::under_policy(open::operator(common)?)?;
-    let rules = rules::load(&operator, &common.workspace).await?.set;
+    let loaded = rules::load(&operator, &common.workspace).await?;
+    loaded.report();
+    let rules = loaded.set;
     let (watching, plugins) = (rules::watching(&rules), operator.plugins.len());
     if watching == 0 && plugins == 0 {
         say::note("warning: no rule watches anything: answers pass as they are; `tidegate rules list` shows why");

@@ -80,27 +80,9 @@ impl Files {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // An invalid configuration is not loaded again before it changes.
         known.stamps = known.look();
-        let settings = open::reader(&self.common).read(&self.common.workspace)?;
-        let trusted = trusted(&settings);
-        if known.is_trusted && !trusted {
-            return Err(untrusted(&settings));
-        }
-        let operator = super::operator(&self.common, &settings, self.listen)?;
-        known.paths = paths(&operator, &self.common);
-        known.stamps = known.look();
-        let loaded = rules::read(&operator, &self.common.workspace)?;
-        if loaded.folders.iter().any(|folder| !known.paths.contains(folder)) {
-            known.paths.extend(loaded.folders.iter().cloned());
-            known.stamps = known.look();
-        }
-        loaded.check(known.set.as_deref(), &operator.gateway.routes)?;
-        let plugins = operator.load_plugins()?;
-        rules::check_plugins(&operator, &plugins)?;
-        let parts: Vec<PathBuf> = parts(&plugins).into_iter().chain(store_files(&operator)).collect();
-        known.paths.extend(parts.iter().cloned());
-        known.stamps = known.look();
-        let of_plugins = Stamps::of(parts.iter().map(PathBuf::as_path));
-        let set = loaded.set;
+        let (operator, is_trusted) = self.settings(&mut known)?;
+        let set = self.rules(&operator, &mut known)?;
+        let of_plugins = plugins(&operator, &mut known)?;
         let of_rules = Operator { gateway: GatewaySettings::default(), layers: Vec::new(), ..operator.clone() };
         let before = known.same(&of_rules, &set).filter(|_| known.of_plugins == of_plugins);
         let host = match known.host.clone().filter(|_| before.is_some()) {
@@ -111,25 +93,11 @@ impl Files {
         if before.is_none() {
             super::plugin_notes::report(&loaded, true);
         }
-        let plugins = loaded.plugins();
         let set = before.unwrap_or(set);
         let settings = operator.gateway;
-        let make = |rules, watching, route: &GatewayRoute, before: Option<&Conversations>| {
-            let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));
-            let without_store = settings.without_store;
-            let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
-            let (host, workspace) = (&host, &*self.common.workspace);
-            Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before })
-        };
-        let before = known.kept.all();
-        let site = Site::of_settings(&settings, &set, &mut known.kept, &make)?;
-        // Unstored data is stored before the next request gets to the conversations that replace these.
-        let now = known.kept.all();
-        for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
-            Handle::current().block_on(replaced.close());
-        }
+        let site = self.site(&settings, (&host, &loaded.plugins()), &set, &mut known)?;
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
-        (known.of_plugins, known.is_trusted) = (of_plugins, trusted);
+        (known.of_plugins, known.is_trusted) = (of_plugins, is_trusted);
         let address = *known.address.get_or_insert(settings.listen);
         if address != settings.listen {
             say::note(format_args!(
@@ -139,6 +107,66 @@ impl Files {
         }
         Ok((site, settings))
     }
+
+    /// Reads the settings. Returns also whether the file of the workspace asks for something, and counts.
+    fn settings(&self, known: &mut Known) -> Result<(Operator, bool), Failure> {
+        let settings = open::reader(&self.common).read(&self.common.workspace)?;
+        let is_trusted = trusted(&settings);
+        if known.is_trusted && !is_trusted {
+            return Err(untrusted(&settings));
+        }
+        let operator = super::operator(&self.common, &settings, self.listen)?;
+        known.paths = paths(&operator, &self.common);
+        known.stamps = known.look();
+        Ok((operator, is_trusted))
+    }
+
+    /// Reads the rules, which can replace those in force.
+    fn rules(&self, operator: &Operator, known: &mut Known) -> Result<Arc<RuleSet>, Failure> {
+        let loaded = rules::read(operator, &self.common.workspace)?;
+        if loaded.folders.iter().any(|folder| !known.paths.contains(folder)) {
+            known.paths.extend(loaded.folders.iter().cloned());
+            known.stamps = known.look();
+        }
+        loaded.check(known.set.as_deref(), &operator.gateway.routes)?;
+        loaded.report();
+        Ok(loaded.set)
+    }
+
+    /// Creates the site with its conversations, and closes those that it does not keep.
+    fn site(
+        &self,
+        settings: &GatewaySettings,
+        (host, plugins): (&Host, &[PluginInfo]),
+        set: &Arc<RuleSet>,
+        known: &mut Known,
+    ) -> Result<Site, Failure> {
+        let make = |rules, watching, route: &GatewayRoute, before: Option<&Conversations>| {
+            let has_plugins = plugins.iter().any(|plugin| acts(plugin, route));
+            let without_store = settings.without_store;
+            let plugins = route.plugins.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()).collect());
+            let workspace = &*self.common.workspace;
+            Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before })
+        };
+        let before = known.kept.all();
+        let site = Site::of_settings(settings, set, &mut known.kept, &make)?;
+        // Before the next request gets to the conversations that replace these: they store their data, or leave it to those.
+        let now = known.kept.all();
+        for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
+            Handle::current().block_on(replaced.close());
+        }
+        Ok(site)
+    }
+}
+
+/// Loads the plugins, and checks those that routes name. Returns the stamps of their files, and of the connection to the store.
+fn plugins(operator: &Operator, known: &mut Known) -> Result<Stamps, Failure> {
+    let plugins = operator.load_plugins()?;
+    rules::check_plugins(operator, &plugins)?;
+    let parts: Vec<PathBuf> = parts(&plugins).into_iter().chain(store_files(operator)).collect();
+    known.paths.extend(parts.iter().cloned());
+    known.stamps = known.look();
+    Ok(Stamps::of(parts.iter().map(PathBuf::as_path)))
 }
 
 impl Known {

@@ -21,9 +21,21 @@ pub(crate) struct Loaded {
     pub(crate) folders: Vec<PathBuf>,
     /// The diagnostics of rules and their files.
     findings: Vec<Diagnostic>,
+    /// The names of the rules that have errors.
+    refused: Vec<String>,
 }
 
 impl Loaded {
+    /// Prints which rules have errors. Call it when these rules are the ones in force.
+    pub(crate) fn report(&self) {
+        if !self.refused.is_empty() {
+            let rules = count(self.refused.len() as u64, "rule has errors and is", "rules have errors and are");
+            let names: Vec<String> = self.refused.iter().map(|name| format!("`{}`", flat(name))).collect();
+            let names = names.join(", ");
+            say::note(format_args!("warning: {rules} not in force: {names}; `tidegate rules check` shows why"));
+        }
+    }
+
     /// Checks whether these rules can replace those in `before`, and whether they have the rules of the routes.
     ///
     /// # Errors
@@ -90,16 +102,10 @@ pub(crate) fn read(operator: &Operator, workspace: &Path) -> Result<Loaded, Fail
     if !unmet.is_empty() {
         return Err(Diagnostics(unmet).into());
     }
-    let refused = catalogue.refused();
-    if !refused.is_empty() {
-        let rules = count(refused.len() as u64, "rule has errors and is", "rules have errors and are");
-        let names: Vec<String> = refused.iter().map(|(name, _)| format!("`{}`", flat(name))).collect();
-        let names = names.join(", ");
-        say::note(format_args!("warning: {rules} not in force: {names}; `tidegate rules check` shows why"));
-    }
+    let refused = catalogue.refused().iter().map(|(name, _)| (*name).to_owned()).collect();
     let set = Arc::clone(catalogue.set());
     set.prepare();
-    Ok(Loaded { set, folders: catalogue.folders().to_vec(), findings: catalogue.warnings() })
+    Ok(Loaded { set, folders: catalogue.folders().to_vec(), findings: catalogue.warnings(), refused })
 }
 
 /// Returns the number of rules that watch something.
