@@ -41,6 +41,7 @@
 
 mod answer;
 mod attachments;
+mod changes;
 mod command;
 mod confirmations;
 mod list;
@@ -53,6 +54,7 @@ mod streaming;
 mod text;
 
 pub use attachments::{Attachment, AttachmentError, Attachments};
+pub use changes::{ChildChanges, ListChanges, StateChanges, StreamingChanges};
 pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
 pub use list::{List, Shared};

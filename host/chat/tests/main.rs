@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod changes;
 mod children;
 mod corpus;
 mod defects;
@@ -9,4 +10,5 @@ mod hooks;
 mod properties;
 mod records;
 mod session_queue;
+mod shown;
 mod support;
