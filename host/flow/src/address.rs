@@ -30,7 +30,12 @@ impl Address {
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("it names no host".to_owned()))?;
         // Of a scheme that is not of the web, the host has not been normalised.
         let host = Host::parse(host).map_err(|cause| bad(cause.to_string()))?;
-        let port = url.port_or_known_default().or_else(|| matches!(url.scheme(), "redis" | "rediss").then_some(6_379));
+        let usual = || match url.scheme() {
+            "redis" | "rediss" | "redis+cluster" | "rediss+cluster" => Some(6_379),
+            "redis+sentinel" | "rediss+sentinel" => Some(26_379),
+            _ => None,
+        };
+        let port = url.port_or_known_default().or_else(usual);
         Ok(Self { scheme: url.scheme().to_owned(), host, port })
     }
 

@@ -61,6 +61,7 @@ mod process;
 mod queue;
 #[cfg(feature = "redis")]
 mod redis_store;
+mod redis_url;
 mod session;
 mod transcript;
 
@@ -70,6 +71,7 @@ pub use memory::MemoryStore;
 pub use options::StoreOptions;
 #[cfg(feature = "redis")]
 pub use redis_store::{InvalidRedis, RedisOptions, RedisSetting, RedisStore, RedisTls};
+pub use redis_url::{InvalidRedisUrl, RedisKind, RedisUrl};
 #[cfg(feature = "schema")]
 pub use transcript::transcript_schema;
 pub use transcript::{

@@ -274,7 +274,7 @@ fn settings_of_the_server_have_places() {
     }
     for (url, message) in [
         ("redis+sentinel://hunter2", "it does not name the primary"),
-        ("redis://hunter2-a,hunter2-b", "several nodes"),
+        ("redis://hunter2-a,hunter2-b", "several servers"),
         ("rediss://hunter2#insecure", "disable the check of certificates"),
     ] {
         let place = place_of(&model, "[state]\nbackend = \"redis\"\n");

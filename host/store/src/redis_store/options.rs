@@ -9,6 +9,7 @@ use flow::Address;
 use super::sentinel::Sentinels;
 use super::tls::RedisTls;
 use crate::options::StoreOptions;
+use crate::redis_url::{InvalidRedisUrl, RedisKind, RedisUrl, SINGLE};
 
 /// Where the server is, and how long a host is waited for.
 #[derive(Clone, PartialEq, Eq)]
@@ -98,6 +99,12 @@ pub(super) enum Servers {
     Sentinels(Box<Sentinels>),
 }
 
+impl From<InvalidRedisUrl> for InvalidRedis {
+    fn from(error: InvalidRedisUrl) -> Self {
+        Self::new(RedisSetting::Url, error.problem, error.help)
+    }
+}
+
 /// The help text for a Cluster URL.
 const ONE_SERVER: &str = "use Sentinels (`redis+sentinel://HOST,HOST/PRIMARY`), or the URL of one server, such as that of a proxy or of a managed service, which \
      follows the primary";
@@ -127,16 +134,20 @@ impl RedisOptions {
     }
 
     pub(super) fn servers(&self) -> Result<Servers, InvalidRedis> {
-        match Sentinels::of(self) {
-            Some(sentinels) => Ok(Servers::Sentinels(Box::new(sentinels?))),
-            None => Ok(Servers::One(Box::new(self.client_of(&self.url)?))),
+        let url = RedisUrl::parse(&self.url)?;
+        match url.kind().clone() {
+            RedisKind::Single => Ok(Servers::One(Box::new(self.client_of(&self.url)?))),
+            RedisKind::Sentinel { primary } => Ok(Servers::Sentinels(Box::new(Sentinels::new(self, url, &primary)?))),
+            RedisKind::Cluster => {
+                let problem = "it is for several nodes of a Cluster, which is not supported";
+                Err(InvalidRedis::new(RedisSetting::Url, problem, ONE_SERVER))
+            }
         }
     }
 
     /// Returns the client of a server, with the credentials and certificates of these options.
     pub(super) fn client_of(&self, url: &str) -> Result<Client, InvalidRedis> {
-        check_url(url)?;
-        let bad = |error: RedisError| InvalidRedis::new(RedisSetting::Url, format!("it is not valid: {error}"), FORM);
+        let bad = |error: RedisError| InvalidRedis::new(RedisSetting::Url, format!("it is not valid: {error}"), SINGLE);
         let server = self.with_credentials(url.into_connection_info().map_err(bad)?)?;
         if is_exposed(&server) && !self.allow_plaintext_password {
             let problem = "its password would be sent to another machine without encryption, so nothing was sent";
@@ -191,28 +202,8 @@ impl RedisOptions {
     }
 }
 
-const FORM: &str = "write it as `redis://HOST:PORT/DATABASE`, or `rediss://…` for TLS";
-
 const ENCRYPTED: &str = "use TLS (`rediss://`), a server of this machine (a tunnel to another one counts), a server without a password, or set \
      `allow_plaintext_password = true` under [state]";
-
-/// Checks the form of a URL as far as the client would misread it.
-fn check_url(url: &str) -> Result<(), InvalidRedis> {
-    let bad = |problem: &str, help: &str| Err(InvalidRedis::new(RedisSetting::Url, problem, help));
-    let Some((scheme, rest)) = url.split_once("://") else { return bad("it is not a URL", FORM) };
-    let servers = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let hosts = servers.rsplit_once('@').map_or(servers, |(_, hosts)| hosts);
-    if scheme.contains("cluster") || hosts.contains(',') {
-        bad("it is for several nodes of a Cluster, which is not supported", ONE_SERVER)
-    } else if rest.contains('#') {
-        bad(
-            "it has a fragment (`#…`), which could disable the check of certificates",
-            "write `#` in a password as `%23`, and set `ca` under [state] for an authority of your own",
-        )
-    } else {
-        Ok(())
-    }
-}
 
 /// Whether a password is sent to another machine without encryption.
 fn is_exposed(server: &ConnectionInfo) -> bool {
@@ -280,7 +271,7 @@ mod tests {
             ("redis+sentinel://localhost/a/hunter2", none.clone(), Url, "Invalid database number"),
             ("redis+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "begin the URL with `rediss"),
             ("rediss+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "ca.pem, which cannot be read"),
-            ("redis://hunter2-a:6379,hunter2-b:6379", none.clone(), Url, "several nodes"),
+            ("redis://hunter2-a:6379,hunter2-b:6379", none.clone(), Url, "it names several servers; begin it with"),
             ("redis+cluster://hunter2", none.clone(), Url, "several nodes"),
             ("rediss://hunter2#insecure", none.clone(), Url, "disable the check of certificates"),
             ("redis://localhost/hunter2", none, Url, "Invalid database number"),

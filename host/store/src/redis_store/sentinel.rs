@@ -7,29 +7,21 @@ use std::time::Duration;
 use ::redis::{AsyncConnectionConfig, Client, RedisError, cmd};
 use flow::ports::StateError;
 
-use super::options::{InvalidRedis, RedisOptions, RedisSetting};
-
-/// The port of a Sentinel, unless the URL has another one.
-const PORT: u16 = 26_379;
+use super::options::{InvalidRedis, RedisOptions};
+use crate::redis_url::RedisUrl;
 
 /// How long the connection to a Sentinel and its answer can take, each: the others are asked after it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-const FORM: &str =
-    "write it as `redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY/DATABASE`, or `rediss+sentinel://…` for TLS";
-
 /// The Sentinels of a primary.
 pub(super) struct Sentinels {
     options: RedisOptions,
-    /// The scheme of all connections: `redis` or `rediss`.
-    scheme: String,
-    /// The user and the password for the primary, as in the URL.
-    login: String,
+    /// Its user, password and database are for the primary.
+    url: RedisUrl,
     nodes: Vec<Node>,
     /// The index of the Sentinel that gave the last address, which is asked first.
     first: AtomicUsize,
     primary: String,
-    database: String,
 }
 
 struct Node {
@@ -46,36 +38,12 @@ struct NoPrimary {
 }
 
 impl Sentinels {
-    /// Reads the URL; `None` if it is one of a single server.
-    pub(super) fn of(options: &RedisOptions) -> Option<Result<Self, InvalidRedis>> {
-        let (scheme, rest) = options.url.split_once("+sentinel://")?;
-        Some(Self::read(options, scheme, rest))
-    }
-
-    fn read(options: &RedisOptions, scheme: &str, rest: &str) -> Result<Self, InvalidRedis> {
-        let bad = |problem: &str| InvalidRedis::new(RedisSetting::Url, problem, FORM);
-        if !matches!(scheme, "redis" | "rediss") || rest.contains(['?', '#']) {
-            return Err(bad("it is not the URL of Sentinels"));
-        }
-        let mut parts = rest.splitn(3, '/');
-        let (servers, primary) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let database = parts.next().unwrap_or_default().to_owned();
-        if primary.is_empty() {
-            return Err(bad("it does not name the primary"));
-        }
-        let (login, hosts) = servers.rsplit_once('@').map_or(("", servers), |(login, hosts)| (login, hosts));
-        let login = if login.is_empty() { String::new() } else { format!("{login}@") };
-        let nodes: Result<Vec<Node>, InvalidRedis> = hosts.split(',').map(|host| node(options, scheme, host)).collect();
-        let (scheme, primary) = (scheme.to_owned(), primary.to_owned());
-        let own = Self {
-            options: options.clone(),
-            scheme,
-            login,
-            nodes: nodes?,
-            first: AtomicUsize::new(0),
-            primary,
-            database,
-        };
+    /// Returns the Sentinels of a URL, which are not asked yet.
+    pub(super) fn new(options: &RedisOptions, url: RedisUrl, primary: &str) -> Result<Self, InvalidRedis> {
+        let nodes: Result<Vec<Node>, InvalidRedis> =
+            url.hosts().iter().map(|host| node(options, url.scheme(), host)).collect();
+        let (options, nodes, primary) = (options.clone(), nodes?, primary.to_owned());
+        let own = Self { options, url, nodes, first: AtomicUsize::new(0), primary };
         // What is wrong with the credentials is known before there is an address.
         own.client("127.0.0.1", 6379)?;
         Ok(own)
@@ -89,8 +57,7 @@ impl Sentinels {
 
     fn client(&self, host: &str, port: u16) -> Result<Client, InvalidRedis> {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let Self { scheme, login, database, .. } = self;
-        self.options.client_of(&format!("{scheme}://{login}{host}:{port}/{database}"))
+        self.options.client_of(&self.url.of_server(&format!("{host}:{port}")))
     }
 
     /// Asks the Sentinels one after the other for the primary, first the one that gave the last address.
@@ -121,11 +88,9 @@ impl Sentinels {
 }
 
 /// Returns a Sentinel, which gets neither user nor password.
-fn node(options: &RedisOptions, scheme: &str, host: &str) -> Result<Node, InvalidRedis> {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-    let address = if has_port { host.to_owned() } else { format!("{host}:{PORT}") };
+fn node(options: &RedisOptions, scheme: &str, address: &str) -> Result<Node, InvalidRedis> {
     let mut open = options.clone();
     (open.user, open.password) = (None, None);
     let client = open.client_of(&format!("{scheme}://{address}"))?;
-    Ok(Node { address, client })
+    Ok(Node { address: address.to_owned(), client })
 }

@@ -77,19 +77,13 @@ impl HostBuilder {
             policy.check_variable("state.password", name)?;
         }
         let url = system::environment::variable(&redis.url_env).and_then(|url| url.into_string().ok());
-        for server in servers(&url.unwrap_or_default()) {
+        // What cannot be read is not opened.
+        let url = url.and_then(|url| store::RedisUrl::parse(&url).ok());
+        for server in url.iter().flat_map(store::RedisUrl::addresses) {
             policy.check_address("the state of plugins", &server)?;
         }
         Ok(())
     }
-}
-
-/// Returns the URL of each server of a URL that can name several ones.
-fn servers(url: &str) -> Vec<String> {
-    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
-    let hosts = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let hosts = hosts.rsplit_once('@').map_or(hosts, |(_, hosts)| hosts);
-    hosts.split(',').map(|host| format!("{scheme}://{host}")).collect()
 }
 
 /// # Errors
