@@ -1,5 +1,7 @@
 //! State in Redis 7.0 or later, for sessions that several hosts share.
 
+mod cluster;
+mod connection;
 mod options;
 mod refusal;
 mod sentinel;
@@ -24,7 +26,7 @@ use crate::lifetime::ExpiryCheck;
 use crate::memory::shown;
 use crate::session::OpenSession;
 pub use options::{InvalidRedis, RedisOptions, RedisSetting};
-use server::{SCRIPTS, Server};
+use server::{Node, SCRIPTS, Server};
 use session::{Holder, RedisSession, SHARED};
 pub use tls::RedisTls;
 use wire::{ALL_STATES, Keys, decode, name_key, session_of};
@@ -101,17 +103,23 @@ impl RedisStore {
         }))
     }
 
-    async fn list(&self) -> Result<SessionList, StateError> {
-        let mut found = BTreeSet::new();
+    async fn scan(&self, node: &Node, found: &mut BTreeSet<SessionId>) -> Result<(), StateError> {
         let mut cursor = "0".to_owned();
         loop {
             let arguments = [cursor.as_str(), "MATCH", ALL_STATES, "COUNT", "1000"];
-            let (next, keys): (String, Vec<String>) = self.server.command("SCAN", &arguments).await?;
+            let (next, keys): (String, Vec<String>) = self.server.command_to(node, "SCAN", &arguments).await?;
             found.extend(keys.iter().filter_map(|key| session_of(key)));
             if next == "0" {
-                break;
+                return Ok(());
             }
             cursor = next;
+        }
+    }
+
+    async fn list(&self) -> Result<SessionList, StateError> {
+        let mut found = BTreeSet::new();
+        for node in self.server.nodes().await? {
+            self.scan(&node, &mut found).await?;
         }
         let mut list = SessionList::default();
         for session in found {

@@ -6,6 +6,7 @@ mod conformance;
 mod crash;
 mod redis;
 mod redis_access;
+mod redis_cluster;
 mod redis_sentinel;
 mod session_crash;
 mod support;

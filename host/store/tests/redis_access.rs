@@ -85,7 +85,7 @@ fn a_key_belongs_to_its_certificate() {
 }
 
 /// Returns the commands that the page for operators shows, with another password.
-fn documented() -> Vec<String> {
+pub(crate) fn documented() -> Vec<String> {
     let page = include_str!("../../GATEWAY_OPERATORS.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER tidegate ")).expect("the page shows the user");
     line.split(' ').map(|word| if word.starts_with('>') { ">hunter2".to_owned() } else { word.to_owned() }).collect()

@@ -22,7 +22,7 @@ fn primary(sentinel: &RedisServer) -> String {
     raw::<Vec<String>>(sentinel, &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).join(":")
 }
 
-async fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_done: impl FnMut() -> bool) {
     let wait = async {
         while !is_done() {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -21,6 +21,7 @@ mod progress;
 mod prometheus;
 mod proxy;
 mod redis;
+mod redis_cluster;
 mod scripted;
 mod tmux;
 
@@ -42,5 +43,6 @@ pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};
 pub use proxy::{BEHIND, ProxyServers};
 pub use redis::{RedisServer, ensure_redis};
+pub use redis_cluster::RedisCluster;
 pub use scripted::Scripted;
 pub use tmux::ensure_tmux;

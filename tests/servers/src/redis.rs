@@ -180,6 +180,11 @@ impl RedisServer {
         }
     }
 
+    /// Returns the port for connections without TLS.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Returns the address, `redis://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
@@ -195,15 +200,31 @@ impl RedisServer {
     /// # Errors
     /// The server cannot be reached, or replies with an error.
     pub fn command(&self, words: &[&str]) -> Result<String> {
+        self.reply(words).map(|(line, _)| line)
+    }
+
+    /// Sends a command whose reply is a string of any length.
+    ///
+    /// # Errors
+    /// As for [`RedisServer::command`], or the reply is not a string.
+    pub fn text(&self, words: &[&str]) -> Result<String> {
+        let (line, mut rest) = self.reply(words)?;
+        let length = line.strip_prefix('$').and_then(|length| length.parse().ok()).context("not a string")?;
+        let mut bytes = vec![0; length];
+        rest.read_exact(&mut bytes)?;
+        Ok(String::from_utf8(bytes)?)
+    }
+
+    fn reply(&self, words: &[&str]) -> Result<(String, BufReader<TcpStream>)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(START))?;
         let mut command = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| command.push_str(&format!("${}\r\n{word}\r\n", word.len())));
         stream.write_all(command.as_bytes())?;
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line)?;
+        let (mut line, mut reader) = (String::new(), BufReader::new(stream));
+        reader.read_line(&mut line)?;
         ensure!(!line.starts_with('-'), "redis-server: {line}");
-        Ok(line.trim_end().to_owned())
+        Ok((line.trim_end().to_owned(), reader))
     }
 }
 

@@ -373,7 +373,8 @@ pub(crate) struct StateFile {
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
     /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`, or
-    /// `rediss://cache.example:6380` for TLS, or `redis+sentinel://HOST,HOST/PRIMARY` for Sentinels. Default: `TIDEGATE_REDIS_URL`.
+    /// `rediss://cache.example:6380` for TLS, `redis+sentinel://HOST,HOST/PRIMARY` for Sentinels, or `redis+cluster://HOST,HOST` for a
+    /// Cluster. Default: `TIDEGATE_REDIS_URL`.
     #[schemars(length(min = 1))]
     pub(crate) url_env: Option<String>,
     /// The user of `backend = "redis"` for access control lists, unless the URL contains it.

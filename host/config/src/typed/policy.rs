@@ -14,8 +14,8 @@ use super::operator::PluginFile;
 #[schemars(title = "policy.toml")]
 pub(crate) struct MachinePolicyFile {
     /// The servers that anything is sent to, as `https://HOST` or `http://HOST:PORT`: those of providers, of the state of plugins
-    /// (`redis://HOST:PORT`; with Sentinels, each of them as `redis+sentinel://HOST:PORT`, which permits the servers that they name) and of
-    /// telemetry. Default: any.
+    /// (`redis://HOST:PORT`; with Sentinels, each of them as `redis+sentinel://HOST:PORT`, which permits the servers that they name; of a
+    /// Cluster, each node of the URL as `redis+cluster://HOST:PORT`, which permits the other ones) and of telemetry. Default: any.
     #[schemars(inner(length(min = 1)))]
     pub(crate) addresses: Option<Vec<String>>,
     /// The environment variables that `api_key_env`, `url_env` and `password` of `[state]` can name, the usual variables of vendors included. Default: any.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisError};
 use flow::Address;
 
+use super::cluster::Cluster;
 use super::sentinel::Sentinels;
 use super::tls::RedisTls;
 use crate::options::StoreOptions;
@@ -17,7 +18,8 @@ use crate::redis_url::{InvalidRedisUrl, RedisKind, RedisUrl, SINGLE};
 pub struct RedisOptions {
     /// The URL of the server: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS. With Sentinels:
     /// `redis+sentinel://[user:password@]host[:port][,host[:port]…]/primary[/database]`, or `rediss+sentinel://…`; the user and the password
-    /// are those of the primary.
+    /// are those of the primary. For a Cluster: `redis+cluster://[user:password@]host[:port][,host[:port]…]`, or `rediss+cluster://…`, with
+    /// some of its nodes.
     pub url: String,
     /// The user, where the URL contains none.
     pub user: Option<String>,
@@ -97,6 +99,7 @@ impl InvalidRedis {
 pub(super) enum Servers {
     One(Box<Client>),
     Sentinels(Box<Sentinels>),
+    Cluster(Box<Cluster>),
 }
 
 impl From<InvalidRedisUrl> for InvalidRedis {
@@ -104,10 +107,6 @@ impl From<InvalidRedisUrl> for InvalidRedis {
         Self::new(RedisSetting::Url, error.problem, error.help)
     }
 }
-
-/// The help text for a Cluster URL.
-const ONE_SERVER: &str = "use Sentinels (`redis+sentinel://HOST,HOST/PRIMARY`), or the URL of one server, such as that of a proxy or of a managed service, which \
-     follows the primary";
 
 impl RedisOptions {
     /// The defaults, with this server.
@@ -138,10 +137,7 @@ impl RedisOptions {
         match url.kind().clone() {
             RedisKind::Single => Ok(Servers::One(Box::new(self.client_of(&self.url)?))),
             RedisKind::Sentinel { primary } => Ok(Servers::Sentinels(Box::new(Sentinels::new(self, url, &primary)?))),
-            RedisKind::Cluster => {
-                let problem = "it is for several nodes of a Cluster, which is not supported";
-                Err(InvalidRedis::new(RedisSetting::Url, problem, ONE_SERVER))
-            }
+            RedisKind::Cluster => Ok(Servers::Cluster(Box::new(Cluster::new(self, &url)?))),
         }
     }
 
@@ -272,7 +268,10 @@ mod tests {
             ("redis+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "begin the URL with `rediss"),
             ("rediss+sentinel://localhost/a", tls(path("ca.pem"), None, None), Ca, "ca.pem, which cannot be read"),
             ("redis://hunter2-a:6379,hunter2-b:6379", none.clone(), Url, "it names several servers; begin it with"),
-            ("redis+cluster://hunter2", none.clone(), Url, "several nodes"),
+            ("redis+cluster://hunter2/1", none.clone(), Url, "a Cluster has only the database 0"),
+            ("redis+cluster://me:hunter2@10.0.0.7", none.clone(), Url, "sent to another machine without encryption"),
+            ("redis+cluster://localhost", tls(path("ca.pem"), None, None), Ca, "begin the URL with `rediss"),
+            ("rediss+cluster://localhost", tls(path("ca.pem"), None, None), Ca, "ca.pem, which cannot be read"),
             ("rediss://hunter2#insecure", none.clone(), Url, "disable the check of certificates"),
             ("redis://localhost/hunter2", none, Url, "Invalid database number"),
             (

@@ -32,7 +32,10 @@ pub(super) fn explained(error: RedisError) -> Arc<dyn Error + Send + Sync> {
         return Arc::new(Refusal::NoPassword(error));
     }
     let words = if error.is_io_error() { error.to_string() } else { String::new() };
-    if words.contains("invalid peer certificate") {
+    if words.contains("AuthenticationFailed") {
+        // No node of a Cluster could be reached, and this is the reason of one of them.
+        Arc::new(Refusal::Password(error))
+    } else if words.contains("invalid peer certificate") {
         Arc::new(Refusal::Certificate(error))
     } else if words.contains("received fatal alert") {
         Arc::new(Refusal::ClientCertificate(error))

@@ -3,10 +3,13 @@
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use ::redis::{Client, FromRedisValue, RedisError, Script, ScriptInvocation, ToRedisArgs};
+use ::redis::{Client, ErrorKind, FromRedisValue, RedisError, Script, ScriptInvocation, ServerErrorKind, ToRedisArgs};
 use flow::ports::StateError;
+use futures_util::future::try_join_all;
 
 use super::RedisOptions;
+use super::cluster::{Primary, primaries, route_of};
+use super::connection::Connection;
 use super::options::Servers;
 use super::refusal::explained;
 use super::wire::Keys;
@@ -39,9 +42,16 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 pub(super) struct Server {
     servers: Servers,
     config: ConnectionManagerConfig,
-    connection: Mutex<Option<ConnectionManager>>,
+    connection: Mutex<Option<Connection>>,
     /// The address, without credentials.
     place: String,
+}
+
+/// A server that is asked for all of its keys: the only one, or one of the primaries of a Cluster.
+pub(super) struct Node {
+    connection: Connection,
+    /// `None` if there is only one server.
+    pub(super) primary: Option<Primary>,
 }
 
 /// A reply of a script: its kind, and what follows.
@@ -70,6 +80,7 @@ impl Server {
         let place = match &servers {
             Servers::One(client) => format!("redis at {}", client.get_connection_info().addr()),
             Servers::Sentinels(sentinels) => sentinels.place(),
+            Servers::Cluster(cluster) => cluster.place(),
         };
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(options.timeout))
@@ -83,21 +94,41 @@ impl Server {
         &self.place
     }
 
-    async fn connection(&self) -> Result<ConnectionManager, StateError> {
+    async fn connection(&self) -> Result<Connection, StateError> {
         if let Some(connection) = &*self.connected() {
             return Ok(connection.clone());
         }
-        let client = match &self.servers {
-            Servers::One(client) => Client::clone(client),
-            Servers::Sentinels(sentinels) => sentinels.primary().await?,
+        let made = match &self.servers {
+            Servers::One(client) => self.managed(Client::clone(client))?,
+            Servers::Sentinels(sentinels) => self.managed(sentinels.primary().await?)?,
+            Servers::Cluster(cluster) => {
+                Connection::Cluster(cluster.connect().await.map_err(|error| self.failed(error))?)
+            }
         };
-        let made = ConnectionManager::new_lazy_with_config(client, self.config.clone());
-        let made = made.map_err(|error| self.failed(error))?;
         Ok(self.connected().insert(made).clone())
     }
 
-    fn connected(&self) -> MutexGuard<'_, Option<ConnectionManager>> {
+    fn managed(&self, client: Client) -> Result<Connection, StateError> {
+        let made = ConnectionManager::new_lazy_with_config(client, self.config.clone());
+        made.map(Connection::One).map_err(|error| self.failed(error))
+    }
+
+    fn connected(&self) -> MutexGuard<'_, Option<Connection>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the servers that together have all keys.
+    pub(super) async fn nodes(&self) -> Result<Vec<Node>, StateError> {
+        let connection = self.connection().await?;
+        let Connection::Cluster(mut cluster) = connection else {
+            return Ok(vec![Node { connection, primary: None }]);
+        };
+        let found = primaries(&mut cluster).await.map_err(|error| self.failed(error))?;
+        let node = |primary: Primary| Node {
+            connection: Connection::Node(cluster.clone(), primary.route()),
+            primary: Some(primary),
+        };
+        Ok(found.into_iter().map(node).collect())
     }
 
     /// Runs a script on the keys of a session.
@@ -110,21 +141,60 @@ impl Server {
         let mut invocation = script.prepare_invoke();
         invocation.key(&keys.state).key(&keys.lease);
         arguments(&mut invocation);
-        let parts: Result<Vec<Vec<u8>>, RedisError> = invocation.invoke_async(&mut self.connection().await?).await;
+        let parts: Result<Vec<Vec<u8>>, RedisError> = self.invoke(&invocation, &keys.state).await?;
         let mut parts = parts.map_err(|error| self.failed(error))?.into_iter();
         let kind = parts.next().map(|kind| String::from_utf8_lossy(&kind).into_owned()).unwrap_or_default();
         Ok(Reply { kind, rest: parts.collect() })
     }
 
-    /// Sends a command.
+    /// Runs a script on the primary of a key. It is loaded there alone, so that other nodes of a Cluster can be away; a node that is taking over
+    /// the slot needs it, too.
+    async fn invoke<T: FromRedisValue>(
+        &self,
+        invocation: &ScriptInvocation<'_>,
+        key: &str,
+    ) -> Result<Result<T, RedisError>, StateError> {
+        let connection = self.connection().await?;
+        let tried = invocation.invoke_async(&mut connection.clone().to(route_of(key))).await;
+        let is_missing = |error: &RedisError| error.kind() == ErrorKind::Server(ServerErrorKind::NoScript);
+        let Connection::Cluster(mut cluster) = connection else { return Ok(tried) };
+        if !tried.as_ref().is_err_and(is_missing) {
+            return Ok(tried);
+        }
+        if let Err(error) = invocation.load_async(&mut cluster).await {
+            return Ok(Err(error));
+        }
+        Ok(invocation.invoke_async(&mut cluster).await)
+    }
+
+    /// Sends a command to the server of its key.
     pub(super) async fn command<T: FromRedisValue>(
         &self,
         name: &str,
         arguments: &[impl ToRedisArgs],
     ) -> Result<T, StateError> {
+        self.send(self.connection().await?, name, arguments).await
+    }
+
+    /// Sends a command to a server, which has its key if it has one.
+    pub(super) async fn command_to<T: FromRedisValue>(
+        &self,
+        node: &Node,
+        name: &str,
+        arguments: &[impl ToRedisArgs],
+    ) -> Result<T, StateError> {
+        self.send(node.connection.clone(), name, arguments).await
+    }
+
+    async fn send<T: FromRedisValue>(
+        &self,
+        mut connection: Connection,
+        name: &str,
+        arguments: &[impl ToRedisArgs],
+    ) -> Result<T, StateError> {
         let mut command = ::redis::cmd(name);
         command.arg(arguments);
-        command.query_async(&mut self.connection().await?).await.map_err(|error| self.failed(error))
+        command.query_async(&mut connection).await.map_err(|error| self.failed(error))
     }
 
     /// Returns the values of keys. The commands are sent together, one for each key: a user who is permitted `GET` needs no `MGET`.
@@ -132,11 +202,20 @@ impl Server {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
+        if self.is_cluster() {
+            // A pipeline is for the keys of one slot.
+            return try_join_all(keys.iter().map(|key| self.command("GET", std::slice::from_ref(key)))).await;
+        }
         let mut commands = ::redis::pipe();
         for key in keys {
             commands.cmd("GET").arg(key);
         }
         commands.query_async(&mut self.connection().await?).await.map_err(|error| self.failed(error))
+    }
+
+    /// Whether the client itself sends a command again, so that its last error does not show what the first try did.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.servers, Servers::Cluster(_))
     }
 
     fn failed(&self, error: RedisError) -> StateError {
@@ -152,7 +231,7 @@ impl Server {
     /// Returns whether the next command needs a new connection: to the new primary, where this server has become a replica. A connection that could not be made would fail the next command too, even if
     /// the server is back. On one that timed out, commands still arrive in order, unless another server is the primary now.
     fn needs_connection(&self, error: &RedisError) -> bool {
-        let can_move = matches!(self.servers, Servers::Sentinels(_));
+        let can_move = !matches!(self.servers, Servers::One(_));
         match error.code() {
             Some(code) => can_move && matches!(code, "READONLY" | "MASTERDOWN"),
             None => can_move || !error.is_timeout(),

@@ -203,7 +203,8 @@ impl Backend for RedisSession {
     fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>> {
         Box::pin(async move {
             let reply = self.holder.run(&SCRIPTS.write, |invocation| put_flight(invocation, &flight)).await;
-            let reply = reply.map_err(|error| WriteError { is_definite: is_answer(&error), error })?;
+            let is_once = !self.holder.server.is_cluster();
+            let reply = reply.map_err(|error| WriteError { is_definite: is_once && is_answer(&error), error })?;
             if self.is_shared() {
                 self.writes.wrote(reply.number(0));
             }

@@ -14,6 +14,15 @@ macro_rules! suite {
         suite! { @backend memory Memory [$($($module $case)*)*] }
         suite! { @backend disk Disk [$($($module $case)*)*] }
         suite! { @backend redis Redis [$($($module $case)*)*] }
+        /// One Cluster for all cases, because it takes time to start.
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn every_case_on_a_cluster() {
+            let mut place = places::Cluster::start();
+            $($(
+                place.clear(stringify!($case));
+                $module::$case(&place).await;
+            )*)*
+        }
     };
     (@backend $name:ident $place:ident [$($module:ident $case:ident)*]) => {
         mod $name {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::{Clock, StateAdmin, StateStore};
-use tidegate_servers::RedisServer;
+use tidegate_servers::{RedisCluster, RedisServer};
 use tidegate_store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
 
 use crate::support::Writer;
@@ -105,5 +105,39 @@ impl Place for Redis {
 
     fn writer(&self) -> Option<Writer> {
         Some(Writer::start(&["redis", &self.server.url(), "1000"]))
+    }
+}
+
+pub(crate) struct Cluster {
+    cluster: RedisCluster,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Self {
+        Self { cluster: RedisCluster::start(0).unwrap() }
+    }
+
+    /// Removes what the case before has left; `next` is shown if this fails.
+    pub(crate) fn clear(&mut self, next: &str) {
+        for node in self.cluster.nodes() {
+            node.command(&["FLUSHALL"]).unwrap_or_else(|error| panic!("{next}: {error}"));
+        }
+    }
+}
+
+impl Place for Cluster {
+    fn store_of(&self, owner: &str, clock: Arc<dyn Clock>) -> Arc<dyn Store> {
+        let mut redis = RedisOptions::new(self.cluster.url());
+        redis.timeout = Duration::from_secs(20);
+        redis.store = options(owner);
+        Arc::new(RedisStore::new(redis, clock).unwrap())
+    }
+
+    fn leases_expire(&self) -> bool {
+        true
+    }
+
+    fn writer(&self) -> Option<Writer> {
+        Some(Writer::start(&["redis", &self.cluster.url(), "1000"]))
     }
 }
