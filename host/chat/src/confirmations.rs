@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Answer, Command};
 use crate::message::{Changed, ChildThread};
 use crate::question::{PreviewState, Question, QuestionId};
-use crate::text::Str;
 
 /// What a front end does with a question before the person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -212,16 +211,6 @@ impl ToolConfirmations {
         Changed::Yes
     }
 
-    /// A policy of the driver, which decides next to this one, could not decide about a question: it stays open, with the reason.
-    pub fn policy_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
-        let found = self.state.questions.iter().position(|question| question.id == *id);
-        let Some(question) = found.and_then(|index| self.state.questions.make_mut().get_mut(index)) else {
-            return Changed::No;
-        };
-        question.policy_error = Some(policy_error(why));
-        Changed::Yes
-    }
-
     fn take(&mut self, child: Option<&ChildThread>, event: &Event) -> Changed {
         match &event.kind {
             EventKind::ToolConfirmationRequested {
@@ -290,7 +279,7 @@ impl ToolConfirmations {
             Some(Err(panic)) => {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-                question.policy_error = Some(policy_error(&text));
+                question.policy_error = Some(format!("the confirmation policy panicked: {text}").into());
             }
         }
         let questions = self.state.questions.make_mut();
@@ -307,10 +296,6 @@ impl ToolConfirmations {
         self.state.questions.make_mut().retain(|question| !gone(question));
         Changed::Yes
     }
-}
-
-fn policy_error(why: &str) -> Str {
-    format!("the confirmation policy panicked: {why}").into()
 }
 
 /// The id by which the session of the front end knows a question.

@@ -41,7 +41,6 @@
 
 mod answer;
 mod attachments;
-mod changes;
 mod command;
 mod confirmations;
 mod list;
@@ -54,7 +53,6 @@ mod streaming;
 mod text;
 
 pub use attachments::{Attachment, AttachmentError, Attachments};
-pub use changes::{ChildChanges, ListChanges, StateChanges, StreamingChanges};
 pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
 pub use list::{List, Shared};

@@ -63,21 +63,8 @@ impl<T> List<T> {
         (0..self.len).map(|index| self.get(index).unwrap_or_else(|| unreachable!("an index below the length")))
     }
 
-    /// The indexes at which this list can differ from an earlier version of it, in order. What both share in memory is skipped.
-    pub(crate) fn differing(&self, before: &Self) -> Vec<usize> {
-        let mut found = Vec::new();
-        if let Some(root) = &self.root {
-            let old = before.root.as_ref().filter(|_| before.height <= self.height);
-            walk(root, self.height, old.map(|old| (old, before.height)), 0, &mut found);
-        }
-        if !Arc::ptr_eq(&self.tail, &before.tail) || self.len != before.len {
-            found.extend(self.len - self.tail.len()..self.len);
-        }
-        found
-    }
-
     /// Whether both are the same list in memory, so that they need not be compared.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         let root = match (&self.root, &other.root) {
             (None, None) => true,
             (Some(one), Some(two)) => Arc::ptr_eq(one, two),
@@ -148,29 +135,6 @@ impl<T: Clone> List<T> {
             level -= 1;
             node = Arc::make_mut(&mut nodes[at]);
         }
-    }
-}
-
-/// Collects the indexes of the leaves that an older tree does not share. `old`: the older tree of the same first index, with its height.
-fn walk<T>(node: &Arc<Node<T>>, level: u32, old: Option<(&Arc<Node<T>>, u32)>, first: usize, found: &mut Vec<usize>) {
-    if old.is_some_and(|(old, _)| Arc::ptr_eq(node, old)) {
-        return;
-    }
-    let nodes = match &**node {
-        Node::Leaf(entries) => return found.extend(first..first + entries.len()),
-        Node::Branch(nodes) => nodes,
-    };
-    for (at, child) in nodes.iter().enumerate() {
-        let below = match old {
-            // A lower tree became the first child.
-            Some((_, height)) if height < level => old.filter(|_| at == 0),
-            Some((old, _)) => match &**old {
-                Node::Branch(olds) => olds.get(at).map(|old| (old, level - 1)),
-                Node::Leaf(_) => None,
-            },
-            None => None,
-        };
-        walk(child, level - 1, below, first + (at << (4 * level)), found);
     }
 }
 
@@ -297,28 +261,6 @@ mod tests {
         assert!(list.get_mut(1_000).is_none());
         assert!(before.iter().copied().eq(0..1_000));
         assert!(list != before && before == (0..1_000).collect());
-    }
-
-    #[test]
-    fn a_difference_is_found_without_a_look_at_what_is_shared() {
-        let mut list: List<Shared<usize>> = List::default();
-        for size in 0..5_000 {
-            let before = list.clone();
-            list.push(Shared::new(size));
-            let differing = list.differing(&before);
-            assert!(differing.contains(&size) && differing.len() <= WIDTH, "{size}: {differing:?}");
-        }
-        let before = list.clone();
-        assert_eq!(list.differing(&before), Vec::<usize>::new());
-        for index in [0, 300, 4_999] {
-            *list.get_mut(index).unwrap() = Shared::new(0);
-        }
-        let is_other = |at: &usize| !list.get(*at).unwrap().is_same(before.get(*at).unwrap());
-        let changed: Vec<usize> = list.differing(&before).into_iter().filter(is_other).collect();
-        assert_eq!(changed, [0, 300, 4_999]);
-        let short: List<Shared<usize>> = (0..20).map(Shared::new).collect();
-        assert_eq!(short.differing(&list), (0..20).collect::<Vec<_>>());
-        assert_eq!(list.differing(&short).len(), 5_000);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use flow::Event;
 use serde::{Deserialize, Serialize, Serializer};
 
 use self::state::{Effect, Thread};
-use crate::changes::ListChanges;
 use crate::list::{List, Shared};
 use crate::message::{Block, Changed, ChatMessage, ChildThread, MessageId};
 
@@ -227,33 +226,6 @@ impl MessageLog {
         inputs.into_iter().map(|(number, message)| (number, message.clone())).collect()
     }
 
-    /// The changes of a thread's messages since an earlier version of this log, without the transform. `child`: of a child's.
-    pub(crate) fn thread_changes(&self, before: &Self, child: Option<&ChildThread>) -> ListChanges {
-        let empty = Thread::default();
-        let (old, new) = match child {
-            None => (&before.state.own, &self.state.own),
-            Some(child) => (before.child(child).unwrap_or(&empty), self.child(child).unwrap_or(&empty)),
-        };
-        let mut places = new.messages.differing(&old.messages);
-        if old.settled != new.settled && self.render_mode != RenderMode::Streaming {
-            places.extend(old.settled.min(new.settled)..old.settled.max(new.settled).min(new.messages.len()));
-            places.sort_unstable();
-            places.dedup();
-        }
-        let shown = |log: &Self, thread: &Thread, at: usize| log.part(thread.messages.get(at)?, at < thread.settled);
-        let shown: [&dyn Fn(usize) -> _; 2] = [&|at| shown(before, old, at), &|at| shown(self, new, at)];
-        ListChanges::between((&old.messages, &new.messages), places.into_iter(), shown)
-    }
-
-    /// Whether the messages of children are the same in memory.
-    pub(crate) fn shares_children(&self, other: &Self) -> bool {
-        self.state.children.is_same(&other.state.children)
-    }
-
-    fn child(&self, thread: &ChildThread) -> Option<&Thread> {
-        self.state.children.iter().find(|child| child.thread.id == thread.id).map(|child| &child.log)
-    }
-
     fn visible<'l>(&'l self, thread: &'l Thread) -> impl DoubleEndedIterator<Item = Shared<ChatMessage>> + 'l {
         thread.messages.iter().enumerate().flat_map(|(index, message)| {
             let message = self.part(message, index < thread.settled);
@@ -300,7 +272,7 @@ impl fmt::Debug for MessageLog {
 
 /// The messages at one moment. A clone takes constant time. As JSON it is the list of its messages.
 #[derive(Clone, Debug, Default)]
-pub struct LogSnapshot(pub(crate) MessageLog);
+pub struct LogSnapshot(MessageLog);
 
 impl LogSnapshot {
     /// The visible messages, the oldest first; reversed, the latest.

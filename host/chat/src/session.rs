@@ -18,7 +18,6 @@ use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, 
 use crate::streaming::StreamingText;
 
 pub use options::{ChatMode, ChatOptions, EventHook, ModeDeriver, ModeInput, default_mode};
-pub(crate) use state::waiting;
 pub use state::{ChatState, LastSubmitted, SavedChat};
 
 /// A chat with one session: messages, questions, the user's messages, and the mode.
@@ -259,11 +258,6 @@ impl<M> ChatSession<M> {
     /// The driver reports that an answer was refused or not delivered. See [`ToolConfirmations::answer_failed`].
     pub fn answer_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
         self.confirmations.answer_failed(id, why)
-    }
-
-    /// The driver's policy could not decide. See [`ToolConfirmations::policy_failed`].
-    pub fn policy_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
-        self.confirmations.policy_failed(id, why)
     }
 
     /// Attaches something to the next message.

@@ -55,21 +55,6 @@ impl Text {
         })
     }
 
-    /// Whether it is an earlier version of it to which nothing or something was appended. What both share in memory is not compared.
-    pub(crate) fn continues(&self, before: &Self) -> bool {
-        let closed = before.closed.len();
-        let is_kept = |at: usize| self.closed.get(at) == before.closed.get(at);
-        let next = self.closed.get(closed).map_or(self.tail.as_str(), |chunk| chunk);
-        self.closed.len() >= closed
-            && next.starts_with(before.tail.as_str())
-            && self.closed.differing(&before.closed).into_iter().take_while(|at| *at < closed).all(is_kept)
-    }
-
-    /// Whether both are the same text in memory.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.len == other.len && Arc::ptr_eq(&self.tail, &other.tail) && self.closed.is_same(&other.closed)
-    }
-
     /// Appends a chunk.
     pub fn push(&mut self, text: &str) {
         self.len += text.len();

@@ -7,7 +7,7 @@ use tidegate_chat::{ChatSession, SavedChat};
 use crate::support::{Case, compare, corpus, files, state, states};
 
 /// All recorded sessions: the cases, and the transcripts that reports are tested with.
-pub(crate) fn sessions() -> Vec<(String, Case)> {
+fn sessions() -> Vec<(String, Case)> {
     let cases = files("chat", ".jsonl").into_iter().filter(|(name, _)| !name.ends_with(".states"));
     let all = cases.chain(files("transcripts", ".jsonl"));
     all.map(|(name, text)| (name.clone(), Case::read(&name, &text))).collect()

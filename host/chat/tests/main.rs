@@ -1,7 +1,6 @@
 //! The integration tests of this crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod changes;
 mod children;
 mod corpus;
 mod defects;
@@ -10,5 +9,4 @@ mod hooks;
 mod properties;
 mod records;
 mod session_queue;
-mod shown;
 mod support;

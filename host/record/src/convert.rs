@@ -320,7 +320,7 @@ fn kept(keep: KeptText) -> Option<String> {
     (keep == KeptText::Shown).then(|| keep.as_str().to_owned())
 }
 
-pub(super) fn retained(retained: Retained) -> (&'static str, Option<u64>) {
+fn retained(retained: Retained) -> (&'static str, Option<u64>) {
     match retained {
         Retained::Nothing => ("nothing", None),
         Retained::Answer => ("answer", None),

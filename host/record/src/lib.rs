@@ -14,7 +14,6 @@ mod left_out;
 mod line;
 mod message;
 mod payload;
-mod reader;
 mod sentence;
 mod shown;
 mod values;
@@ -24,7 +23,6 @@ pub use self::kept_rules::{keep_rules, kept_rules};
 pub use self::line::{Line, Record, RecordError, json, status};
 pub use self::message::{Author, MessageRecord, PartRecord, role};
 pub use self::payload::*;
-pub use self::reader::LineReader;
 pub use self::sentence::Sentence;
 pub use self::shown::{Shown, ShownBody};
 

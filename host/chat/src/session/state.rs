@@ -101,7 +101,7 @@ fn is_empty<T>(all: &Arc<Vec<T>>) -> bool {
     all.is_empty()
 }
 
-pub(crate) fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {
+fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Own<'s> {
         executing: bool,

@@ -17,9 +17,6 @@ payloads! {
         /// It did not come to its end.
         #[serde(default)]
         is_partial: bool,
-        /// What of it stays in the conversation: `nothing`, `answer`, `start`, or `marked`, as in records.
-        #[serde(default)]
-        retained: String,
         /// Of a partial answer: why it ended, such as the rule that stopped it.
         error: Option<String>,
         /// Of a partial answer: the bytes of it that were shown, including those kept from an earlier attempt.
