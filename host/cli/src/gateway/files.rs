@@ -81,10 +81,10 @@ impl Files {
         // An invalid configuration is not loaded again before it changes.
         known.stamps = known.look();
         let (operator, is_trusted) = self.settings(&mut known)?;
-        let set = self.rules(&operator, &mut known)?;
+        let rules = self.rules(&operator, &mut known)?;
         let of_plugins = plugins(&operator, &mut known)?;
         let of_rules = Operator { gateway: GatewaySettings::default(), layers: Vec::new(), ..operator.clone() };
-        let before = known.same(&of_rules, &set).filter(|_| known.of_plugins == of_plugins);
+        let before = known.same(&of_rules, &rules.set).filter(|_| known.of_plugins == of_plugins);
         let host = match known.host.clone().filter(|_| before.is_some()) {
             Some(host) => host,
             None => super::host(&operator, self.metrics.as_ref(), known.host.as_ref())?,
@@ -93,9 +93,10 @@ impl Files {
         if before.is_none() {
             super::plugin_notes::report(&loaded, true);
         }
-        let set = before.unwrap_or(set);
+        let set = before.unwrap_or_else(|| Arc::clone(&rules.set));
         let settings = operator.gateway;
         let site = self.site(&settings, (&host, &loaded.plugins()), &set, &mut known)?;
+        rules.report();
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
         (known.of_plugins, known.is_trusted) = (of_plugins, is_trusted);
         let address = *known.address.get_or_insert(settings.listen);
@@ -122,15 +123,14 @@ impl Files {
     }
 
     /// Reads the rules, which can replace those in force.
-    fn rules(&self, operator: &Operator, known: &mut Known) -> Result<Arc<RuleSet>, Failure> {
+    fn rules(&self, operator: &Operator, known: &mut Known) -> Result<rules::Loaded, Failure> {
         let loaded = rules::read(operator, &self.common.workspace)?;
         if loaded.folders.iter().any(|folder| !known.paths.contains(folder)) {
             known.paths.extend(loaded.folders.iter().cloned());
             known.stamps = known.look();
         }
         loaded.check(known.set.as_deref(), &operator.gateway.routes)?;
-        loaded.report();
-        Ok(loaded.set)
+        Ok(loaded)
     }
 
     /// Creates the site with its conversations, and closes those that it does not keep.
@@ -150,10 +150,10 @@ impl Files {
         };
         let before = known.kept.all();
         let site = Site::of_settings(settings, set, &mut known.kept, &make)?;
-        // Before the next request gets to the conversations that replace these: they store their data, or leave it to those.
+        // These store their data before the next request reaches those that replace them.
         let now = known.kept.all();
         for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
-            Handle::current().block_on(replaced.close());
+            Handle::current().block_on(replaced.leave());
         }
         Ok(site)
     }

@@ -121,10 +121,17 @@ impl Conversations {
         now
     }
 
-    /// Stores the data that is not stored yet, before the end.
+    /// Closes the conversations, and stores the data that is not stored yet. Call it at the end of the process.
     pub async fn close(&self) {
         if let Some(keeper) = &self.keeper {
             keeper.close().await;
+        }
+    }
+
+    /// Closes the conversations whose data is stored: those that replace these continue the others.
+    pub async fn leave(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.leave().await;
         }
     }
 
@@ -216,7 +223,7 @@ impl Drop for Conversations {
     /// elsewhere.
     fn drop(&mut self) {
         if let (Some(keeper), Ok(runtime)) = (self.keeper.take(), Handle::try_current()) {
-            runtime.spawn(async move { keeper.close().await });
+            runtime.spawn(async move { keeper.leave().await });
         }
     }
 }

@@ -4,7 +4,6 @@ mod closed;
 mod entry;
 mod find;
 mod inheritance;
-mod left;
 mod links;
 mod open;
 mod side_requests;
@@ -14,7 +13,7 @@ mod tests;
 mod visit;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::WithoutStore;
@@ -86,12 +85,19 @@ pub struct Conversations {
     limits: ConversationLimits,
     inheritance: Inheritance,
     open: Arc<OpenConversations>,
-    /// Those that these replace, with their host: they can be open still.
-    before: Option<(Arc<OpenConversations>, Host)>,
+    /// The conversations that these replace, the oldest first. Some can still be open.
+    before: Mutex<Vec<Predecessor>>,
     branched: AtomicU64,
     local: AtomicU64,
     /// Whether the store did not answer when it was used last.
     is_store_away: AtomicBool,
+}
+
+/// Conversations that were replaced, with their host.
+#[derive(Clone)]
+struct Predecessor {
+    open: Arc<OpenConversations>,
+    host: Host,
 }
 
 impl std::fmt::Debug for Conversations {
@@ -103,11 +109,12 @@ impl std::fmt::Debug for Conversations {
 impl Conversations {
     /// Creates the conversations of a host, each opened with these options and an id of its own.
     pub fn new(host: Host, options: ConversationOptions, limits: ConversationLimits) -> Arc<Self> {
-        Self::with(host, options, limits, (Inheritance::new(limits.bytes / SIDE_REQUESTS), None))
+        Self::with(host, options, limits, (Inheritance::new(limits.bytes / SIDE_REQUESTS), Vec::new()))
     }
 
-    /// Creates conversations that replace others, such as after a change of settings: each continues where its requests find it, with the
-    /// data that is not stored yet. Close the others as soon as their exchanges are over.
+    /// Creates conversations that replace others, such as after a change of settings. Those that the others have stored are opened again with the
+    /// new settings. One with data that is not stored remains open, with the rules of the new settings and the plugins that it has, until it is
+    /// stored. Call [`Conversations::leave`] of the others before requests get here.
     pub fn in_place_of(
         before: &Self,
         host: Host,
@@ -119,20 +126,20 @@ impl Conversations {
         if !std::ptr::addr_eq(stores[0], stores[1]) {
             inheritance.closed = Arc::default();
         }
-        before.open.replace();
-        let own = Some((Arc::clone(&before.open), before.host.clone()));
-        Self::with(host, options, limits, (inheritance, own))
+        let mut predecessors = before.predecessors();
+        predecessors.push(Predecessor { open: Arc::clone(&before.open), host: before.host.clone() });
+        Self::with(host, options, limits, (inheritance, predecessors))
     }
 
     fn with(
         host: Host,
         options: ConversationOptions,
         limits: ConversationLimits,
-        (inheritance, before): (Inheritance, Option<(Arc<OpenConversations>, Host)>),
+        (inheritance, before): (Inheritance, Vec<Predecessor>),
     ) -> Arc<Self> {
         let open = OpenConversations::new(limits, host.keeps_state_in_memory(), inheritance.clone());
         let (branched, local, is_store_away) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
-        let open = Arc::new(open);
+        let (open, before) = (Arc::new(open), Mutex::new(before));
         Arc::new(Self { host, options, limits, inheritance, open, before, branched, local, is_store_away })
     }
 
@@ -176,20 +183,44 @@ impl Conversations {
     /// Returns how many conversations are open, and what happened to the others.
     pub fn counts(&self) -> ConversationCounts {
         let (branched, local) = (self.branched.load(Ordering::Relaxed), self.local.load(Ordering::Relaxed));
-        ConversationCounts { branched, local, ..self.open.counts() }
+        let own = self.open.counts();
+        let before: Vec<_> = self.predecessors().iter().map(|before| before.open.counts()).collect();
+        let open = own.open + before.iter().map(|counts| counts.open).sum::<usize>();
+        let unstored = own.unstored + before.iter().map(|counts| counts.unstored).sum::<usize>();
+        ConversationCounts { branched, local, open, unstored, ..own }
     }
 
-    /// Closes all of them, and stores the data that is not stored yet.
+    /// Closes all conversations, and stores the data that is not stored yet. Call it at the end of the process.
     pub async fn close(&self) {
+        for Predecessor { open, host } in self.predecessors() {
+            open.close_all(&host).await;
+        }
         self.open.close_all(&self.host).await;
+    }
+
+    /// Closes the conversations whose data is stored. Those that [replace](Conversations::in_place_of) these continue the others.
+    pub async fn leave(&self) {
+        self.open.close_stored(&self.host).await;
+    }
+
+    /// Returns those before that are not all closed.
+    fn predecessors(&self) -> Vec<Predecessor> {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.retain(|before| !before.open.is_empty());
+        before.clone()
+    }
+
+    /// Begins an exchange in a conversation that was open before these, and has data that is not stored.
+    fn visit_unstored(&self, id: &SessionId) -> Option<Visited> {
+        if self.open.has(id) {
+            return None;
+        }
+        self.predecessors().iter().rev().find_map(|before| before.open.visit_unstored(id))
     }
 
     /// Opens a conversation, unless it is open.
     async fn open(&self, id: &SessionId) -> Result<Visited, HostError> {
         let opening = || async {
-            if let Some((before, host)) = &self.before {
-                before.release(id, host).await;
-            }
             let options = self.options.clone().id(id.clone());
             let opened = self.host.conversation(options.clone()).await;
             if let Err(HostError::State(error)) = &opened {
@@ -204,14 +235,17 @@ impl Conversations {
                 opened => opened,
             }
         };
-        let visited = self.open.visit(id, &self.host, opening).await?;
-        if let Some(left) = self.open.take_left(id) {
-            visited.conversation.continue_from(&left).await?;
-        }
+        let visited = match self.visit_unstored(id) {
+            Some(visited) => visited,
+            None => self.open.visit(id, &self.host, opening).await?,
+        };
         let refreshed = match visited.conversation.refresh().await {
             Ok(()) => visited.conversation.name().await,
             away => away,
         };
+        if let Some(rules) = &self.options.rule_set {
+            visited.conversation.set_rules(rules);
+        }
         match &refreshed {
             Err(HostError::State(error)) => self.note(Some(error)),
             Ok(()) if !visited.conversation.is_local() => self.note(None),
@@ -267,7 +301,11 @@ impl Conversations {
                     let Some(wait) = own.upgrade().map(|own| own.limits.idle / 2) else { return };
                     tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
                     let Some(own) = own.upgrade() else { return };
+                    for Predecessor { open, host } in own.predecessors() {
+                        open.close_idle(&host).await;
+                    }
                     own.open.close_idle(&own.host).await;
+                    own.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).drop_expired();
                     own.ask_again().await;
                 }
             });

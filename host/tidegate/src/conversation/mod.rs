@@ -261,19 +261,6 @@ impl Conversation {
         // At the end there is no later time.
         let settled = if self.is_unstored() { self.store_late().await } else { self.settle().await };
         let closed = self.caller().extensions().close(Duration::ZERO).await;
-        self.end_record().await;
-        settled.and(closed.map_err(HostError::from))
-    }
-
-    /// Ends its part in the transcript, and keeps the data that is not stored yet: another conversation of its id continues with it
-    /// ([`Conversation::continue_from`]).
-    pub(crate) async fn leave(&self) {
-        self.caller().extensions().end_turn();
-        self.release_instances();
-        self.end_record().await;
-    }
-
-    async fn end_record(&self) {
         self.end_thread();
         if let Some(journal) = &self.0.journal
             && let Err(error) = journal.close().await
@@ -281,6 +268,7 @@ impl Conversation {
             tracing::warn!(conversation = self.0.id.as_str(), "{error}");
         }
         self.0.hub.close();
+        settled.and(closed.map_err(HostError::from))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -7,6 +7,7 @@ use flow::EventKind;
 use flow::PluginId;
 use flow::ports::{Replaced as Noted, SessionState, StateError};
 use guard::Caller;
+use rules::RuleSet;
 
 use super::inherited::Copied;
 use super::kept::{KEY, Kept, Stored};
@@ -46,11 +47,16 @@ impl Conversation {
         }
         let built = live.built();
         opening::refuse_unmet(&built)?;
-        let mut state = self.state();
-        if !Arc::ptr_eq(state.rules.rules(), &built.set) {
-            state.rules.replace_rules(Arc::clone(&built.set));
-        }
+        self.set_rules(&built.set);
         Ok(())
+    }
+
+    /// Sets the rules of the exchanges that begin from now on.
+    pub(crate) fn set_rules(&self, set: &Arc<RuleSet>) {
+        let mut state = self.state();
+        if !Arc::ptr_eq(state.rules.rules(), set) {
+            state.rules.replace_rules(Arc::clone(set));
+        }
     }
 
     /// Checks from time to time whether the store is back that was away when the conversation was opened.
@@ -79,8 +85,8 @@ impl Conversation {
             Ok(false) if !is_local => return Ok(()),
             // The plugins write their state again when they settle.
             Err(StateError::Lost { .. }) => storing.stored = Stored::default(),
-            // Its data was not stored anywhere, but for what it has inherited.
-            Ok(_) if is_local => storing.stored = Stored { note: None, kept: storing.inherited.clone() },
+            // Its data was not stored anywhere.
+            Ok(_) if is_local => storing.stored = Stored::default(),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
@@ -197,40 +203,6 @@ impl Conversation {
         Ok(())
     }
 
-    /// Continues with the data of another conversation of its id, which was [left](Conversation::leave) before that was stored.
-    ///
-    /// # Errors
-    /// The state of its plugins cannot be copied.
-    pub(crate) async fn continue_from(&self, left: &Self) -> Result<(), HostError> {
-        let base = {
-            let left_storing = left.0.storing.lock().await;
-            if left.is_local() { left_storing.inherited.clone() } else { left_storing.stored.kept.clone() }
-        };
-        let mut storing = self.0.storing.lock().await;
-        let (store, caller, kept, is_local, unnamed) = {
-            let left = left.state();
-            let unnamed = left.unnamed.clone();
-            (Arc::clone(&left.store), Arc::clone(&left.caller), left.kept(), left.is_local, unnamed)
-        };
-        let own = Arc::clone(&self.state().store);
-        let mut copied = is_local.then(Copied::default);
-        if let Some(copied) = &mut copied {
-            copied.copy(&*store, &*own).await?;
-        }
-        {
-            let mut state = self.state();
-            // Without a note, nothing of the other one was read.
-            let read = if storing.stored.note.is_some() { &base } else { &Kept::default() };
-            let merged = kept.merged(read, &state.kept());
-            state.take(merged);
-            (state.has_begun, state.is_unsettled) = (true, true);
-            state.unnamed.extend(unnamed);
-        }
-        storing.inherited = base;
-        storing.replaced.push(Replaced { store, caller, copied });
-        Ok(())
-    }
-
     /// Merges a note that another host has written.
     fn merge(&self, stored: &mut Stored, note: Option<Arc<[u8]>>) -> Result<(), StateError> {
         self.take_over(stored, parse(note)?);
@@ -250,8 +222,6 @@ impl Conversation {
 /// The data that was stored last, and the data that still has to be stored.
 pub(super) struct Storing {
     pub(super) stored: Stored,
-    /// While its store is away: the part of its data that was stored before.
-    inherited: Kept,
     /// The sessions that were open before it was opened again, as long as exchanges use them.
     replaced: Vec<Replaced>,
 }
@@ -266,7 +236,7 @@ struct Replaced {
 
 impl Storing {
     pub(super) fn new(stored: Stored) -> Self {
-        Self { stored, inherited: Kept::default(), replaced: Vec::new() }
+        Self { stored, replaced: Vec::new() }
     }
 
     /// Makes the state of replaced plugins durable, or has it stored with the next batch of `to`.

@@ -9,6 +9,7 @@ use gateway::{Trail, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::gateway::{ConversationLimits, Conversations, WithoutStore};
+use tidegate::rule::RuleSpec;
 use tidegate::state::{
     MemoryStore, SessionList, SessionState, ShownSession, StateAdmin, StateBatch, StateError, StateStore, StoreOptions,
     StoredState, SweptState,
@@ -234,63 +235,76 @@ async fn a_change_of_settings_while_the_store_is_away_loses_nothing() {
     const SECOND: &[&str] = &["Hello", "1", "More"];
     const THIRD: &[&str] = &["Hello", "1", "More", "3", "More"];
     const FOURTH: &[&str] = &["Hello", "1", "More", "3", "More", "5", "More"];
-    let read =
-        async |store: &Arc<Troubled>, folder: &TempDir| remembered(&open(store, folder, local()).await, FOURTH).await;
-    // Whether the store is away from the first exchange on, and when it is back.
-    for (is_away_first, back) in [(true, "at the end"), (false, "at the end"), (true, "before"), (false, "before")] {
-        let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
-        let before = open(&store, &folder, local()).await;
-        store.set_away(is_away_first);
-        assert_eq!(remembered(&before, FIRST).await, Vec::<Value>::new());
-        store.set_away(true);
-        assert_eq!(remembered(&before, SECOND).await, [json!(0)]);
-        let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), local());
-        before.close().await;
-        assert_eq!((before.counts().lost, before.counts().open, now.counts().unstored), (0, 0, 1));
-        store.set_away(back == "at the end");
-        assert_eq!(remembered(&now, THIRD).await, [json!(0), json!(1)], "{is_away_first} {back}");
-        store.set_away(false);
-        now.close().await;
-        assert_eq!((now.counts().lost, now.counts().unstored), (0, 0), "{is_away_first} {back}");
-        assert_eq!(read(&store, &folder).await, [json!(0), json!(1), json!(2)], "{is_away_first} {back}");
+    // Whether the store is away from the first exchange on, when it is back, and how often the settings change meanwhile.
+    for is_away_first in [true, false] {
+        for (back, changes) in [("at the end", 1), ("before", 1), ("at the end", 3), ("before", 3)] {
+            let case = format!("{is_away_first} {back} {changes}");
+            let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
+            let mut now = open(&store, &folder, local()).await;
+            store.set_away(is_away_first);
+            assert_eq!(remembered(&now, FIRST).await, Vec::<Value>::new());
+            store.set_away(true);
+            assert_eq!(remembered(&now, SECOND).await, [json!(0)]);
+            for _ in 0..changes {
+                let before = now;
+                now = Conversations::in_place_of(&before, host(&store).await, options(&folder), local());
+                before.leave().await;
+                assert_eq!((before.counts().lost, now.counts().unstored, now.counts().open), (0, 1, 1), "{case}");
+            }
+            store.set_away(back == "at the end");
+            assert_eq!(remembered(&now, THIRD).await, [json!(0), json!(1)], "{case}");
+            store.set_away(false);
+            now.close().await;
+            assert_eq!((now.counts().lost, now.counts().unstored, now.counts().open), (0, 0, 0), "{case}");
+            let later = remembered(&open(&store, &folder, local()).await, FOURTH).await;
+            assert_eq!(later, [json!(0), json!(1), json!(2)], "{case}");
+        }
     }
 }
 
 #[tokio::test]
-async fn what_no_request_asks_for_after_a_change_of_settings_is_stored_when_the_store_is_back() {
+async fn a_conversation_that_is_not_stored_has_the_new_rules_and_is_closed_when_it_is() {
     let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
     let mut limits = local();
     limits.idle = Duration::from_millis(50);
     let before = open(&store, &folder, limits).await;
     store.set_away(true);
     remembered(&before, &["Hello"]).await;
-    let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), limits);
-    before.close().await;
-    exchange(&now, None, &["Another"], "Hi", false).await;
-    assert_eq!(now.counts().unstored, 2);
+    let rule = RuleSpec::new("no-fixme", "Finish the work.").condition("FIXME").scope("text");
+    let host = host(&store).await;
+    let set = host.conversation(options(&folder).rule(rule).not_kept()).await.unwrap().rules();
+    let now = Conversations::in_place_of(&before, host, options(&folder).rule_set(Arc::clone(&set)), limits);
+    before.leave().await;
+    drop(before);
+    let texts = ["Hello", "1", "More"].map(str::to_owned);
+    let visit = now.enter(trail(Some("7f"), &texts, true)).await.unwrap();
+    assert_eq!(visit.conversation().memory(), json!([0]));
+    assert!(Arc::ptr_eq(visit.rules().rules(), &set));
+    drop(visit);
+    assert_eq!(now.counts().unstored, 1);
     store.set_away(false);
-    let stored = async {
-        while now.counts().unstored > 0 {
+    let closed = async {
+        while now.counts().open > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), stored).await.unwrap();
-    assert_eq!(remembered(&open(&store, &folder, limits).await, &["Hello", "1", "More"]).await, [json!(0)]);
+    tokio::time::timeout(Duration::from_secs(5), closed).await.unwrap();
+    assert_eq!(now.counts().lost, 0);
+    assert_eq!(remembered(&now, &["Hello", "1", "More"]).await, [json!(0)]);
 }
 
 #[tokio::test]
-async fn a_conversation_with_an_exchange_under_way_continues_elsewhere_with_its_end() {
+async fn a_replacement_that_is_dropped_changes_nothing() {
     let (store, folder) = (Troubled::new(), TempDir::new().unwrap());
-    let before = open(&store, &folder, local()).await;
+    let now = open(&store, &folder, local()).await;
     store.set_away(true);
-    let texts = ["Hello".to_owned()];
-    let visit = before.enter(trail(Some("7f"), &texts, true)).await.unwrap();
-    let now = Conversations::in_place_of(&before, host(&store).await, options(&folder), local());
-    let other = now.enter(trail(Some("7f"), &texts, true)).await.unwrap();
-    visit.conversation().set_memory(json!(["late"]));
-    visit.end(&visit.rules(), Some(&answer("1"))).await.unwrap();
-    drop(visit);
-    drop(other);
-    before.close().await;
-    assert_eq!(remembered(&now, &["Hello", "1", "More"]).await, [json!("late")]);
+    remembered(&now, &["Hello"]).await;
+    let failed = Conversations::in_place_of(&now, host(&store).await, options(&folder), local());
+    failed.leave().await;
+    drop(failed);
+    assert_eq!((now.counts().unstored, now.counts().lost), (1, 0));
+    assert_eq!(remembered(&now, &["Hello", "1", "More"]).await, [json!(0)]);
+    store.set_away(false);
+    now.close().await;
+    assert_eq!((now.counts().unstored, now.counts().lost), (0, 0));
 }

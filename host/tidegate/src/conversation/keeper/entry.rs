@@ -60,6 +60,12 @@ impl Use {
     }
 }
 
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.count(0);
+    }
+}
+
 impl Entry {
     pub(super) fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
         let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });

@@ -1,22 +1,20 @@
-//! The data in memory with which conversations continue that replace others, such as after a change of settings.
+//! The data in memory that conversations share with those that they replace, such as after a change of settings.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use super::closed::Closed;
-use super::left::Left;
 use super::links::Links;
 use super::side_requests::SideRequests;
 
-/// The data that those before and those after a change of settings share.
+/// The data that conversations share with those that they replace.
 #[derive(Clone)]
 pub(super) struct Inheritance {
     pub(super) links: Arc<Mutex<Links>>,
     pub(super) side_requests: Arc<Mutex<SideRequests>>,
     /// The closed conversations of a store in memory.
     pub(super) closed: Arc<Mutex<Closed>>,
-    pub(super) left: Arc<Mutex<Left>>,
-    /// The total size of what all of them remember, in bytes.
+    /// The total size of the data of all conversations, in bytes.
     pub(super) bytes: Arc<AtomicUsize>,
 }
 
@@ -24,7 +22,7 @@ impl Inheritance {
     /// `side_bytes`: the maximum total size of the side requests.
     pub(super) fn new(side_bytes: usize) -> Self {
         let side_requests = Arc::new(Mutex::new(SideRequests::new(side_bytes)));
-        let (links, closed, left, bytes) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
-        Self { links, side_requests, closed, left, bytes }
+        let (links, closed, bytes) = (Arc::default(), Arc::default(), Arc::default());
+        Self { links, side_requests, closed, bytes }
     }
 }

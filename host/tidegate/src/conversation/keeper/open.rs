@@ -32,10 +32,7 @@ pub(super) struct OpenConversations {
     /// The store is in memory: closed conversations stay there.
     is_in_memory: bool,
     open: Mutex<HashMap<SessionId, Arc<Entry>>>,
-    /// The data with which those that replace these continue.
     inheritance: Inheritance,
-    /// Whether others replace these.
-    is_replaced: AtomicBool,
     sweeps: AtomicBool,
     /// One permit for each conversation that is being closed.
     closes: Arc<Semaphore>,
@@ -49,18 +46,9 @@ pub(super) struct OpenConversations {
 impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, inheritance: Inheritance) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let (open, is_replaced, sweeps) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let (open, sweeps) = (Mutex::default(), AtomicBool::new(false));
         let (closes, way) = (Arc::new(Semaphore::new(CLOSES)), tokio::sync::Mutex::default());
-        Self { limits, is_in_memory, open, inheritance, is_replaced, sweeps, closes, way, evicted, forgotten, lost }
-    }
-
-    /// Notes that others replace these.
-    pub(super) fn replace(&self) {
-        self.is_replaced.store(true, Ordering::Relaxed);
-    }
-
-    fn is_replaced(&self) -> bool {
-        self.is_replaced.load(Ordering::Relaxed)
+        Self { limits, is_in_memory, open, inheritance, sweeps, closes, way, evicted, forgotten, lost }
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -69,7 +57,6 @@ impl OpenConversations {
             let open = lock(&self.open);
             (open.len(), open.values().filter(|entry| entry.is_unstored()).count())
         };
-        let unstored = unstored + if self.is_replaced() { 0 } else { lock(&self.inheritance.left).len() };
         let [evicted, forgotten, lost] =
             [&self.evicted, &self.forgotten, &self.lost].map(|count| count.load(Ordering::Relaxed));
         ConversationCounts { open, evicted, forgotten, unstored, lost, ..ConversationCounts::default() }
@@ -161,46 +148,41 @@ impl OpenConversations {
                 Err(_) => {}
             }
         }
-        self.store_left().await;
     }
 
-    /// Stores the data of conversations that were left, unless others take care of them.
-    async fn store_left(&self) {
-        if self.is_replaced() {
-            return;
-        }
-        let left = { lock(&self.inheritance.left).all() };
-        for conversation in left {
-            let stored = conversation.store_late().await;
-            if !conversation.is_unstored() {
-                let _size = lock(&self.inheritance.left).take(conversation.id());
-            }
-            if let Err(HostError::State(StateError::Unavailable { .. })) = stored {
-                return;
-            }
-        }
+    /// Returns whether none is open.
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.open).is_empty()
     }
 
-    /// Returns a conversation that was closed before its data could be stored.
-    pub(super) fn take_left(&self, id: &SessionId) -> Option<Conversation> {
-        lock(&self.inheritance.left).take(id)
+    /// Returns whether this conversation is open.
+    pub(super) fn has(&self, id: &SessionId) -> bool {
+        lock(&self.open).contains_key(id)
     }
 
-    /// Closes a conversation, unless an exchange has it, and waits until it is closed.
-    pub(super) async fn release(&self, id: &SessionId, host: &Host) {
-        let Some(entry) = lock(&self.open).get(id).cloned() else { return };
-        match entry.end(|_| true) {
-            Some(ended) => self.close(id, &entry, ended, host).await,
-            None if lock(&entry.use_of).is_over => drop(entry.closing.lock().await),
-            None => {}
-        }
+    /// Begins an exchange in an open conversation with data that is not in the store.
+    pub(super) fn visit_unstored(&self, id: &SessionId) -> Option<Visited> {
+        let entry = lock(&self.open).get(id).cloned()?;
+        let conversation = entry.cell.get().filter(|conversation| conversation.is_unstored())?.clone();
+        Some(Visited { conversation, joined: entry.join()? })
     }
 
-    /// Closes all unused conversations within a time limit: the changes of their exchanges were stored when those ended.
+    /// Closes the unused conversations whose data is in the store.
+    pub(super) async fn close_stored(self: &Arc<Self>, host: &Host) {
+        self.store_late().await;
+        self.close_unused(host, |entry| !entry.is_unstored()).await;
+    }
+
+    /// Closes all unused conversations. What is not in the store is lost.
     pub(super) async fn close_all(self: &Arc<Self>, host: &Host) {
+        self.store_late().await;
+        self.close_unused(host, |_| true).await;
+    }
+
+    /// Closes unused conversations within a time limit: the changes of their exchanges were stored when those ended.
+    async fn close_unused(self: &Arc<Self>, host: &Host, is_due: impl Fn(&Entry) -> bool) {
         let closing = async {
-            self.store_late().await;
-            for (id, entry) in self.entries() {
+            for (id, entry) in self.entries().into_iter().filter(|(_, entry)| is_due(entry)) {
                 drop(self.close_later(id, entry, |_| true, host).await);
             }
             // With all permits, no close is running in the background.
@@ -209,17 +191,8 @@ impl OpenConversations {
         };
         if tokio::time::timeout(CLOSING, closing).await.is_err() {
             let open = lock(&self.open).len();
-            tracing::warn!("{open} conversations are left as they were stored last: closing them takes too long");
+            tracing::warn!("{open} conversations were not closed within 10 s; the data that was stored last is kept");
         }
-        let left = if self.is_replaced() { Vec::new() } else { lock(&self.inheritance.left).all() };
-        for conversation in left {
-            self.count_lost(conversation.id(), "it was closed");
-        }
-    }
-
-    fn count_lost(&self, id: &SessionId, why: &str) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(conversation = %id, "its data is lost: {why} while the store was unavailable");
     }
 
     /// Closes the least recently used conversations while there are too many.
@@ -280,14 +253,14 @@ impl OpenConversations {
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
-        match entry.cell.get() {
-            Some(conversation) if self.is_replaced() && conversation.is_unstored() => {
-                conversation.leave().await;
-                let size = self.count_bytes(conversation.stored_bytes());
-                lock(&self.inheritance.left).insert(conversation.clone(), size);
+        if let Some(conversation) = entry.cell.get() {
+            if let Err(error) = conversation.close().await {
+                tracing::warn!(conversation = %id, "its data is not stored: {}", error.in_one_line());
             }
-            Some(conversation) => self.close_stored(conversation).await,
-            None => {}
+            if conversation.is_unstored() {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(conversation = %id, "its data is lost: it was closed while the store was unavailable");
+            }
         }
         entry.count(0);
         if let Some(conversation) = entry.cell.get().filter(|_| self.is_in_memory) {
@@ -298,15 +271,6 @@ impl OpenConversations {
         drop(ended);
         if self.is_in_memory {
             self.forget(host).await;
-        }
-    }
-
-    async fn close_stored(&self, conversation: &Conversation) {
-        if let Err(error) = conversation.close().await {
-            tracing::warn!(conversation = %conversation.id(), "its data is not stored: {}", error.in_one_line());
-        }
-        if conversation.is_unstored() {
-            self.count_lost(conversation.id(), "it was evicted");
         }
     }
 
@@ -340,6 +304,14 @@ impl OpenConversations {
         let mut open = lock(&self.open);
         if open.get(id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             open.remove(id);
+        }
+    }
+}
+
+impl Drop for OpenConversations {
+    fn drop(&mut self) {
+        for (id, _) in self.entries().into_iter().filter(|(_, entry)| entry.is_unstored()) {
+            tracing::warn!(conversation = %id, "its data is lost: nothing has replaced its route");
         }
     }
 }

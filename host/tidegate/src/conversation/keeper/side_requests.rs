@@ -54,6 +54,11 @@ impl SideRequests {
         self.add(point, conversation, size, Instant::now());
     }
 
+    /// Drops those that are too old.
+    pub(super) fn drop_expired(&mut self) {
+        self.drop_old(Instant::now());
+    }
+
     /// Returns the one behind whose answer this point is.
     pub(super) fn get(&mut self, point: &str) -> Option<Conversation> {
         self.find(point, Instant::now())
