@@ -205,11 +205,13 @@ fn a_client_that_takes_nothing_is_left() {
 #[test]
 fn a_retry_whose_connection_is_closed_is_sent_once_more() {
     for (does, requests, expected) in
-        [("hang_up_once", 3, "These are fine."), ("hang_up", 3, "could not be asked again")]
+        [("hang_up_once", 4, "These are fine."), ("hang_up", 4, "could not be asked again")]
     {
         let model = Model::start();
         let place = place(&plain(&model, ""));
         let running = Running::start(&place);
+        // Its connection is idle then.
+        assert_eq!(running.ask("GET", "/v1/models", &[], "").status, 200);
         let body = r#"{"stream": true, "messages": [{"role": "user", "content": "x"}]}"#;
         let answer = running.ask("POST", &format!("/v1/messages?do={does}"), &[], body);
         assert!(text(&answer).contains(expected), "{does}: {}", answer.body);

@@ -76,6 +76,13 @@ impl Model {
     }
 }
 
+impl Shared {
+    /// Returns the number of requests with the reminder.
+    fn reminded(&self) -> usize {
+        self.seen.lock().unwrap().iter().filter(|(_, body)| body.contains("Never say that word")).count()
+    }
+}
+
 /// Reads a complete request; returns `None` if the connection ended.
 fn request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
     let mut part = [0; 4096];
@@ -128,7 +135,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
             ),
             // The server closes an idle connection at the moment at which the next request is sent on it.
             "hang_up" if body.contains("Never say that word") => return,
-            "hang_up_once" if body.contains("Never say that word") && shared.seen.lock().unwrap().len() == 2 => return,
+            "hang_up_once" if body.contains("Never say that word") && shared.reminded() == 1 => return,
             "refuse_again" if body.contains("Never say that word") => {
                 stream.write_all(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
             }

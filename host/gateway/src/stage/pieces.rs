@@ -92,10 +92,10 @@ fn responses(data: &Value, known: &Repeats) -> Vec<Found> {
         "response.reasoning_summary_text.delta" => delta(TextStream::Thinking, block("summary_index", 0)),
         "response.reasoning_text.delta" => delta(TextStream::Thinking, block("content_index", REASONING)),
         // Text that was not streamed is read from the end of its block.
-        kind if kind.ends_with(".done") => {
-            ended(data).into_iter().filter(|(stream, _, block)| !known.has(*stream, *block)).collect()
+        _ => {
+            let found = of_end(data).into_iter().flatten();
+            found.filter(|(stream, _, block)| !known.has(*stream, *block)).collect()
         }
-        _ => Vec::new(),
     }
 }
 
@@ -104,11 +104,19 @@ pub(super) const REASONING: u64 = 1 << 32;
 
 /// Returns the places of the texts in a frame of the Responses API that ends a part, an item or the answer.
 pub(super) fn ended(data: &Value) -> Vec<Found> {
+    of_end(data).unwrap_or_else(|| {
+        let output = data["response"]["output"].as_array().into_iter().flatten().zip(0..);
+        output.flat_map(|(item, index)| of_item(item, &format!("/response/output/{index}"), index)).collect()
+    })
+}
+
+/// Returns the places of the texts in a frame that ends a part or an item; `None` for any other frame.
+fn of_end(data: &Value) -> Option<Vec<Found>> {
     let index = |key: &str| data[key].as_u64().unwrap_or(0);
     let (item, part, summary) = (index("output_index"), index("content_index"), index("summary_index"));
     let at = |path: &str, stream, number: u64| vec![(stream, path.to_owned(), (item, number))];
     let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
-    match data["type"].as_str().unwrap_or_default() {
+    Some(match data["type"].as_str().unwrap_or_default() {
         "response.output_text.done" => at("/text", answer, part),
         "response.refusal.done" => at("/refusal", answer, part),
         "response.reasoning_text.done" => at("/text", thinking, REASONING | part),
@@ -119,27 +127,25 @@ pub(super) fn ended(data: &Value) -> Vec<Found> {
         }
         "response.content_part.done" => [at("/part/text", answer, part), at("/part/refusal", answer, part)].concat(),
         "response.output_item.done" => of_item(&data["item"], "/item", item),
-        _ => {
-            let output = data["response"]["output"].as_array().into_iter().flatten().zip(0..);
-            output.flat_map(|(item, index)| of_item(item, &format!("/response/output/{index}"), index)).collect()
-        }
-    }
+        _ => return None,
+    })
 }
 
 /// Returns the places of the texts of an item that is complete.
 fn of_item(item: &Value, path: &str, index: u64) -> Vec<Found> {
-    let parts = |key: &'static str, member: &'static str, stream, flag: u64| {
-        let count = item[key].as_array().map_or(0, Vec::len) as u64;
-        let place = move |part: u64| (stream, format!("{path}/{key}/{part}/{member}"), (index, flag | part));
-        (0..count).map(place)
+    let parts = |key: &str| 0..item[key].as_array().map_or(0, Vec::len) as u64;
+    let at = |key: &str, member: &str, stream, (flag, part): (u64, u64)| {
+        (stream, format!("{path}/{key}/{part}/{member}"), (index, flag | part))
     };
     let (answer, thinking) = (TextStream::Answer, TextStream::Thinking);
     match item["type"].as_str() {
         Some("reasoning") => {
-            parts("summary", "text", thinking, 0).chain(parts("content", "text", thinking, REASONING)).collect()
+            let summaries = parts("summary").map(|part| at("summary", "text", thinking, (0, part)));
+            summaries.chain(parts("content").map(|part| at("content", "text", thinking, (REASONING, part)))).collect()
         }
         Some("message") | None => {
-            parts("content", "text", answer, 0).chain(parts("content", "refusal", answer, 0)).collect()
+            let of_part = |part| ["text", "refusal"].map(|member| at("content", member, answer, (0, part)));
+            parts("content").flat_map(of_part).collect()
         }
         Some(_) => Vec::new(),
     }

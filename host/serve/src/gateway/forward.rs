@@ -1,10 +1,12 @@
 //! Routes to the servers of models, and requests on their way there.
 
 use std::convert::Infallible;
+use std::error::Error as _;
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -179,16 +181,36 @@ impl Sent {
         request.send().await.map(Answer::of)
     }
 
-    /// Sends the request after an answer that was stopped; its answer is read. A server can close an idle connection at the moment at which a
-    /// request is sent on it: the client would repeat a request of its own, so this one is repeated once.
+    /// Sends the request again after a stopped answer. Repeats it once if the server closes the connection at once, as it does with an idle one:
+    /// a client would repeat a request of its own.
     pub(super) async fn send_again(&self, body: Bytes) -> Result<Answer, reqwest::Error> {
+        let begun = Instant::now();
         match self.send(body.clone(), true).await {
-            Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
-                self.send(body, true).await
-            }
+            Err(error) if begun.elapsed() < AT_ONCE && was_closed(&error) => self.send(body, true).await,
             sent => sent,
         }
     }
+}
+
+/// The time after which a server that closes a connection may have worked on the request.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Returns whether the connection was closed before an answer.
+fn was_closed(error: &reqwest::Error) -> bool {
+    let is_close = |source: &(dyn std::error::Error + 'static)| {
+        let http = source.downcast_ref::<hyper::Error>();
+        let system = source.downcast_ref::<io::Error>().map(io::Error::kind);
+        http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
+            || matches!(system, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted))
+    };
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if is_close(cause) {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 /// Returns a body with trailers, which is sent in chunks.
