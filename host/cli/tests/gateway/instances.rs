@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_servers::RedisServer;
+use tidegate_servers::{RedisCluster, RedisServer};
 
 use super::model::Model;
 use super::plain;
 use super::running::{Answer, Running, request};
 use crate::support::Place;
 
-const CONVERSATIONS: usize = 100;
 const ROUNDS: usize = 6;
 /// The round in which one process is killed.
 const KILLED: usize = 2;
@@ -159,9 +158,9 @@ fn asked(address: &str, request: &str) -> Asked {
     if is_whole { Asked::Answered(answer) } else { Asked::Cut }
 }
 
-fn start(place: &Place, redis: &RedisServer) -> Running {
+fn start(place: &Place, url: &str) -> Running {
     let mut command = place.command(&["gateway", "--listen", "127.0.0.1:0"]);
-    command.env("TIDEGATE_REDIS_URL", redis.url());
+    command.env("TIDEGATE_REDIS_URL", url);
     Running::of(command)
 }
 
@@ -193,7 +192,19 @@ fn round(clients: &[Mutex<Client>], instances: &[Running], round: usize, asked: 
 
 #[test]
 fn any_process_has_each_request_and_one_is_killed() {
-    let (redis, model) = (RedisServer::start().unwrap(), Model::answering(answer));
+    let redis = RedisServer::start().unwrap();
+    spread(&redis.url(), 100);
+}
+
+#[test]
+fn processes_on_a_cluster_are_as_on_one_server() {
+    let redis = RedisCluster::start(0).unwrap();
+    spread(&redis.url(), 24);
+}
+
+/// Spreads so many conversations over two processes with this store.
+fn spread(url: &str, conversations: usize) {
+    let model = Model::answering(answer);
     let place = Place::with(&[("once", ONCE), ("always", ALWAYS)]);
     let plugin = crate::masked::plugin();
     place.write(
@@ -206,21 +217,21 @@ fn any_process_has_each_request_and_one_is_killed() {
             ),
         ),
     );
-    let mut instances = vec![start(&place, &redis), start(&place, &redis)];
+    let mut instances = vec![start(&place, url), start(&place, url)];
     let new = |number| Mutex::new(Client { number, messages: Vec::new(), stopped: 0, was_cut: false, moved: 0 });
-    let clients: Vec<Mutex<Client>> = (0..CONVERSATIONS).map(new).collect();
+    let clients: Vec<Mutex<Client>> = (0..conversations).map(new).collect();
     for at in 0..ROUNDS {
         // The others continue without waiting: requests are under way at this instance.
         round(&clients, &instances, at, |number| {
-            if at == KILLED && number == CONVERSATIONS / 2 {
+            if at == KILLED && number == conversations / 2 {
                 instances[1].signal("KILL");
             }
         });
         if at == KILLED {
-            instances[1] = start(&place, &redis);
+            instances[1] = start(&place, url);
         }
     }
-    let mut known: Vec<BTreeSet<String>> = vec![BTreeSet::new(); CONVERSATIONS];
+    let mut known: Vec<BTreeSet<String>> = vec![BTreeSet::new(); conversations];
     for (_, body) in model.seen() {
         let (_, number) = body.split_once("conversation ").unwrap();
         let number: usize = number.split(' ').next().unwrap().parse().unwrap();
