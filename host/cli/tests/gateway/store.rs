@@ -149,6 +149,16 @@ fn requests_are_answered_without_the_server_and_stored_when_it_is_back() {
         assert_eq!((health(&running), metric(&running, "gateway_conversation_total{outcome=\"local\"}")), (away(), 1));
         assert!(metric(&running, UNSTORED) >= 2, "{}", running.log());
         assert!(running.log_has(0, "it is guarded with the data of this process only"), "{}", running.log());
+        // Reloads lose nothing: the records stay, and a new rule acts.
+        for name in ["one-more", "and-one"] {
+            place.write(&format!(".tidegate/rules/{name}.md"), &ONCE.replace("forbidden", "nothing"));
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!before.is_stopped(&running) && !during.is_stopped(&running), "{name}: its records are in memory");
+        }
+        place.write(".tidegate/rules/now.md", &ONCE.replace("forbidden", "come"));
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!text(&before.ask(&running)).contains("come"), "the new rule acts");
+        assert!(metric(&running, UNSTORED) >= 2, "{}", running.log());
         redis.start_again().unwrap();
         // With their next requests, and at an interval.
         let begun = Instant::now();
