@@ -203,3 +203,10 @@ pub struct Outgoing {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }
+
+impl Outgoing {
+    /// A message under an id that no other message of the session has.
+    pub fn new(id: OutgoingId, text: &str, attachments: Vec<Attachment>) -> Self {
+        Self { id, text: text.into(), attachments }
+    }
+}

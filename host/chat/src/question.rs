@@ -14,8 +14,9 @@ use crate::text::Str;
 pub struct QuestionId(Str);
 
 impl QuestionId {
-    pub(crate) fn new(id: String) -> Self {
-        Self(id.into())
+    /// Wraps an id, such as one that a front end in another process has sent.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(Str::from(id.into()))
     }
 
     /// The id as text.

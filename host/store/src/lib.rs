@@ -76,6 +76,6 @@ pub use redis_url::{InvalidRedisUrl, RedisKind, RedisUrl};
 pub use transcript::transcript_schema;
 pub use transcript::{
     DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
-    RecordAll, Records, Repair, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader,
-    TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    RecordAll, Records, Repair, SessionAccess, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList,
+    TranscriptReader, TranscriptStore, TranscriptSummary, UnreadableTranscript,
 };

@@ -13,6 +13,7 @@
 //! Only the end of the file changes. A record is acknowledged after `fdatasync`; a line that a crash has cut is removed at the next
 //! opening, any other line that is not a record is an error until [`TranscriptStore::repair`] has removed it.
 
+mod access;
 mod appender;
 mod error;
 mod file;
@@ -40,6 +41,7 @@ use flow::SessionId;
 use flow::ports::Clock;
 use tempfile::NamedTempFile;
 
+pub use access::SessionAccess;
 pub use error::TranscriptError;
 pub use format::{ForkedFrom, JsonRecord, SpawnedBy, TranscriptHeader};
 pub use journal::FileJournal;

@@ -120,7 +120,7 @@ pub use ::record;
 pub use ::system::{SystemClock, environment};
 pub use ::turn::{CancellationToken, Subscription, TurnReport};
 pub use error::HostError;
-pub use front_end::{Chat, carry_out};
+pub use front_end::{Chat, CommandError, carry_out, carry_out_command};
 pub use host::engine::Engine;
 pub use host::{Host, HostBuilder};
 pub use session::Session;

@@ -3,7 +3,7 @@
 pub use crate::host::fork::{ForkedState, last_finished_turn};
 pub use flow::ports::JournalError;
 pub use store::{
-    DroppedLine, ForkedFrom, LastRecord, Repair, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList,
-    TranscriptReader, TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    DroppedLine, ForkedFrom, LastRecord, Repair, SessionAccess, SpawnedBy, TranscriptError, TranscriptHeader,
+    TranscriptList, TranscriptReader, TranscriptStore, TranscriptSummary, UnreadableTranscript,
 };
 pub use turn::rebuild::{OpenCalls, Rebuild, RebuildError, Resumed};

@@ -139,6 +139,11 @@ impl TranscriptStore {
 
     /// The folders that contain a transcript.
     pub(super) fn folders(&self) -> Result<Vec<PathBuf>, TranscriptError> {
+        self.folders_with(file::TRANSCRIPT)
+    }
+
+    /// The folders of sessions that contain this file.
+    pub(super) fn folders_with(&self, file: &str) -> Result<Vec<PathBuf>, TranscriptError> {
         let failed = |error| failed(&self.root, &error);
         let entries = fs::read_dir(&self.root).map_err(failed)?.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -146,7 +151,7 @@ impl TranscriptStore {
         // One that cannot be looked into is not one without a transcript.
         let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let is_session = |folder: &PathBuf| {
-            fs::symlink_metadata(folder.join(file::TRANSCRIPT)).err().as_ref().is_none_or(|error| !is_missing(error))
+            fs::symlink_metadata(folder.join(file)).err().as_ref().is_none_or(|error| !is_missing(error))
         };
         Ok(shown.map(|entry| entry.path()).filter(is_session).collect())
     }

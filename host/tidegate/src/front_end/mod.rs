@@ -11,7 +11,7 @@ use chat::{
 };
 use flow::{Image, Message, Origin, Part, Role};
 
-use turn::Subscription;
+use turn::{AnswerError as AnswerRefused, NotWaiting, Subscription};
 
 use crate::Session;
 use crate::front_end::child_events::ChildEvents;
@@ -155,25 +155,59 @@ impl<M> Chat<M> {
 pub fn carry_out(session: &Session, source: &mut impl CommandSource, by: &str) -> Changed {
     let mut changed = Changed::No;
     for command in source.take_commands() {
-        match command {
-            Command::Prompt { messages } => session.prompt(messages.iter().map(input).collect::<Input>()).detach(),
-            Command::Steer { message } => drop(session.send(input(&message), WhenBusy::Steer)),
-            Command::Interrupt { message } => drop(session.send(input(&message), WhenBusy::Interrupt)),
-            Command::Queue { message } => drop(session.inbox().queue(input(&message))),
-            Command::Flush => drop(session.inbox().flush()),
-            Command::Edit { message } => drop(session.inbox().edit(&(&message.id).into(), &message.text)),
-            Command::Remove { id } => drop(session.inbox().remove(&(&id).into())),
-            Command::TakeBack { id } => drop(session.inbox().take_back(&(&id).into())),
-            Command::Answer { question, answer, .. } => {
-                if let Err(error) = session.answer(&(&question).into(), answer.into(), by) {
-                    changed = changed.or(source.answer_failed(&question, &error.to_string()));
-                }
-            }
-            // `Command` can grow, and this crate is released with it.
-            other => tracing::error!(?other, "a command of the chat is not carried out"),
+        // What becomes of messages is reported by events.
+        if let Err(CommandError::Answer { question, error }) = carry_out_command(session, command, by) {
+            changed = changed.or(source.answer_failed(&question, &error.to_string()));
         }
     }
     changed
+}
+
+/// Why a session does not carry out a command.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// An answer is refused.
+    #[error("{error}")]
+    Answer {
+        /// The question that was answered.
+        question: QuestionId,
+        /// What the session reports.
+        error: AnswerRefused,
+    },
+    /// The message that is to be changed does not wait any more.
+    #[error(transparent)]
+    NotWaiting(#[from] NotWaiting),
+    /// The command is of a later version.
+    #[error("this version does not know the command")]
+    Unknown,
+}
+
+/// Carries out one command, such as one that a front end in another process has sent. A message whose id the session knows already is not
+/// taken a second time.
+///
+/// # Errors
+/// The session refuses the answer, or the message does not wait any more.
+pub fn carry_out_command(session: &Session, command: Command, by: &str) -> Result<(), CommandError> {
+    match command {
+        Command::Prompt { messages } => session.prompt(messages.iter().map(input).collect::<Input>()).detach(),
+        Command::Steer { message } => drop(session.send(input(&message), WhenBusy::Steer)),
+        Command::Interrupt { message } => drop(session.send(input(&message), WhenBusy::Interrupt)),
+        Command::Queue { message } => drop(session.inbox().queue(input(&message))),
+        Command::Flush => drop(session.inbox().flush()),
+        Command::Edit { message } => session.inbox().edit(&(&message.id).into(), &message.text)?,
+        Command::Remove { id } => session.inbox().remove(&(&id).into())?,
+        Command::TakeBack { id } => drop(session.inbox().take_back(&(&id).into())?),
+        Command::Answer { question, answer, .. } => session
+            .answer(&(&question).into(), answer.into(), by)
+            .map_err(|error| CommandError::Answer { question, error })?,
+        // `Command` can grow, and this crate is released with it.
+        other => {
+            tracing::error!(?other, "a command of the chat is not carried out");
+            return Err(CommandError::Unknown);
+        }
+    }
+    Ok(())
 }
 
 /// Returns a message as an input, under the id that the chat has for it: events and receipts refer to that id.
