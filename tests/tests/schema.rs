@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 45] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 52] = [
     "gateway.conversation_header_taken",
     "gateway.hosts_with-a-port",
     "gateway.listen_no-address",
@@ -42,6 +42,13 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 45] = [
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",
+    "serve.hosts_with-a-port",
+    "serve.listen_no-address",
+    "serve.listen_nobody-is-admitted",
+    "serve.origins_with-a-path",
+    "serve.token.name_no-user",
+    "serve.token.twice",
+    "serve.token.value_a-secret",
     "state.allow_plaintext_password_other-backend",
     "state.ca_other-backend",
     "state.certificate_key_without-certificate",

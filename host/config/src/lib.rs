@@ -23,6 +23,7 @@
 mod addition;
 pub mod agents;
 mod check;
+mod compaction;
 mod diagnostic;
 mod digest;
 mod document;
@@ -38,6 +39,7 @@ mod layer_files;
 mod layer_reader;
 mod layers;
 mod leaves;
+mod listening;
 mod manifest;
 mod mask;
 mod merge;
@@ -56,6 +58,7 @@ mod rule_files;
 mod rule_folders;
 pub mod rule_sources;
 mod schema;
+mod serve;
 mod sources;
 mod state;
 mod switch;
@@ -72,6 +75,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use compaction::CompactionSettings;
 pub use diagnostic::{Diagnostics, in_one_line, render};
 pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
@@ -81,9 +85,7 @@ pub use in_force::{SettingInForce, SettingOrigin};
 pub use kinds::by_kind;
 pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use misplaced::misplaced;
-pub use operator::{
-    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, operator_file,
-};
+pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, operator_file};
 pub use operator_files::{FoundFiles, OperatorFiles, SETTINGS_VARIABLE};
 pub use operator_layers::{Layer, LayerKind};
 pub use permission::{BadPermission, PermissionRule};
@@ -99,6 +101,7 @@ pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{
     agent_schema, error_schema, event_schema, manifest_schema, operator_schema, policy_schema, thread_limit_schema,
 };
+pub use serve::{ServeLimits, ServeSettings, ServeToken, is_user};
 pub use state::{PlacedFile, RedisPlace, StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use terminal::TerminalSettings;

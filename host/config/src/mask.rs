@@ -81,7 +81,7 @@ pub(crate) fn hidden(path: &[String], value: &Spanned<DeValue<'_>>) -> serde_jso
     let mut secrets = Vec::new();
     let above = match path {
         // An entry of a list comes between the list and its keys.
-        [gateway, list, _, _] if gateway == "gateway" => list,
+        [server, list, _, _] if ["gateway", "serve"].contains(&server.as_str()) => list,
         [.., above, _] => above,
         _ => "",
     };
@@ -154,7 +154,7 @@ fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
     for line in text.split_inclusive('\n') {
         let begun = line.trim_start();
         let is_table = begun.starts_with('[');
-        let is_secret_table = || ["headers", "gateway.token"].iter().any(|name| begun.contains(name));
+        let is_secret_table = || ["headers", "gateway.token", "serve.token"].iter().any(|name| begun.contains(name));
         in_headers = if is_table { is_secret_table() } else { in_headers || begun.starts_with("headers") };
         let key = begun.split(['=', ':', ' ', '\t']).next().unwrap_or_default();
         let behind = line.len() - begun.len() + key.len();

@@ -9,19 +9,20 @@ use std::time::Duration;
 use flow::{CallbackKind, KeptText, KeySource, PermissionMode, Power, ProviderKind, SettingValue};
 use toml::Spanned;
 
+use crate::compaction::CompactionSettings;
 use crate::document::{Document, steps};
 use crate::gateway::GatewaySettings;
 use crate::manifest::setting_value;
 use crate::mask;
 use crate::operator_layers::{self, Layer, LayerKind};
 use crate::rule_folders::RuleFolders;
+use crate::serve::ServeSettings;
 use crate::state::{StateSettings, check_state};
 use crate::terminal::TerminalSettings;
 use crate::transcript::TranscriptSettings;
 use crate::turn::TurnSettings;
 use crate::typed::{
-    self, CompactionFile, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile,
-    ProviderFile, TurnFile,
+    self, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile, ProviderFile,
 };
 use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, OnTimeout, PermissionRule, SourceFile};
 
@@ -62,6 +63,8 @@ pub struct Operator {
     pub terminal: TerminalSettings,
     /// The server between agents and their models.
     pub gateway: GatewaySettings,
+    /// The server for front ends.
+    pub serve: ServeSettings,
 }
 
 /// The place that shows the file at `path` to be an operator's file: its beginning where it is named `tidegate.toml`, in others the first key
@@ -86,8 +89,19 @@ pub fn operator_file(path: &Path) -> Option<Location> {
 }
 
 /// The tables of an operator's file that a plugin's manifest does not have.
-const OPERATOR_ONLY: [&str; 10] =
-    ["provider", "errors", "plugin", "rules", "state", "transcript", "compaction", "turn", "terminal", "gateway"];
+const OPERATOR_ONLY: [&str; 11] = [
+    "provider",
+    "errors",
+    "plugin",
+    "rules",
+    "state",
+    "transcript",
+    "compaction",
+    "turn",
+    "terminal",
+    "gateway",
+    "serve",
+];
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,34 +242,6 @@ pub struct PluginLimits {
     pub state_bytes: u64,
 }
 
-/// When the older part of a conversation is summarised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactionSettings {
-    /// Whether it is.
-    pub enabled: bool,
-    /// Tokens that the model takes; `None`: derived from its name.
-    pub context_tokens: Option<u64>,
-    /// The share of them, in percent, at which it is summarised.
-    pub at_percent: u32,
-    /// How many of the last turns are not summarised.
-    pub keep_turns: u32,
-}
-
-/// A call that is made once repeats nothing.
-fn check_repeats(document: &mut Document<'_>, typed: &TurnFile) {
-    if typed.max_repeats == 1 {
-        let help = "write 0 for any number of times, or 2 and more";
-        document.error(Code::ConfigOutOfRange, &steps!["turn", "max_repeats"], "`max_repeats` must not be 1", help);
-    }
-}
-
-impl CompactionSettings {
-    fn of(typed: &CompactionFile) -> Self {
-        let CompactionFile { enabled, context_tokens, at_percent, keep_turns } = *typed;
-        Self { enabled, context_tokens, at_percent, keep_turns }
-    }
-}
-
 impl Default for Operator {
     fn default() -> Self {
         let typed = OperatorFile::default();
@@ -277,6 +263,7 @@ impl Default for Operator {
             turn: TurnSettings::of(&typed.turn),
             terminal: TerminalSettings::of(&typed.terminal),
             gateway: GatewaySettings::default(),
+            serve: ServeSettings::default(),
         }
     }
 }
@@ -324,12 +311,13 @@ impl Operator {
     fn of_document(document: &mut Document<'_>, typed: OperatorFile) -> Result<Self, Diagnostics> {
         check_provider(document, &typed.provider);
         check_state(document, &typed);
-        check_repeats(document, &typed.turn);
+        TurnSettings::check(document, &typed.turn);
         let system = system_prompt(document, &typed.prompt);
         let permissions = permissions(document, &typed.tools.permission);
         check_shell(document, &typed.tools.shell.env);
         let rule_folders = RuleFolders::read(document, &typed.rules);
         let gateway = GatewaySettings::read(document, &typed.gateway);
+        let serve = ServeSettings::read(document, &typed.serve);
         let state = StateSettings::read(document, &typed.state);
         let entries = typed.plugin.iter().enumerate();
         let plugins = entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(document, index, plugin)));
@@ -357,6 +345,7 @@ impl Operator {
             turn: TurnSettings::of(&typed.turn),
             terminal: TerminalSettings::of(&typed.terminal),
             gateway,
+            serve,
         })
     }
 }

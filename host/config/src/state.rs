@@ -6,7 +6,7 @@ use std::time::Duration;
 use flow::{KeySource, StateBackend};
 
 use crate::document::{Document, Step, steps};
-use crate::gateway::variable;
+use crate::listening::variable;
 use crate::typed::{OperatorFile, StateFile};
 use crate::{Code, Location};
 

@@ -212,7 +212,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 45] = [
+const MEANINGS: [(&[&str], &str); 49] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -244,6 +244,13 @@ const MEANINGS: [(&[&str], &str); 45] = [
     (&["gateway", "hosts"], "the gateway takes requests under these names"),
     (&["gateway", "token", "*", "value"], "whoever has the value of this variable is admitted to the gateway"),
     (&["gateway", "audit"], "the gateway writes this file"),
+    (&["serve", "listen"], "the server for front ends takes requests at this address"),
+    (&["serve", "hosts"], "the server for front ends takes requests under these names"),
+    (&["serve", "origins"], "pages of these origins are allowed to call the server for front ends"),
+    (
+        &["serve", "token", "*", "value"],
+        "whoever has the value of this variable is admitted to the server for front ends",
+    ),
     (&["tools", "permission", "*"], "whether such calls run: `allow` runs them without a question"),
     (&["tools", "shell", "env"], "commands that the model runs get these variables of your environment"),
     (&["tools", "question", "on_timeout"], "what becomes of a call when nobody answers its question"),

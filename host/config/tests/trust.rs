@@ -61,6 +61,7 @@ fn plain(mut operator: Operator, folder: &Path) -> String {
     operator.rule_folders.more.iter_mut().for_each(|folder| folder.place = None);
     operator.gateway.routes.iter_mut().for_each(|route| route.place = None);
     operator.gateway.tokens.iter_mut().for_each(|token| token.place = None);
+    operator.serve.tokens.iter_mut().for_each(|token| token.place = None);
     operator.rule_folders.required.clear();
     operator.rule_folders.disabled.clear();
     format!("{operator:#?}").replace(&folder.display().to_string(), "FOLDER")

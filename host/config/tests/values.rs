@@ -11,7 +11,7 @@ use flow::{
 };
 use tidegate_config::{
     GatewaySettings, LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits,
-    RouteKey, StatePlace, WithoutStore,
+    RouteKey, ServeSettings, StatePlace, WithoutStore,
 };
 
 fn full() -> Operator {
@@ -103,6 +103,22 @@ fn every_value_of_the_gateway_arrives() {
     let times = [limits.client_timeout, limits.connect_timeout, limits.idle_timeout, limits.request_timeout];
     assert_eq!(times, [1000, 2000, 3000, 4000].map(Duration::from_millis));
     assert_eq!((limits.keep_alive, limits.drain), (Duration::from_millis(500), Duration::from_millis(600)));
+}
+
+#[test]
+fn every_value_of_the_server_for_front_ends_arrives() {
+    let ServeSettings { listen, hosts, origins, tokens, limits } = full().serve;
+    assert_eq!(
+        (listen.to_string().as_str(), hosts.as_slice()),
+        ("0.0.0.0:8444", &["agent.example.com".to_owned()][..])
+    );
+    assert_eq!(origins, ["https://app.example.com", "http://localhost:3000"]);
+    let [token] = tokens.as_slice() else { panic!("{tokens:?}") };
+    assert_eq!((token.name.as_str(), token.variable.as_str()), ("anna", "ANNA_TOKEN"));
+    assert_eq!((limits.body_bytes, limits.head_bytes), (8 << 20, 16 << 10));
+    assert_eq!((limits.concurrent, limits.streams, limits.connections), (7, 8, 20));
+    let times = [limits.client_timeout, limits.idle_timeout, limits.keep_alive];
+    assert_eq!(times, [1000, 3000, 500].map(Duration::from_millis));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use flow::Address;
 
-use super::{GatewayToken, file, place, variable};
+use super::{GatewayToken, file, place};
 use crate::document::{Document, steps};
+use crate::listening::variable;
 use crate::operator::unusable_url;
 use crate::typed::RouteFile;
 use crate::{Code, Location};
@@ -36,7 +37,7 @@ pub struct GatewayRoute {
 pub enum RouteKey {
     /// The key of the client.
     Client,
-    /// The key in this environment variable, which replaces the client's.
+    /// The key in this environment which replaces the client's.
     Env(String),
 }
 

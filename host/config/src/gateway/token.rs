@@ -2,7 +2,7 @@
 
 use flow::text::nearest;
 
-use super::{GatewayRoute, place, variable};
+use super::{GatewayRoute, TABLE, place};
 use crate::document::{Document, steps};
 use crate::typed::TokenFile;
 use crate::{Code, Location};
@@ -32,24 +32,15 @@ impl GatewayToken {
 pub(super) fn read(document: &mut Document<'_>, typed: &[TokenFile], routes: &[GatewayRoute]) -> Vec<GatewayToken> {
     let mut tokens: Vec<GatewayToken> = Vec::new();
     for (index, token) in typed.iter().enumerate() {
-        let at = |key: &str| steps!["gateway", "token", index, key];
-        let name = variable(document, &at("value"), &token.value, "`value`").unwrap_or_default();
-        let is_same = |other: &GatewayToken| !name.is_empty() && other.variable == name;
-        if tokens.iter().any(|other| other.name == token.name) {
-            let message = format!("two tokens have the name `{}`", token.name.escape_debug());
-            document.error(Code::ConfigDuplicate, &at("name"), message, "give each token a name of its own");
-        }
-        if tokens.iter().any(is_same) {
-            let message = format!("two tokens have the value in {name}");
-            document.error(Code::ConfigDuplicate, &at("value"), message, "give each token a value of its own");
-        }
+        let before: Vec<_> = tokens.iter().map(|other| (other.name.as_str(), other.variable.as_str())).collect();
+        let name = TABLE.token(document, index, (&token.name, &token.value), &before);
         check_routes(document, token, index, routes);
         tokens.push(GatewayToken {
             name: token.name.clone(),
             variable: name,
             concurrent: token.concurrent,
             routes: token.routes.clone(),
-            place: place(document, &at("value")),
+            place: place(document, &steps!["gateway", "token", index, "value"]),
         });
     }
     tokens

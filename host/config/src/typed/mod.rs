@@ -12,6 +12,7 @@ mod manifest;
 mod operator;
 mod policy;
 mod rules;
+mod serve;
 mod thread_limits;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
@@ -31,4 +32,5 @@ pub(crate) use operator::{
 };
 pub(crate) use policy::MachinePolicyFile;
 pub(crate) use rules::RulesFile;
+pub(crate) use serve::{ServeFile, ServeLimitsFile, ServeTokenFile};
 pub(crate) use thread_limits::{AmountFile, ApprovalFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};

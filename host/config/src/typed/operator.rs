@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::{LimitsRequest, OnFailureWord};
 use super::rules::RulesFile;
-use super::{ApprovalFile, CatalogueFile, ErrorsFile, GatewayFile, PriceFile, SessionLimitsFile};
+use super::{ApprovalFile, CatalogueFile, ErrorsFile, GatewayFile, PriceFile, ServeFile, SessionLimitsFile};
 
 /// The operator's file of Tidegate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -48,6 +48,8 @@ pub(crate) struct OperatorFile {
     pub(crate) terminal: TerminalFile,
     /// The gateway, `tidegate gateway`: an HTTP server between agents and the models that they use.
     pub(crate) gateway: GatewayFile,
+    /// The server for front ends, `tidegate serve`: sessions over HTTP.
+    pub(crate) serve: ServeFile,
 }
 
 /// The model and its provider.

@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 37] = [
+const FILES: [(&str, &str); 42] = [
     ("gateway.audit", "[gateway]\naudit = \"more\"\n"),
     ("gateway.listen", "[gateway]\nlisten = \"127.0.0.1:9\"\n"),
     ("gateway.route.path", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
@@ -39,6 +39,11 @@ const FILES: [(&str, &str); 37] = [
         "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\nroutes = [\"/\"]\n",
     ),
     ("gateway.hosts", "[gateway]\nhosts = [\"more\"]\n"),
+    ("serve.listen", "[serve]\nlisten = \"127.0.0.1:9\"\n"),
+    ("serve.hosts", "[serve]\nhosts = [\"more\"]\n"),
+    ("serve.origins", "[serve]\norigins = [\"http://more\"]\n"),
+    ("serve.token.name", "[[serve.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n"),
+    ("serve.token.value", "[[serve.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n"),
     ("plugin.path", "[[plugin]]\npath = \"more\"\n"),
     ("plugin.enabled", "[[plugin]]\npath = \"more\"\nenabled = false\n"),
     ("plugin.settings.*", "[[plugin]]\npath = \"more\"\nsettings = { a = 1 }\n"),

@@ -65,6 +65,8 @@ codes! {
         "A header under `[provider]` or `[gateway]` has an invalid name or value, or is set by the program."
     ConfigGateway "config-gateway"
         "An address, a host, a path, a file, a variable or a rule under `[gateway]` cannot be used, or nobody is admitted to what needs a token."
+    ConfigServe "config-serve"
+        "An address, a host, an origin, a user or a variable under `[serve]` cannot be used, or nobody is admitted to what needs a token."
     ConfigSyntax "config-syntax"
         "The file is not valid TOML, or where it is written in that form not valid YAML."
     ConfigUnknownKey "config-unknown-key"
