@@ -5,6 +5,7 @@ mod guard;
 #[cfg(test)]
 mod page;
 mod rules;
+mod serve;
 mod session;
 mod turns;
 
@@ -21,6 +22,8 @@ pub(crate) use self::guard::Guard;
 pub(crate) use self::rules::{
     FailOn, RulesCheck, RulesCommand, RulesExplain, RulesImport, RulesList, RulesReplay, RulesTest,
 };
+use self::serve::SERVE_HELP;
+pub(crate) use self::serve::Serve;
 use self::session::EXPLAIN_HELP;
 pub(crate) use self::session::{ExplainArgs, ExportFormat, SessionCommand};
 use self::turns::{ACP_HELP, CHAT_HELP, RUN_HELP};
@@ -139,6 +142,9 @@ pub(crate) enum Command {
     /// Serve agents and programs of a team: an HTTP server in front of models, with stream rules, tokens and limits
     #[command(after_help = GATEWAY_HELP)]
     Gateway(Gateway),
+    /// Serve sessions over HTTP, for front ends in browsers and in other languages
+    #[command(after_help = SERVE_HELP)]
+    Serve(Serve),
     /// Create, build, list, enable and disable plugins
     Plugin {
         #[command(subcommand)]

@@ -28,6 +28,7 @@ mod rules;
 mod run;
 mod say;
 mod screen;
+mod serve;
 mod session;
 mod shown;
 mod state;
@@ -136,6 +137,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::Acp(acp) => acp::run(common, acp, export.metrics()).await,
         Command::Guard(guard) => guard::run(common, guard).await,
         Command::Gateway(gateway) => gateway::run(common, &gateway, export.metrics()).await,
+        Command::Serve(args) => serve::run(common, args, export.metrics()).await,
         Command::Doctor(doctor) => doctor::run(common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,
@@ -164,7 +166,7 @@ const LOG: &str = "TIDEGATE_LOG";
 
 /// Returns the default log filter: for servers it includes their activity.
 fn default_log(command: &Command) -> &'static str {
-    if matches!(command, Command::Gateway(_)) { "warn,tidegate_serve=info" } else { "error" }
+    if matches!(command, Command::Gateway(_) | Command::Serve(_)) { "warn,tidegate_serve=info" } else { "error" }
 }
 
 /// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`. Each begins with the spans

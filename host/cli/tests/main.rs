@@ -32,6 +32,7 @@ mod rule_files;
 mod rule_reports;
 mod rules;
 mod secrets;
+mod serve;
 mod sessions;
 mod shown;
 mod shown_prompts;

@@ -88,6 +88,16 @@ pub fn ensure_proxy() -> Result<PathBuf> {
     ensure("proxy", "requirements-proxy.txt", "bin/pproxy", "pproxy and trustme (pip)", &install)
 }
 
+/// Installs `schemathesis` where it is missing and returns the program: it tests a server by the description of its routes.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_fuzz() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-fuzz.txt", &[]);
+    let program = "bin/schemathesis";
+    Ok(ensure("fuzz", "requirements-fuzz.txt", program, "schemathesis (pip)", &install)?.join(program))
+}
+
 /// Installs `componentize-qjs` where it is missing and returns the program: it builds extensions in JavaScript.
 ///
 /// # Errors

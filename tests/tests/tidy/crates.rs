@@ -59,7 +59,8 @@ const MAP: [(&str, &[&str]); 33] = [
             "wire",
         ],
     ),
-    ("serve", &["tidegate", "chat", "gateway", "net"]),
+    // The lines of the shown stream have a schema.
+    ("serve", &["tidegate", "chat", "gateway", "net", "record"]),
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "import", "build", "report", "serve"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge, ensure_model,
-    ensure_node, ensure_otel, ensure_prometheus, ensure_proxy, ensure_python, ensure_redis, ensure_sdks_js,
-    ensure_tmux,
+    ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_fuzz, ensure_judge,
+    ensure_model, ensure_node, ensure_otel, ensure_prometheus, ensure_proxy, ensure_python, ensure_redis,
+    ensure_sdks_js, ensure_tmux,
 };
 
 use crate::crates::{self, Tested};
@@ -82,6 +82,7 @@ fn prepare() -> Result<()> {
     ensure_node()?;
     ensure_python()?;
     ensure_model()?;
+    ensure_fuzz()?;
     ensure_judge()?;
     ensure_otel()?;
     ensure_proxy()?;

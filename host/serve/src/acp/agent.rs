@@ -247,7 +247,7 @@ impl Agent {
         let answer = match &request.cursor {
             // No response has one.
             Some(cursor) => Err(error(-32602, format!("there is no cursor `{cursor}`: all sessions are in one page"))),
-            None => self.list(request.cwd).await,
+            None => Box::pin(self.list(request.cwd)).await,
         };
         answered(responder.respond_with_result(answer));
     }

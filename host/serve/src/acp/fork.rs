@@ -59,7 +59,7 @@ impl Agent {
         }
         // A choice that no turn has used yet is not recorded.
         let model = open.and_then(|open| open.model.clone());
-        match self.open_with(place, settings, model).await {
+        match Box::pin(self.open_with(place, settings, model)).await {
             Ok(open) => Ok((open, warning)),
             Err(error) => {
                 // The client has no session of this id: it must not be in the list.

@@ -1,12 +1,12 @@
 //! Admission of clients: tokens, and the number of concurrent requests of each.
 
 use std::fmt;
-use std::sync::Arc;
 
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::refusal::Refusal;
+use crate::inbound::Permits;
 use crate::token;
 
 /// The token of a client, or of several.
@@ -38,20 +38,13 @@ pub(super) const CREDENTIALS: [HeaderName; 4] =
 pub(super) struct Access {
     clients: Vec<Client>,
     /// The limit for all requests, if there are no tokens.
-    all: Running,
+    all: Permits,
 }
 
 #[derive(Debug)]
 struct Client {
     token: Token,
-    running: Running,
-}
-
-/// The number of requests under way, as permits.
-#[derive(Clone, Debug)]
-struct Running {
-    free: Arc<Semaphore>,
-    limit: u32,
+    running: Permits,
 }
 
 /// An admitted client; its request counts as under way until this is dropped.
@@ -72,10 +65,10 @@ impl Access {
             let same = known.map(|client| (&client.token.name, &client.running));
             let same =
                 same.into_iter().find(|(name, running)| **name == token.name && running.limit == token.concurrent);
-            let running = same.map_or_else(|| Running::new(token.concurrent), |(_, running)| running.clone());
+            let running = same.map_or_else(|| Permits::new(token.concurrent), |(_, running)| running.clone());
             Client { token, running }
         });
-        Self { clients: clients.collect(), all: all.cloned().unwrap_or_else(|| Running::new(concurrent)) }
+        Self { clients: clients.collect(), all: all.cloned().unwrap_or_else(|| Permits::new(concurrent)) }
     }
 
     /// Returns whether clients need a token.
@@ -97,7 +90,7 @@ impl Access {
     /// The request has no known token, or a token for other routes, or too many requests are under way.
     pub(super) fn admit(&self, headers: &HeaderMap, target: &str, route: &str) -> Result<Admitted, Refusal> {
         let Some(client) = self.client(headers)? else {
-            return Ok(Admitted { name: None, _permit: self.all.enter()? });
+            return Ok(Admitted { name: None, _permit: enter(&self.all)? });
         };
         if self.clients.iter().any(|client| target.contains(&client.token.value)) {
             return Err(Refusal::TokenInAddress);
@@ -105,7 +98,7 @@ impl Access {
         if client.token.routes.as_ref().is_some_and(|routes| !routes.iter().any(|path| path == route)) {
             return Err(Refusal::OtherRoute);
         }
-        Ok(Admitted { name: Some(client.token.name.clone()), _permit: client.running.enter()? })
+        Ok(Admitted { name: Some(client.token.name.clone()), _permit: enter(&client.running)? })
     }
 
     /// Returns the client of a request; `None` if no token is needed.
@@ -158,14 +151,9 @@ fn of_header<'v>(name: &HeaderName, value: &'v HeaderValue) -> Option<&'v str> {
     if *name == header::AUTHORIZATION { token::bearer(text) } else { Some(text.trim()) }
 }
 
-impl Running {
-    fn new(limit: u32) -> Self {
-        Self { free: Arc::new(Semaphore::new(limit as usize)), limit }
-    }
-
-    fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.free).try_acquire_owned().map_err(|_| Refusal::Concurrent { limit: self.limit })
-    }
+/// Takes a permit for a request.
+fn enter(running: &Permits) -> Result<OwnedSemaphorePermit, Refusal> {
+    running.enter().ok_or(Refusal::Concurrent { limit: running.limit })
 }
 
 /// Sets the header in which the server expects the key of a route.

@@ -140,7 +140,7 @@ impl Gateway {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(address, site, metrics.clone()));
-        let task = tokio::spawn(server::accept(listener, Arc::clone(&shared)));
+        let task = tokio::spawn(crate::inbound::accept(listener, Arc::clone(&shared)));
         Ok(Self { shared, task })
     }
 

@@ -1,17 +1,14 @@
 //! One request of a client: refuses it, or sends it to a server.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use gateway::Wire;
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::body::Incoming;
+use hyper::header;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Body;
@@ -21,15 +18,9 @@ use super::progress::Progress;
 use super::refusal::Refusal;
 use super::site::Open;
 use super::{Shared, access, head, is_same, own, path, trailers};
-
-/// The connection of a client.
-#[derive(Clone, Debug)]
-pub(super) struct Connection {
-    /// The local address of the connection.
-    pub(super) here: Option<SocketAddr>,
-    /// Cancelled when its client takes no bytes any more, which closes it.
-    pub(super) stuck: CancellationToken,
-}
+use crate::inbound::body::BodyFault;
+use crate::inbound::head::{HeadFault, Names};
+use crate::inbound::{self, Connection};
 
 /// Answers a request.
 pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, connection: Connection) -> Response<Body> {
@@ -91,8 +82,9 @@ async fn answered(
         return Err(of_route(Refusal::Loop));
     }
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
-    let read = timeout_at(late, read(body, limits.body_bytes, limits.client_timeout)).await;
-    let (body, fields) = read.unwrap_or(Err(Refusal::Late { limit: limits.request_timeout })).map_err(of_route)?;
+    let read = timeout_at(late, inbound::body::read(body, limits.body_bytes, limits.client_timeout)).await;
+    let read = read.map_err(|_| Refusal::Late { limit: limits.request_timeout });
+    let (body, fields) = read.and_then(|read| Ok(read?)).map_err(of_route)?;
     // Admission and the conversation are decided by the credentials in the head.
     sent.trailers = site.access.forwarded(head::passed(&fields), true);
     // Requests that only read or delete, such as for a list of stored answers, get no answer of a model.
@@ -125,51 +117,13 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Reads the body of a request, which arrives in chunks, and its trailers.
-async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<(Bytes, HeaderMap), Refusal> {
-    // A body whose length is too large is not read. Until the first read, a client that sent `Expect: 100-continue` gets no response.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Refusal::Body { limit });
-    }
-    let (mut read, mut trailers) = (BytesMut::new(), HeaderMap::new());
-    loop {
-        let Ok(frame) = timeout(patience, body.frame()).await else {
-            return Err(Refusal::SlowBody { limit: patience });
-        };
-        match frame {
-            None => return Ok((read.freeze(), trailers)),
-            Some(Err(error)) => return Err(Refusal::BrokenBody(error.to_string())),
-            Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) if read.len() + data.len() > limit => return Err(Refusal::Body { limit }),
-                Ok(data) => read.extend_from_slice(&data),
-                Err(frame) => trailers.extend(frame.into_trailers().unwrap_or_default()),
-            },
-        }
-    }
-}
-
 /// Refuses requests for reasons that do not depend on routes and tokens.
 fn check(head: &Parts, shared: &Shared, site: &Open, here: Option<SocketAddr>) -> Result<(), Refusal> {
     if shared.closing.is_cancelled() {
         return Err(Refusal::Closing);
     }
-    if head.uri.authority().is_some() || !head.uri.path().starts_with('/') {
-        return Err(Refusal::Malformed("the target of a request is a path here, without scheme and host"));
-    }
-    let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
-    let is_chunked = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
-    if codings.next().is_some_and(|first| !is_chunked(first)) || codings.next().is_some() {
-        return Err(Refusal::Malformed("a body comes as it is or in chunks here, and in no other transfer coding"));
-    }
-    if !is_own_host(&head.headers, shared, site, here) {
-        // A website may have made the browser send the request under a host name of its own (DNS rebinding).
-        return Err(Refusal::Host);
-    }
-    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    if fields.sum::<usize>() + target > site.limits.head_bytes {
-        return Err(Refusal::Head { limit: site.limits.head_bytes });
-    }
+    let names = Names { address: shared.address, here, hosts: &site.hosts };
+    inbound::head::check(head, names, site.limits.head_bytes)?;
     let upgrades = head.headers.get_all(header::UPGRADE).iter();
     if head.method == Method::GET
         && upgrades.into_iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
@@ -179,20 +133,22 @@ fn check(head: &Parts, shared: &Shared, site: &Open, here: Option<SocketAddr>) -
     Ok(())
 }
 
-fn is_own_host(headers: &HeaderMap, shared: &Shared, site: &Open, here: Option<SocketAddr>) -> bool {
-    let mut named = headers.get_all(header::HOST).iter();
-    let (Some(host), None) = (named.next(), named.next()) else { return false };
-    let Ok(host) = host.to_str().map(str::to_ascii_lowercase) else { return false };
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
-        // Some clients omit the port; a name of this machine belongs to nobody else.
-        _ => (host.as_str(), Some(shared.address.port())),
-    };
-    if site.hosts.iter().any(|known| known == name) {
-        return port.is_some();
+impl From<HeadFault> for Refusal {
+    fn from(fault: HeadFault) -> Self {
+        match fault {
+            HeadFault::Malformed(why) => Self::Malformed(why),
+            HeadFault::Host => Self::Host,
+            HeadFault::Size { limit } => Self::Head { limit },
+        }
     }
-    // An IP address cannot be another site's name.
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
-    let is_here = address.is_some_and(|address| address.is_loopback() || here.is_some_and(|here| here.ip() == address));
-    (name == "localhost" || is_here) && port == Some(shared.address.port())
+}
+
+impl From<BodyFault> for Refusal {
+    fn from(fault: BodyFault) -> Self {
+        match fault {
+            BodyFault::Size { limit } => Self::Body { limit },
+            BodyFault::Slow { limit } => Self::SlowBody { limit },
+            BodyFault::Broken(why) => Self::BrokenBody(why),
+        }
+    }
 }

@@ -7,15 +7,16 @@ use gateway::{HeldLimits, Watching};
 use net::Proxies;
 use reqwest::Url;
 use tidegate::config::{GatewayRoute, GatewaySettings, GatewayToken, Policy, RouteKey};
-use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics};
-use tidegate::environment;
+use tidegate::diagnostic::{Diagnostic, DiagnosticCode as Code, Diagnostics, Location};
 use tidegate::gateway::WithoutStore;
 use tidegate::rule::{Rule, RuleSet};
 use tidegate::text::nearest;
 
 use super::forward::{Clients, Key, Route};
 use super::{Audit, Conversations, Site, Token};
-use crate::token::{MIN_TOKEN, is_token};
+use crate::inbound::tokens::{Named, Of};
+
+const OF: Of = Of { code: Code::ConfigGateway, server: "gateway" };
 
 /// The conversations of a route, which survive a reload that does not change what watches them.
 #[derive(Debug)]
@@ -165,7 +166,7 @@ fn check_authorities(route: &GatewayRoute, found: &mut Vec<Diagnostic>) {
 
 fn key(route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Key> {
     let RouteKey::Env(name) = &route.key else { return None };
-    let text = variable(name, &format!("the key of the route `{}`", route.path), route.place.as_ref(), found)?;
+    let text = OF.variable(name, &format!("the key of the route `{}`", route.path), route.place.as_ref(), found)?;
     let key = Key::new(&text);
     if key.is_none() {
         let message = format!("the variable {name} contains no key: it has characters that a header cannot have");
@@ -175,47 +176,23 @@ fn key(route: &GatewayRoute, found: &mut Vec<Diagnostic>) -> Option<Key> {
 }
 
 fn tokens(settings: &GatewaySettings, found: &mut Vec<Diagnostic>) -> Vec<Token> {
-    let mut tokens: Vec<Token> = Vec::new();
-    for GatewayToken { name, variable: own, concurrent, routes, place } in &settings.tokens {
-        let Some(value) = variable(own, &format!("the token `{name}`"), place.as_ref(), found) else { continue };
-        let value = value.trim().to_owned();
-        if !is_token(&value) {
-            let message = format!("the variable {own} contains no token for `{name}`");
-            let help = format!(
-                "a token has at least {MIN_TOKEN} letters, digits and `-._~`; `openssl rand -hex 32` makes one"
-            );
-            found.push(at(error_of(message), place.as_ref()).help(help));
-        } else if let Some(same) = tokens.iter().find(|other| other.value == value) {
-            let message = format!("the tokens `{}` and `{name}` have the same value", same.name);
-            found.push(at(error_of(message), place.as_ref()).help("give each client a token of its own"));
-        }
-        let concurrent = concurrent.unwrap_or(settings.limits.concurrent);
-        tokens.push(Token { name: name.clone(), value, concurrent, routes: routes.clone() });
-    }
-    tokens
-}
-
-/// Returns the value of a variable.
-fn variable(
-    name: &str,
-    what: &str,
-    place: Option<&tidegate::diagnostic::Location>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<String> {
-    let value =
-        environment::variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
-    if value.is_none() {
-        let message = format!("the variable {name}, which contains {what}, is not set, is empty or is no text");
-        found.push(at(error_of(message), place).help("set it in the environment of the gateway"));
-    }
-    value
+    let named = settings.tokens.iter();
+    let values = OF.values(
+        named.map(|GatewayToken { name, variable, place, .. }| Named { name, variable, place: place.as_ref() }),
+        found,
+    );
+    let tokens = settings.tokens.iter().zip(values).filter_map(|(token, value)| {
+        let concurrent = token.concurrent.unwrap_or(settings.limits.concurrent);
+        Some(Token { name: token.name.clone(), value: value?, concurrent, routes: token.routes.clone() })
+    });
+    tokens.collect()
 }
 
 fn error_of(message: String) -> Diagnostic {
-    Diagnostic::error(Code::ConfigGateway, message)
+    OF.error(message, None)
 }
 
-fn at(error: Diagnostic, place: Option<&tidegate::diagnostic::Location>) -> Diagnostic {
+fn at(error: Diagnostic, place: Option<&Location>) -> Diagnostic {
     match place {
         Some(place) => error.at(place.clone(), ""),
         None => error,

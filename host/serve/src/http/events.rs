@@ -1,0 +1,263 @@
+//! The events of a session for one reader: what was shown, of the session and of the agents that it starts.
+//!
+//! Nothing here has a queue: events wait in the subscriptions of the session, which join the text of a reader that lags.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use chat::ChildThread;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use record::Shown;
+use serde_json::{Value, json};
+use tidegate::event::{Reconnection, Snapshot};
+use tidegate::{Event, Session, Subscription};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::known::Known;
+use super::open::{Open, Reader};
+use super::problem::Problem;
+use super::saved;
+
+/// An event as it crosses the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct WireEvent {
+    /// The position of the session when it was sent.
+    pub(super) id: String,
+    pub(super) kind: &'static str,
+    pub(super) data: Value,
+}
+
+/// The name of an event of the session itself.
+pub(super) const MESSAGE: &str = "message";
+const CHILD: &str = "child";
+const SNAPSHOT: &str = "snapshot";
+const END: &str = "end";
+
+/// The events of a session from a position on. Dropping it ends the reading.
+pub(super) struct Events {
+    known: Arc<Known>,
+    open: Arc<Open>,
+    user: String,
+    snapshot: Option<Snapshot>,
+    own: Option<Subscription>,
+    children: tidegate::agent::ChildSessions,
+    of_children: FuturesUnordered<NextOfChild>,
+    access: watch::Receiver<u64>,
+    closing: CancellationToken,
+    /// The number of the last event of the session; `None`: before the first.
+    last: Option<u64>,
+    _reader: Reader,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("open", &self.open).field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+/// Waits for the next event of a child; `None`: its session has ended.
+type NextOfChild = Pin<Box<dyn Future<Output = Option<Box<Child>>> + Send>>;
+
+/// A child whose next event is there.
+struct Child {
+    thread: ChildThread,
+    snapshot: Option<Snapshot>,
+    event: Option<Event>,
+    events: Subscription,
+}
+
+/// What has happened next.
+#[allow(clippy::large_enum_variant, reason = "nearly all are events")]
+enum Next {
+    Own(Option<Event>),
+    NewChild(Session),
+    Child(Box<Child>),
+    Access,
+    Closing,
+}
+
+impl Events {
+    /// Subscribes to the events after `from`, the id of the last one that the reader has.
+    ///
+    /// # Errors
+    /// The id is none.
+    pub(super) fn subscribe(
+        (known, open, user): (Arc<Known>, Arc<Open>, &str),
+        from: Option<&str>,
+        closing: CancellationToken,
+    ) -> Result<Self, Problem> {
+        let start = from.map(|from| position(from, &open.generation)).transpose()?.unwrap_or(Position::After(None));
+        let next = match start {
+            Position::After(last) => last.map_or(0, |last| last.saturating_add(1)),
+            // Numbers of another time are given again: nothing that the reader has counts.
+            Position::Elsewhere => u64::MAX,
+        };
+        let access = known.changes();
+        // The access can have ended while the session was opened. From here on the stream ends with it.
+        if !known.admits(user) {
+            return Err(Problem::not_found());
+        }
+        let children = open.session.child_sessions();
+        let Reconnection { mut snapshot, events, .. } = open.session.subscribe_from(next).map_err(Problem::internal)?;
+        if let (Some(snapshot), Position::Elsewhere) = (&mut snapshot, start) {
+            snapshot.omitted = snapshot.chat.next_seq();
+        }
+        let last = next.checked_sub(1).filter(|_| snapshot.is_none());
+        let (reader, user) = (open.read(), user.to_owned());
+        let (own, of_children) = (Some(events), FuturesUnordered::new());
+        Ok(Self { known, open, user, snapshot, own, children, of_children, access, closing, last, _reader: reader })
+    }
+
+    /// Returns the next event; `None`: the stream ends. It loses nothing when it is dropped before its end.
+    pub(super) async fn next(&mut self) -> Option<WireEvent> {
+        if let Some(snapshot) = self.snapshot.take() {
+            self.last = snapshot.chat.next_seq().checked_sub(1);
+            return Some(self.event(SNAPSHOT, snapshot_data(&snapshot)));
+        }
+        loop {
+            // The session has ended, and the reader has been sent why.
+            self.own.as_ref()?;
+            match self.happens().await {
+                Next::Own(Some(event)) => {
+                    self.last = Some(event.seq);
+                    if let Some(shown) = Shown::of(&event, self.open.session.id().as_str()) {
+                        return Some(self.event(MESSAGE, shown.json()));
+                    }
+                }
+                Next::Own(None) => return self.ended().await,
+                Next::NewChild(session) => self.follow(&session),
+                Next::Child(child) => {
+                    if let Some(event) = self.of_child(child) {
+                        return Some(event);
+                    }
+                }
+                Next::Access if self.known.admits(&self.user) => {}
+                Next::Access => return Some(self.end("closed")),
+                Next::Closing => {
+                    self.own = None;
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn happens(&mut self) -> Next {
+        let own = async {
+            match &mut self.own {
+                Some(own) => own.next().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Next::Closing,
+            // Whoever loses the access gets nothing more.
+            Ok(()) = self.access.changed() => Next::Access,
+            event = own => Next::Own(event),
+            Some(session) = self.children.next() => Next::NewChild(session),
+            Some(Some(child)) = self.of_children.next() => Next::Child(child),
+        }
+    }
+
+    /// Follows an agent that the session has started.
+    fn follow(&self, session: &Session) {
+        // It has a backlog because its parent has.
+        let Ok(Reconnection { snapshot, events, .. }) = session.subscribe_from(0) else { return };
+        let thread = ChildThread::new(session.id().as_str(), session.agent());
+        self.of_children.push(Box::pin(of_child(Box::new(Child { thread, snapshot, event: None, events }))));
+    }
+
+    fn of_child(&self, mut child: Box<Child>) -> Option<WireEvent> {
+        let thread = json!(child.thread);
+        let data = match (child.snapshot.take(), child.event.take()) {
+            (Some(snapshot), _) => Some(json!({"child": thread, "snapshot": snapshot_data(&snapshot)})),
+            (None, Some(event)) => {
+                Shown::of(&event, &child.thread.id).map(|line| json!({"child": thread, "line": line.json()}))
+            }
+            (None, None) => None,
+        };
+        self.of_children.push(Box::pin(of_child(child)));
+        data.map(|data| self.event(CHILD, data))
+    }
+
+    /// The session is closed, and its events were read.
+    async fn ended(&mut self) -> Option<WireEvent> {
+        // Who deletes it has the lock until it is deleted.
+        drop(self.known.open.lock().await);
+        self.own = None;
+        self.known.is_deleted().then(|| self.event(END, json!({"reason": "deleted"})))
+    }
+
+    fn end(&mut self, reason: &str) -> WireEvent {
+        self.own = None;
+        self.event(END, json!({"reason": reason}))
+    }
+
+    fn event(&self, kind: &'static str, data: Value) -> WireEvent {
+        let seq = self.last.map_or_else(|| "start".to_owned(), |last| last.to_string());
+        WireEvent { id: format!("{}.{seq}", self.open.generation), kind, data }
+    }
+}
+
+/// Waits for the next event of a child; `None`: its session has ended.
+async fn of_child(mut child: Box<Child>) -> Option<Box<Child>> {
+    if child.snapshot.is_none() {
+        child.event = Some(child.events.next().await?);
+    }
+    Some(child)
+}
+
+fn snapshot_data(snapshot: &Snapshot) -> Value {
+    let next_seq = snapshot.chat.next_seq();
+    json!({"omitted": snapshot.omitted, "next_seq": next_seq, "chat": saved::shown(&snapshot.chat)})
+}
+
+/// A position of a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// After the event with this number, or before the first.
+    After(Option<u64>),
+    /// Of another time when the session was open.
+    Elsewhere,
+}
+
+/// Reads the id of an event.
+///
+/// # Errors
+/// It is none.
+fn position(id: &str, generation: &str) -> Result<Position, Problem> {
+    let invalid = || Problem::invalid("the position is not the id of an event");
+    let (of, seq) = id.split_once('.').ok_or_else(invalid)?;
+    let is_generation = of.len() == 16 && of.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let seq = if seq == "start" { None } else { Some(seq.parse().map_err(|_| invalid())?) };
+    match (is_generation, of == generation) {
+        (false, _) => Err(invalid()),
+        (true, true) => Ok(Position::After(seq)),
+        (true, false) => Ok(Position::Elsewhere),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_of_this_time_or_of_another() {
+        let own = "0123456789abcdef";
+        for (id, expected) in [
+            ("0123456789abcdef.7", Some(Position::After(Some(7)))),
+            ("0123456789abcdef.start", Some(Position::After(None))),
+            ("fedcba9876543210.7", Some(Position::Elsewhere)),
+            ("7", None),
+            ("", None),
+            ("0123456789abcdef.", None),
+            ("0123456789abcdef.-1", None),
+            ("0123456789abcdef.18446744073709551616", None),
+            ("short.7", None),
+        ] {
+            assert_eq!(position(id, own).ok(), expected, "{id}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What lists show of sessions.
+
+use tidegate::transcript::{SessionAccess, TranscriptSummary};
+
+use super::bodies::{SessionState, Summary};
+use super::open::Open;
+
+/// Makes the summary of a session: of what is allowed, of its transcript, and of its handle if it is open.
+pub(super) fn of(access: SessionAccess, recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> Summary {
+    let SessionAccess { thread_id, owner, users, agent, model, created_ms } = access;
+    Summary {
+        id: thread_id,
+        title: recorded.and_then(|recorded| recorded.title.clone()),
+        agent: open.map_or(agent, |open| open.session.agent().to_owned()),
+        model: open.map(|open| open.session.model().1).or(model),
+        owner,
+        users,
+        state: state(recorded, open),
+        created_ms,
+        updated_ms: recorded.and_then(|recorded| recorded.last.as_ref()).map_or(created_ms, |last| last.at_ms),
+        turns: None,
+    }
+}
+
+fn state(recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> SessionState {
+    let Some(open) = open else {
+        let last = recorded.and_then(|recorded| recorded.last.as_ref());
+        return last.map_or(SessionState::Idle, |last| after(&last.kind));
+    };
+    let session = &open.session;
+    if session.is_running() {
+        let waits = !session.pending_questions().is_empty() || session.pending_limit().is_some();
+        return if waits { SessionState::Waiting } else { SessionState::Running };
+    }
+    if session.interrupted().is_some() { SessionState::Interrupted } else { SessionState::Idle }
+}
+
+/// The state of a session that is not open, by the type of its last record.
+fn after(kind: &str) -> SessionState {
+    match kind {
+        "turn_finish" | "thread_completed" | "thread_cancelled" | "thread_error" => SessionState::Idle,
+        // They come between turns, too.
+        "input_queued" | "input_edited" | "input_withdrawn" | "history_replaced" | "notice" => SessionState::Idle,
+        _ => SessionState::Interrupted,
+    }
+}

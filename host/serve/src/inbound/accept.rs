@@ -1,0 +1,143 @@
+//! The connections of clients, from the listener to the request.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::patient::Patient;
+
+/// The pause after a connection could not be accepted, such as for lack of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The maximum number of headers of a request; one with more gets status 431.
+const MAX_HEADERS: usize = 256;
+/// The minimum buffer size of the HTTP parser.
+const MIN_BUFFER: usize = 8 << 10;
+
+/// The connection of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    /// The local address of the connection.
+    pub(crate) here: Option<SocketAddr>,
+    /// Cancelled when its client takes no bytes any more, which closes it.
+    pub(crate) stuck: CancellationToken,
+}
+
+/// The limits of connections, as they are now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionLimits {
+    /// The maximum number of open connections; further ones wait.
+    pub(crate) connections: u32,
+    /// The maximum size of a head in bytes.
+    pub(crate) head_bytes: usize,
+    /// The time limit for a head.
+    pub(crate) head_timeout: Duration,
+    /// The time limit for a client that takes no byte of what is written; `None`: what writes has one of its own.
+    pub(crate) write_timeout: Option<Duration>,
+}
+
+/// A server over HTTP.
+pub(crate) trait Inbound: Send + Sync + 'static {
+    /// The body of its responses.
+    type Body: Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
+
+    /// The name of the server in logs.
+    const NAME: &str;
+
+    /// Returns the limits of connections that are accepted now.
+    fn limits(&self) -> ConnectionLimits;
+
+    /// Cancelled when the server closes.
+    fn closing(&self) -> &CancellationToken;
+
+    /// Tracks the connections.
+    fn tasks(&self) -> &TaskTracker;
+
+    /// Counts a connection that begins (1) or ends (-1).
+    fn connected(&self, change: i64);
+
+    /// Answers a request.
+    fn respond(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        connection: Connection,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// Accepts connections until the server closes, without waiting for any of them.
+pub(crate) async fn accept<S: Inbound>(listener: TcpListener, server: Arc<S>) {
+    let mut places = (0, Arc::new(Semaphore::new(0)));
+    loop {
+        let limit = server.limits().connections;
+        if places.0 != limit {
+            // Connections that were accepted under another limit count towards that one.
+            places = (limit, Arc::new(Semaphore::new(limit as usize)));
+        }
+        let accepted = tokio::select! {
+            () = server.closing().cancelled() => return,
+            accepted = async {
+                // The semaphore is never closed.
+                let place = Arc::clone(&places.1).acquire_owned().await;
+                (place, listener.accept().await)
+            } => accepted,
+        };
+        match accepted {
+            (place, Ok((stream, _))) => {
+                let server = Arc::clone(&server);
+                let tasks = server.tasks().clone();
+                tasks.spawn(async move {
+                    let _place = place;
+                    server.connected(1);
+                    connection(stream, &server).await;
+                    server.connected(-1);
+                });
+            }
+            (_, Err(error)) => {
+                tracing::warn!("cannot accept a connection to the {}: {error}", S::NAME);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn connection<S: Inbound>(stream: TcpStream, server: &Arc<S>) {
+    drop(stream.set_nodelay(true));
+    let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
+    let limits = server.limits();
+    let service = service_fn(|request| {
+        let (server, own) = (Arc::clone(server), own.clone());
+        async move { Ok::<_, Infallible>(server.respond(request, own).await) }
+    });
+    let mut http = hyper::server::conn::http1::Builder::new();
+    // A head that is slightly too large is refused with a named error; a larger one only gets the status.
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
+    http.max_buf_size((2 * limits.head_bytes).max(MIN_BUFFER)).max_headers(MAX_HEADERS);
+    let stream = TokioIo::new(Patient::new(stream, limits.write_timeout));
+    let mut connection = pin!(http.serve_connection(stream, service).with_upgrades());
+    let mut closing = pin!(server.closing().cancelled());
+    let mut is_closing = false;
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = own.stuck.cancelled() => return,
+            () = closing.as_mut(), if !is_closing => {
+                connection.as_mut().graceful_shutdown();
+                is_closing = true;
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("a connection to the {} ended: {error}", S::NAME);
+    }
+}
