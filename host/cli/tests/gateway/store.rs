@@ -294,3 +294,17 @@ fn settings_of_the_server_have_places() {
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }
+
+/// Without a request, `/healthz` reports a server that never answered.
+#[test]
+fn a_server_that_is_away_from_the_start_is_reported() {
+    let (mut redis, model) = (durable(), Model::start());
+    redis.kill();
+    let place = place_of(&model, "[state]\nbackend = \"redis\"\n");
+    let running = start(&place, &redis);
+    let begun = Instant::now();
+    while health(&running) != away() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", running.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -140,7 +140,12 @@ impl Conversations {
         let open = OpenConversations::new(limits, host.keeps_state_in_memory(), inheritance.clone());
         let (branched, local, is_store_away) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         let (open, before) = (Arc::new(open), Mutex::new(before));
-        Arc::new(Self { host, options, limits, inheritance, open, before, branched, local, is_store_away })
+        let own = Self { host, options, limits, inheritance, open, before, branched, local, is_store_away };
+        let own = Arc::new(own);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            own.sweep_later();
+        }
+        own
     }
 
     /// Begins an exchange in the conversation that a request belongs to.
@@ -264,12 +269,10 @@ impl Conversations {
         result
     }
 
-    /// Asks a store that did not answer whether it answers now: without a request, nothing else does.
-    async fn ask_again(&self) {
-        if self.is_store_away() {
-            let store = self.host.live.shared().basis.stored.sessions.clone();
-            let _asked = self.noted(store.named(&["00".to_owned()]).await);
-        }
+    /// Asks the store whether it answers: without a request, nothing else does.
+    async fn ask_store(&self) {
+        let store = self.host.live.shared().basis.stored.sessions.clone();
+        let _asked = self.noted(store.named(&["00".to_owned()]).await);
     }
 
     /// Returns whether the store did not answer when it was used last.
@@ -297,6 +300,9 @@ impl Conversations {
         if self.open.begins_to_sweep() {
             let own = Arc::downgrade(self);
             tokio::spawn(async move {
+                if let Some(own) = own.upgrade() {
+                    own.ask_store().await;
+                }
                 loop {
                     let Some(wait) = own.upgrade().map(|own| own.limits.idle / 2) else { return };
                     tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
@@ -306,7 +312,9 @@ impl Conversations {
                     }
                     own.open.close_idle(&own.host).await;
                     own.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).drop_expired();
-                    own.ask_again().await;
+                    if own.is_store_away() {
+                        own.ask_store().await;
+                    }
                 }
             });
         }
