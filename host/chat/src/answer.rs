@@ -29,14 +29,16 @@ pub(crate) fn end(partial: Option<&Partial>, retained: Retained, before: usize) 
     }
 }
 
-/// What the user has seen of an answer: never the original where an extension changed what was shown.
-pub(crate) fn seen<'e>(text: &'e str, shown: Option<&'e str>, partial: Option<&Partial>) -> &'e str {
+/// What the user has seen of an answer: never the original where an extension changed what was shown. `None`: what the deltas gave. An event of
+/// the shown stream has no text, and where there is none no deltas were lost.
+pub(crate) fn seen<'e>(text: &'e str, shown: Option<&'e str>, partial: Option<&Partial>) -> Option<&'e str> {
     match (shown, partial) {
-        (Some(shown), _) => shown,
-        (None, None) => text,
+        (Some(shown), _) => Some(shown),
+        (None, _) if text.is_empty() => None,
+        (None, None) => Some(text),
         (None, Some(partial)) => {
             let bytes = usize::try_from(partial.shown_bytes).unwrap_or(usize::MAX);
-            &text[..text.floor_char_boundary(bytes)]
+            Some(&text[..text.floor_char_boundary(bytes)])
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Answer, Command};
 use crate::message::{Changed, ChildThread};
 use crate::question::{PreviewState, Question, QuestionId};
+use crate::text::Str;
 
 /// What a front end does with a question before the person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -211,6 +212,16 @@ impl ToolConfirmations {
         Changed::Yes
     }
 
+    /// A policy outside this one, such as one in another language, has failed to decide about a question: the person is asked, and the question
+    /// says why.
+    pub fn policy_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
+        let found = self.state.questions.iter().position(|question| question.id == *id);
+        let question = found.and_then(|index| self.state.questions.make_mut().get_mut(index));
+        let Some(question) = question else { return Changed::No };
+        question.policy_error = Some(panicked(why));
+        Changed::Yes
+    }
+
     fn take(&mut self, child: Option<&ChildThread>, event: &Event) -> Changed {
         match &event.kind {
             EventKind::ToolConfirmationRequested {
@@ -279,7 +290,7 @@ impl ToolConfirmations {
             Some(Err(panic)) => {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-                question.policy_error = Some(format!("the confirmation policy panicked: {text}").into());
+                question.policy_error = Some(panicked(&text));
             }
         }
         let questions = self.state.questions.make_mut();
@@ -296,6 +307,10 @@ impl ToolConfirmations {
         self.state.questions.make_mut().retain(|question| !gone(question));
         Changed::Yes
     }
+}
+
+fn panicked(why: &str) -> Str {
+    format!("the confirmation policy panicked: {why}").into()
 }
 
 /// The id by which the session of the front end knows a question.

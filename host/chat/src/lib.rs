@@ -56,7 +56,10 @@ pub use attachments::{Attachment, AttachmentError, Attachments};
 pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
 pub use list::{List, Shared};
-pub use log::{LogOptions, LogSnapshot, LogState, MessageLog, RenderMode, Transform};
+pub use log::{
+    BlockChange, LogChange, LogOptions, LogSnapshot, LogState, MessageChange, MessageLog, MessagePart, RenderMode,
+    ThreadChange, Transform,
+};
 pub use message::{
     Author, Block, BlockKind, Changed, ChatImage, ChatMessage, ChildThread, MessageId, Note, PlanItem, ToolEntry,
     ToolStatus, TurnError,

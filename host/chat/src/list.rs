@@ -64,13 +64,72 @@ impl<T> List<T> {
     }
 
     /// Whether both are the same list in memory, so that they need not be compared.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let root = match (&self.root, &other.root) {
             (None, None) => true,
             (Some(one), Some(two)) => Arc::ptr_eq(one, two),
             _ => false,
         };
         root && self.len == other.len && Arc::ptr_eq(&self.tail, &other.tail)
+    }
+}
+
+impl<T> List<Shared<T>> {
+    /// The indices of the entries that are another value in memory than in `before`, or are not in it, in order. What both lists share is not
+    /// visited.
+    pub fn differing(&self, before: &Self) -> Vec<usize> {
+        let mut found = Vec::new();
+        let in_tree = self.len - self.tail.len();
+        let same_shape = self.height == before.height;
+        match (&self.root, &before.root) {
+            (Some(node), Some(old)) if same_shape => node.differing(old, 0, self.height, &mut found),
+            _ => found.extend((0..in_tree).filter(|index| !self.is_same_at(before, *index))),
+        }
+        if !Arc::ptr_eq(&self.tail, &before.tail) {
+            found.extend((in_tree..self.len).filter(|index| !self.is_same_at(before, *index)));
+        }
+        found
+    }
+
+    fn is_same_at(&self, other: &Self, index: usize) -> bool {
+        matches!((self.get(index), other.get(index)), (Some(one), Some(two)) if one.is_same(two))
+    }
+}
+
+impl<T> Node<Shared<T>> {
+    /// Adds the indices of entries that differ from those of a node of the same level, the first of which is `first`.
+    fn differing(self: &Arc<Self>, before: &Arc<Self>, first: usize, level: u32, found: &mut Vec<usize>) {
+        if Arc::ptr_eq(self, before) {
+            return;
+        }
+        match (&**self, &**before) {
+            (Node::Branch(nodes), Node::Branch(old)) => {
+                for (at, node) in nodes.iter().enumerate() {
+                    let first = first + (at << (4 * level));
+                    match old.get(at) {
+                        Some(old) => node.differing(old, first, level.saturating_sub(1), found),
+                        None => node.all(first, level.saturating_sub(1), found),
+                    }
+                }
+            }
+            (Node::Leaf(entries), Node::Leaf(old)) => {
+                let differs = |at: &usize| !old.get(*at).is_some_and(|old| old.is_same(&entries[*at]));
+                found.extend((0..entries.len()).filter(differs).map(|at| first + at));
+            }
+            _ => self.all(first, level, found),
+        }
+    }
+
+    /// Adds the indices of all entries.
+    fn all(&self, first: usize, level: u32, found: &mut Vec<usize>) {
+        match self {
+            Node::Branch(nodes) => {
+                for (at, node) in nodes.iter().enumerate() {
+                    node.all(first + (at << (4 * level)), level.saturating_sub(1), found);
+                }
+            }
+            Node::Leaf(entries) => found.extend(first..first + entries.len()),
+        }
     }
 }
 
@@ -270,6 +329,23 @@ mod tests {
         list.push(Shared::new(0));
         let same = list.iter().zip(before.iter()).filter(|(one, two)| one.is_same(two)).count();
         assert_eq!(same, 4_096);
+        let mut changed = before.clone();
+        for index in [7, 4_000] {
+            *changed.get_mut(index).unwrap() = Shared::new(1);
+        }
+        changed.push(Shared::new(2));
+        assert_eq!(changed.differing(&before), [7, 4_000, 4_096]);
+        assert!(changed.differing(&changed.clone()).is_empty());
+        assert_eq!(before.differing(&List::default()).len(), 4_096);
+        let mut grown = List::default();
+        for size in 0..600 {
+            let smaller = grown.clone();
+            grown.push(Shared::new(size));
+            let differing = grown.differing(&smaller);
+            assert!(differing.contains(&size), "{size}");
+            // One entry, or the leaf that it has completed.
+            assert!(differing.len() <= WIDTH || size == 271, "{size}: {differing:?}");
+        }
         assert_eq!(serde_json::to_string(&(0..3).collect::<List<u8>>()).unwrap(), "[0,1,2]");
         assert_eq!(serde_json::from_str::<List<u8>>("[0,1,2]").unwrap(), (0..3).collect());
     }

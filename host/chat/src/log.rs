@@ -1,18 +1,20 @@
 //! The messages of a thread, as a front end shows them, from events alone.
 
 mod calls;
+mod change;
 mod edit;
 mod state;
 
 use std::fmt;
 use std::sync::Arc;
 
-use flow::Event;
+use flow::{Event, RunPosition};
 use serde::{Deserialize, Serialize, Serializer};
 
+pub use self::change::{BlockChange, LogChange, MessageChange, MessagePart, ThreadChange};
 use self::state::{Effect, Thread};
 use crate::list::{List, Shared};
-use crate::message::{Block, Changed, ChatMessage, ChildThread, MessageId};
+use crate::message::{Block, BlockKind, Changed, ChatMessage, ChildThread, MessageId};
 
 /// When a message becomes visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -148,6 +150,13 @@ impl MessageLog {
         let Some(found) = children.get_mut(index) else { return Changed::No };
         let effect = found.make_mut().log.process(event);
         Changed::from(known.is_none() || self.render_mode.sees(effect))
+    }
+
+    /// The message whose last block the next delta of this kind at `place` is added to, as its index, where nothing else changes and that is
+    /// visible; otherwise `None`. With it, a copy of the messages elsewhere follows a stream without snapshots.
+    pub fn adds_to(&self, place: RunPosition, kind: BlockKind) -> Option<usize> {
+        let index = self.state.own.open_block(place, kind)?;
+        (self.render_mode == RenderMode::Streaming).then_some(index)
     }
 
     /// Continues the messages of a child from what a log of the child's own has learnt. Where this log has as many of its events, nothing

@@ -138,6 +138,11 @@ impl Block {
         Self { kind, text: Text::from(text), ..Self::default() }
     }
 
+    /// Whether more of this kind is added to it.
+    pub(crate) fn continues(&self, kind: BlockKind) -> bool {
+        self.kind == kind && self.void.is_none() && !self.complete
+    }
+
     /// Whether it is valid text, not reasoning.
     pub(crate) fn is_text(&self) -> bool {
         self.kind == BlockKind::Text && self.void.is_none()

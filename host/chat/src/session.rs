@@ -12,7 +12,7 @@ use crate::attachments::{Attachment, AttachmentError, Attachments};
 use crate::command::{Answer, Command, Outgoing, OutgoingId};
 use crate::confirmations::{AnswerError, ToolConfirmations};
 use crate::log::MessageLog;
-use crate::message::{Changed, ChildThread, MessageId, PlanItem, TurnError};
+use crate::message::{BlockKind, Changed, ChildThread, MessageId, PlanItem, TurnError};
 use crate::question::QuestionId;
 use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, Way};
 use crate::streaming::StreamingText;
@@ -89,6 +89,12 @@ impl<M> ChatSession<M> {
         let (error, plan) = (self.take_error(event), self.take_plan(event));
         let submitted = self.forget_submitted();
         steering.or(confirmations).or(streaming).or(log).or(error).or(plan).or(submitted)
+    }
+
+    /// As [`MessageLog::adds_to`], where the delta is added to the streaming text, too, and changes nothing else of the chat.
+    pub fn adds_to(&self, place: RunPosition, kind: BlockKind) -> Option<usize> {
+        let alone = self.last_submitted.is_none() && self.streaming.adds(place);
+        self.log.adds_to(place, kind).filter(|_| alone)
     }
 
     /// Takes the next event of a child of the thread: its messages and its questions. Nothing else of the session changes.
@@ -258,6 +264,11 @@ impl<M> ChatSession<M> {
     /// The driver reports that an answer was refused or not delivered. See [`ToolConfirmations::answer_failed`].
     pub fn answer_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
         self.confirmations.answer_failed(id, why)
+    }
+
+    /// A policy outside the chat has failed to decide about a question. See [`ToolConfirmations::policy_failed`].
+    pub fn policy_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
+        self.confirmations.policy_failed(id, why)
     }
 
     /// Attaches something to the next message.

@@ -1,5 +1,7 @@
 //! The text of the answer so far, for front ends that show nothing else.
 
+use std::borrow::Cow;
+
 use flow::{Event, EventKind, RunPosition};
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +74,8 @@ impl StreamingText {
                 let before = self.clone();
                 self.begin(event.place);
                 let seen = seen(text, shown.as_deref(), partial.as_ref());
-                self.ended(seen, end(partial.as_ref(), *retained, self.kept));
+                let seen = seen.map_or_else(|| format!("{}{}", self.carried, self.text).into(), Cow::Borrowed);
+                self.ended(&seen, end(partial.as_ref(), *retained, self.kept));
                 Changed::from(!self.looks_like(&before))
             }
             _ => Changed::No,
@@ -99,6 +102,11 @@ impl StreamingText {
                 self.reasoning = Text::default();
             }
         }
+    }
+
+    /// Whether the next delta at `place` is added to what there is, and nothing else changes.
+    pub fn adds(&self, place: RunPosition) -> bool {
+        self.active && !self.over && (self.turn, self.step) == (place.turn, place.step)
     }
 
     fn looks_like(&self, other: &Self) -> bool {

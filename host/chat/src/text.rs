@@ -55,6 +55,23 @@ impl Text {
         })
     }
 
+    /// What was added at the end since `before`; `None`: this is not the same text with more at its end, or it cannot be told without comparing
+    /// all of it.
+    pub fn added_since(&self, before: &Self) -> Option<String> {
+        let closed = before.closed.len();
+        let shared = match closed.checked_sub(1) {
+            // Chunks are made once, so that those before the same one are the same.
+            Some(last) => {
+                let pair = (self.closed.get(last)?, before.closed.get(last)?);
+                Arc::ptr_eq(&pair.0.0, &pair.1.0)
+            }
+            None => true,
+        };
+        let next = self.closed.get(closed).map_or(self.tail.as_str(), Str::as_str);
+        let is_grown = shared && self.len >= before.len && next.starts_with(before.tail.as_str());
+        is_grown.then(|| self.chunks_from(before.len).collect())
+    }
+
     /// Appends a chunk.
     pub fn push(&mut self, text: &str) {
         self.len += text.len();

@@ -9,4 +9,5 @@ mod hooks;
 mod properties;
 mod records;
 mod session_queue;
+mod shown;
 mod support;

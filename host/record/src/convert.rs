@@ -320,7 +320,7 @@ fn kept(keep: KeptText) -> Option<String> {
     (keep == KeptText::Shown).then(|| keep.as_str().to_owned())
 }
 
-fn retained(retained: Retained) -> (&'static str, Option<u64>) {
+pub(crate) fn retained(retained: Retained) -> (&'static str, Option<u64>) {
     match retained {
         Retained::Nothing => ("nothing", None),
         Retained::Answer => ("answer", None),

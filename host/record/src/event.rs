@@ -1,6 +1,7 @@
 //! From a record back to its event, as far as front ends use it: one arm for each type, so that a new type does not compile without its own.
 
 mod answer;
+mod shown;
 mod status;
 mod tool;
 
@@ -9,6 +10,8 @@ use std::sync::Arc;
 use flow::{Charged, Event, EventKind, InputId, InputWay, RunPosition, SuspendReason, Usage, Withdrawal};
 
 use super::{Body, MessagePayload, MessageRecord, Record, RecordError};
+
+pub use self::shown::read_event;
 
 /// A value of a record, or the key that is wrong.
 type Read<T> = Result<T, &'static str>;

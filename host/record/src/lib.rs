@@ -19,6 +19,7 @@ mod shown;
 mod values;
 
 pub use self::body::Body;
+pub use self::event::read_event;
 pub use self::kept_rules::{keep_rules, kept_rules};
 pub use self::line::{Line, Record, RecordError, json, status};
 pub use self::message::{Author, MessageRecord, PartRecord, role};

@@ -37,20 +37,20 @@ pub struct Record {
 
 /// A line as it is on disk, before its payload is looked at.
 #[derive(Deserialize)]
-struct Fields {
-    seq: u64,
+pub(crate) struct Fields {
+    pub(crate) seq: u64,
     #[serde(default)]
-    event: Option<u64>,
+    pub(crate) event: Option<u64>,
     #[serde(default)]
     dropped: u64,
     #[serde(default)]
-    ts: u64,
+    pub(crate) ts: u64,
     thread_id: String,
-    turn: u32,
-    step: u32,
-    attempt: u32,
-    r#type: String,
-    payload: Value,
+    pub(crate) turn: u32,
+    pub(crate) step: u32,
+    pub(crate) attempt: u32,
+    pub(crate) r#type: String,
+    pub(crate) payload: Value,
 }
 
 /// Why a line is not a record.

@@ -4,7 +4,7 @@
 //! the allow list below, which has an answer for every kind and names every field, so that neither a kind nor a field that is added compiles
 //! before somebody chose.
 
-use flow::{CallbackReport, Event, EventKind, EventView as Kind, Origin, Partial, RuleMatch, ToolReport};
+use flow::{CallbackReport, Event, EventKind, EventView as Kind, Origin, Partial, Retained, RuleMatch, ToolReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -158,8 +158,8 @@ shown! {
             (!message.hidden).then(|| queued(id, *way, message))
         };
         CognitionOut(ShownAnswer): Kind::CognitionOut {
-            model, author, partial, text: _, keep: _, shown: _, retained: _, blocks: _, annotations: _, rewrites: _,
-        } => answer(model, author, partial.as_ref());
+            model, author, partial, retained, text: _, keep: _, shown: _, blocks: _, annotations: _, rewrites: _,
+        } => answer(model, author, partial.as_ref(), *retained);
         ToolCallResult(ShownToolResult): Kind::ToolCallResult {
             call, tool, output, diff, is_error, duration_ms, waited_ms, reminder: _, original: _, annotations: _,
         } => {
@@ -209,7 +209,7 @@ shown! {
     }
 }
 
-fn answer(model: &Option<String>, author: &Origin, partial: Option<&Partial>) -> ShownAnswer {
+fn answer(model: &Option<String>, author: &Origin, partial: Option<&Partial>, retained: Retained) -> ShownAnswer {
     recorded!(ShownAnswer {
         model,
         author,
@@ -217,6 +217,7 @@ fn answer(model: &Option<String>, author: &Origin, partial: Option<&Partial>) ->
         error: partial.map(|partial| &partial.error),
         shown_bytes: partial.map(|partial| partial.shown_bytes),
         kept_bytes: partial.map(|partial| partial.kept_bytes),
+        retained: partial.map(|_| crate::convert::retained(retained).0),
     })
 }
 

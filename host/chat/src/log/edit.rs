@@ -7,8 +7,7 @@ use crate::text::Str;
 impl ChatMessage {
     /// Adds shown text. Returns whether a block before it is complete now.
     pub(super) fn grow(&mut self, kind: BlockKind, text: &str) -> bool {
-        let continues = |block: &Block| block.kind == kind && block.void.is_none() && !block.complete;
-        if !self.blocks.last().is_some_and(continues) {
+        if !self.blocks.last().is_some_and(|block| block.continues(kind)) {
             let completed = self.complete_block();
             self.blocks.push(Block::new(kind, text));
             return completed;

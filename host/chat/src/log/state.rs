@@ -1,5 +1,6 @@
 //! The messages of one thread: what each event changes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use flow::{
@@ -181,6 +182,13 @@ impl Thread {
         answer.and_then(|answer| answer.index)
     }
 
+    /// The index of the message of the step's answer, where its last block is of this kind and continues.
+    pub(super) fn open_block(&self, place: RunPosition, kind: BlockKind) -> Option<usize> {
+        let index = self.answer_index(place)?;
+        let message = self.messages.get(index).filter(|message| !message.complete)?;
+        message.blocks.last().filter(|block| block.continues(kind)).map(|_| index)
+    }
+
     fn answer_at(&mut self, place: RunPosition) -> &mut Answer {
         let current = self.answer.take().filter(|answer| (answer.turn, answer.step) == (place.turn, place.step));
         let new = || Answer { turn: place.turn, step: place.step, ..Answer::default() };
@@ -243,9 +251,10 @@ impl Thread {
         self.next_answer(event.place);
         let answer = self.answer_at(event.place);
         let end = end(ended.partial, ended.retained, answer.kept);
-        let carried = answer.carried.clone();
-        let own = ended.seen.strip_prefix(&*carried).unwrap_or(ended.seen);
-        if answer.index.is_none() && own.is_empty() && (end != End::Accepted || ended.is_bare()) {
+        let (is_new, carried) = (answer.index.is_none(), answer.carried.clone());
+        let seen = ended.seen.map_or_else(|| self.shown_so_far(event.place, &carried).into(), Cow::Borrowed);
+        let own = seen.strip_prefix(&*carried).unwrap_or(&seen);
+        if is_new && own.is_empty() && (end != End::Accepted || ended.is_bare()) {
             return before;
         }
         let message = self.answer_mut(event);
@@ -263,14 +272,20 @@ impl Thread {
             }
             End::Stays { carried: bytes, why } => {
                 message.finish(Some(why));
-                let bytes = ended.seen.floor_char_boundary(bytes);
+                let bytes = seen.floor_char_boundary(bytes);
                 let answer = self.answer_at(event.place);
                 let number = answer.number + 1;
-                let carried = Str::from(&ended.seen[..bytes]);
+                let carried = Str::from(&seen[..bytes]);
                 *answer = Answer { number, index: None, kept: bytes, carried, ..answer.clone() };
                 Effect::Message
             }
         }
+    }
+
+    /// What the deltas of the step's answer have shown, after what the message before it has.
+    fn shown_so_far(&self, place: RunPosition, carried: &str) -> String {
+        let message = self.answer_index(place).and_then(|index| self.messages.get(index));
+        carried.to_owned() + &message.map(|message| message.text()).unwrap_or_default()
     }
 
     /// The answer of the step is over.
@@ -349,7 +364,7 @@ fn own(id: &InputId) -> OutgoingId {
 
 /// What the record of an answer says.
 struct Ended<'e> {
-    seen: &'e str,
+    seen: Option<&'e str>,
     partial: Option<&'e Partial>,
     retained: Retained,
     author: &'e Origin,

@@ -73,6 +73,26 @@ impl SavedChat {
         self.next_seq
     }
 
+    /// What a [`MessageLog`](crate::MessageLog) alone continues from.
+    pub fn log(&self) -> &LogState {
+        &self.log
+    }
+
+    /// What [`ToolConfirmations`](crate::ToolConfirmations) alone continue from.
+    pub fn confirmations(&self) -> &ConfirmationsState {
+        &self.confirmations
+    }
+
+    /// What a [`MessageSteering`](crate::MessageSteering) alone continues from.
+    pub fn progress(&self) -> &SteeringProgress {
+        &self.progress
+    }
+
+    /// What a [`StreamingText`] alone continues from.
+    pub fn streaming(&self) -> &StreamingText {
+        &self.streaming
+    }
+
     /// The same state where the thread is at event `next_seq`, which is the next that each primitive takes: the events before it that are not in
     /// the state are of kinds that no primitive uses.
     #[must_use]

@@ -23,6 +23,9 @@ payloads! {
         shown_bytes: Option<u64>,
         /// Of a partial answer: how many of them, from the start, the next attempt continues. The rest is void; 0: all of it.
         kept_bytes: Option<u64>,
+        /// Of a partial answer: what stays in the conversation, `nothing`, `answer`, `start` or `marked`. What was shown and is not void stays
+        /// as a message of its own with `marked`, `answer`, and `start` where `kept_bytes` has not grown.
+        retained: Option<String>,
     }
 
     /// A call is over.
