@@ -137,6 +137,18 @@ pub fn ensure_sdks_js() -> Result<PathBuf> {
     ensure("sdks-js", "sdks/package-lock.json", proof, "the SDKs of model vendors (npm, 100 MB)", &install)
 }
 
+/// Installs what the packages for web front ends are built and tested with where it is missing, and returns the folder, which contains
+/// `node_modules`.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_web_js() -> Result<PathBuf> {
+    const FROM: &str = "../../sdk/js/client";
+    let install = |folder: &Path| install_optional(folder, FROM);
+    let lock = format!("{FROM}/package-lock.json");
+    ensure("web-js", &lock, "node_modules/vitest/package.json", "TypeScript and Vitest (npm, 100 MB)", &install)
+}
+
 /// Installs `litellm` with its proxy where it is missing and gives its folder, a virtual environment with `bin`.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 33] = [
+const MAP: [(&str, &[&str]); 34] = [
     ("flow", &[]),
     // The syntax of shells: for permissions, and for rules about commands.
     ("commands", &["flow"]),
@@ -22,6 +22,7 @@ const MAP: [(&str, &[&str]); 33] = [
     // A second loop over it, for clients that have an agent of their own.
     ("gateway", &["flow", "guard", "rules", "wire"]),
     ("chat", &["flow"]),
+    ("web", &["chat", "flow", "record"]),
     // The machine: its clock, the environment of its process.
     ("system", &["flow"]),
     ("sandbox", &["flow", "system", "secrets"]),
@@ -193,8 +194,9 @@ fn strangers(packages: &[Package], sdk: &Path) -> Vec<String> {
 
 /// Roots that must hold another line than [`FORBID`], and why: one crate loads its own compiled code, and what the
 /// generator of guests' bindings writes is unsafe.
-const UNSAFE: [(&str, &str); 2] = [
+const UNSAFE: [(&str, &str); 3] = [
     ("host/sandbox/src/lib.rs", "#![deny(unsafe_code)]"),
+    ("sdk/js/wasm/src/lib.rs", "#![cfg_attr(not(target_arch = \"wasm32\"), forbid(unsafe_code))]"),
     ("sdk/rust/src/lib.rs", "#![cfg_attr(not(target_arch = \"wasm32\"), forbid(unsafe_code))]"),
 ];
 const FORBID: &str = "#![forbid(unsafe_code)]";

@@ -16,6 +16,7 @@ mod mutants;
 mod run;
 mod test;
 mod wasm;
+mod web;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use tidegate_servers::{
 };
 
 use crate::crates::{self, Tested};
-use crate::{guests, run};
+use crate::{guests, run, web};
 
 /// Tests of all crates and plugins, or of the named ones. One run reports all failures.
 pub(crate) fn test(crates: &[String], filters: &[String]) -> Result<()> {
@@ -37,6 +37,7 @@ fn all(filters: &[String], counts: &mut Counts) -> Result<Vec<Result<()>>> {
         results.push(run::step_read(what, command.args(filters), |line| counts.read(line)));
     }
     results.push(test_export(filters, counts));
+    results.push(web::test(filters, |line| counts.read_vitest(line)));
     Ok(results)
 }
 
@@ -60,19 +61,32 @@ struct Counts {
 }
 
 impl Counts {
+    /// Takes `Tests  1 failed | 47 passed (48)` of Vitest; other lines are passed over.
+    fn read_vitest(&mut self, line: &str) {
+        let Some(result) = line.trim().strip_prefix("Tests ") else { return };
+        for part in result.split(['|', '(']) {
+            let (number, word) = part.trim().split_once(' ').unwrap_or_default();
+            self.add(number, word);
+        }
+    }
+
+    fn add(&mut self, number: &str, word: &str) {
+        let number = number.parse().unwrap_or(0);
+        match word {
+            "passed" => self.passed += number,
+            "failed" => self.failed += number,
+            "ignored" | "skipped" | "todo" => self.ignored += number,
+            _ => {}
+        }
+    }
+
     /// Takes `test result: ok. 3 passed; 0 failed; 1 ignored; …`; other lines are passed over.
     fn read(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let (_, numbers) = result.split_once(". ").unwrap_or_default();
         for part in numbers.split("; ") {
             let (number, word) = part.trim().split_once(' ').unwrap_or_default();
-            let number = number.parse().unwrap_or(0);
-            match word {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
-                _ => {}
-            }
+            self.add(number, word);
         }
     }
 }
@@ -134,5 +148,8 @@ mod tests {
             .read("test result: FAILED. 2 passed; 5 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.2s\n");
         counts.read("test result is no result ... ok\n");
         assert_eq!(counts, Counts { passed: 14, failed: 5, ignored: 1 });
+        counts.read_vitest("      Tests  1 failed | 47 passed (48)\n");
+        counts.read_vitest(" Test Files  3 passed (3)\n");
+        assert_eq!(counts, Counts { passed: 61, failed: 6, ignored: 1 });
     }
 }

@@ -1,5 +1,6 @@
 //! A toolchain for wasm on a machine that has none yet, and the check that needs it.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,6 +16,15 @@ const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 /// are installed, if we may.
 pub(crate) fn ensure_target() -> Result<()> {
     cargo("build").map(drop)
+}
+
+/// Builds the chat primitives for web front ends, and returns the module.
+pub(crate) fn build_web() -> Result<PathBuf> {
+    let folder = run::target().join("web");
+    let mut command = cargo("build")?;
+    command.args(["--package", "tidegate-web", "--profile", "web", "--locked", "--target-dir"]).arg(&folder);
+    run::step("chat primitives as WebAssembly", &mut command)?;
+    Ok(folder.join(tidegate_build::TARGET).join("web/tidegate_web.wasm"))
 }
 
 /// `flow`, `record`, `rules`, `wire` and `chat` compile where there is no file, no network, no clock: they can have none.

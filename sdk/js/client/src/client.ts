@@ -1,0 +1,109 @@
+import { type Http, request, requestJson } from "./http.js";
+import { Session } from "./remote-session.js";
+import type { SessionSource } from "./session.js";
+
+/** The settings of a {@link TidegateClient}. */
+export interface ClientOptions {
+  /** Where the server is, such as `http://localhost:8080`. Default: where the page came from. */
+  readonly baseUrl?: string;
+  readonly token?: string;
+  /** Default: the `fetch` of the platform. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Waits before a request is repeated. Default: a timer. */
+  readonly wait?: (ms: number) => Promise<void>;
+}
+
+/** What the server tells about a session. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly title?: string;
+  readonly agent: string;
+  /** Absent where it is not known without opening the session. */
+  readonly model?: string;
+  readonly owner: string;
+  readonly state: "idle" | "running" | "waiting" | "interrupted";
+  readonly created_ms: number;
+  readonly updated_ms: number;
+  /** Absent where it is not known without opening the session. */
+  readonly turns?: number;
+  /** The users that it is shared with. */
+  readonly users: readonly string[];
+}
+
+/** What a new session is to be. */
+export interface CreateSession {
+  /** Names the request, so that it is done once. Default: a random one. */
+  readonly id?: string;
+  readonly agent?: string;
+  readonly model?: string;
+}
+
+/** A client of `tidegate serve`. */
+export class TidegateClient implements SessionSource {
+  readonly sessions: Sessions;
+  readonly #http: Http;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(options: ClientOptions = {}) {
+    const { token, fetch = (...request) => globalThis.fetch(...request) } = options;
+    const wait = options.wait ?? ((ms: number) => new Promise<void>((done) => void setTimeout(done, ms)));
+    this.#http = { baseUrl: (options.baseUrl ?? "").replace(/\/+$/, ""), token, fetch, wait };
+    this.sessions = new Sessions(this.#http);
+  }
+
+  /** Returns what gives the events of a session and takes its commands: one for each session, with one stream. */
+  session(id: string): Session {
+    let session = this.#sessions.get(id);
+    if (!session) this.#sessions.set(id, (session = new Session(this.#http, id)));
+    return session;
+  }
+}
+
+/** The sessions of the user on the server. */
+export class Sessions {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  async create(session: CreateSession = {}): Promise<SessionSummary> {
+    return requestJson(this.#http, "POST", "/v1/sessions", { id: crypto.randomUUID(), ...session });
+  }
+
+  async list(): Promise<readonly SessionSummary[]> {
+    const { sessions } = await requestJson<{ sessions: SessionSummary[] }>(this.#http, "GET", "/v1/sessions");
+    return sessions;
+  }
+
+  async get(id: string): Promise<SessionSummary> {
+    return requestJson(this.#http, "GET", sessionPath(id));
+  }
+
+  /** Makes a session that begins with the first turns of another one, all of them without `turn`. */
+  async fork(id: string, options: { readonly turn?: number } = {}): Promise<SessionSummary> {
+    return requestJson(this.#http, "POST", sessionPath(id, "/fork"), { id: crypto.randomUUID(), ...options });
+  }
+
+  async export(id: string, format: "md" | "html" | "jsonl" = "md"): Promise<string> {
+    return (await request(this.#http, sessionPath(id, `/export?format=${format}`))).text();
+  }
+
+  async delete(id: string): Promise<void> {
+    await requestJson(this.#http, "DELETE", sessionPath(id));
+  }
+
+  /** Lets another user use a session. */
+  async share(id: string, user: string): Promise<void> {
+    await requestJson(this.#http, "PUT", sessionPath(id, `/users/${encodeURIComponent(user)}`));
+  }
+
+  async unshare(id: string, user: string): Promise<void> {
+    await requestJson(this.#http, "DELETE", sessionPath(id, `/users/${encodeURIComponent(user)}`));
+  }
+}
+
+/** The path of a session, or of something in it. */
+export function sessionPath(id: string, rest = ""): string {
+  return `/v1/sessions/${encodeURIComponent(id)}${rest}`;
+}

@@ -1,0 +1,33 @@
+/**
+ * The chat primitives of Tidegate for front ends, and a client of its server.
+ *
+ * @packageDocumentation
+ */
+export { ChatSession, defaultDeriveMode } from "./chat-session.js";
+export type { ChatModeDeriver, ChatModeInput, ChatSessionOptions, ChatSessionState } from "./chat-session.js";
+export { TidegateClient } from "./client.js";
+export type { ClientOptions, CreateSession, Sessions, SessionSummary } from "./client.js";
+export { ConnectionError, TidegateError } from "./errors.js";
+export { isEvent } from "./events.js";
+export type { KnownEvent, Line, OtherEvent, Payloads, StreamEvent, StreamItem } from "./events.js";
+export { MessageLog } from "./message-log.js";
+export type { MessageLogOptions, MessageLogState } from "./message-log.js";
+export { MessageSteering } from "./message-steering.js";
+export type { MessageSteeringOptions, MessageSteeringState } from "./message-steering.js";
+export type { MessageTransform } from "./message-store.js";
+export { RefusedError } from "./primitive.js";
+export type { PrimitiveOptions, StreamingTextState } from "./primitive.js";
+export type { ConnectionState, Session } from "./remote-session.js";
+export type { MessageReceipt, SessionAccessor, SessionSource } from "./session.js";
+export { StreamingText } from "./streaming-text.js";
+export { ToolConfirmations } from "./tool-confirmations.js";
+export type {
+  ConfirmationDecision,
+  ConfirmationPolicy,
+  ToolConfirmationRequest,
+  ToolConfirmationResponse,
+  ToolConfirmationState,
+  ToolConfirmationsOptions,
+  ToolConfirmationsState,
+} from "./tool-confirmations.js";
+export type * from "./types.js";
