@@ -10,25 +10,53 @@ use super::Conversation;
 use super::kept::Kept;
 use crate::HostError;
 
+/// The data of a conversation with which another one can begin. It keeps nothing else of the conversation or its host in memory.
+#[derive(Clone)]
+pub(crate) struct Heritage {
+    /// The state of its plugins, while it is open in its store.
+    state: Arc<dyn SessionState>,
+    kept: Kept,
+}
+
+impl Heritage {
+    /// Returns the size of the state of plugins and of the notes of the host, in bytes; 0 if they cannot be read.
+    pub(crate) async fn bytes(&self) -> usize {
+        let mut bytes = 0;
+        for plugin in self.state.plugins().await.unwrap_or_default() {
+            let state = self.state.load(&plugin).await.unwrap_or_default();
+            bytes += state.entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum::<usize>();
+        }
+        bytes
+    }
+
+    /// Returns the number of turns that have ended.
+    pub(crate) fn completed_turns(&self) -> u64 {
+        self.kept.rules.completed
+    }
+}
+
 impl Conversation {
+    /// Returns its current data, for a conversation that begins with it.
+    pub(crate) fn heritage(&self) -> Heritage {
+        let state = self.state();
+        Heritage { state: Arc::clone(&state.store), kept: state.kept() }
+    }
+
     /// Begins with the data of another conversation at a point behind which `completed` turns had ended: the records of rules until then,
-    /// and the current state of its plugins.
+    /// and the state of its plugins.
     ///
     /// # Errors
     /// The state cannot be read.
-    pub(crate) async fn inherit(&self, parent: &Self, point: &str, completed: u64) -> Result<(), HostError> {
-        let (from, kept) = {
-            let state = parent.state();
-            (Arc::clone(&state.store), state.kept())
-        };
+    pub(crate) async fn inherit(&self, from: &Heritage, point: &str, completed: u64) -> Result<(), HostError> {
+        let kept = &from.kept;
         let store = Arc::clone(&self.state().store);
-        copy(&*from, &*store).await?;
+        copy(&*from.state, &*store).await?;
         let until = kept.points.iter().position(|(known, _)| known == point).map_or(0, |at| at + 1);
         let points = kept.points[..until].to_vec();
         let rules = kept.rules.until(completed);
         let mut state = self.state();
         state.has_begun = true;
-        state.take(Kept { rules, memory: kept.memory, points });
+        state.take(Kept { rules, memory: kept.memory.clone(), points });
         Ok(())
     }
 }

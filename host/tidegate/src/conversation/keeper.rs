@@ -27,6 +27,7 @@ use self::links::Links;
 use self::open::OpenConversations;
 pub use self::visit::Visit;
 use super::Conversation;
+use super::inherited::Heritage;
 use crate::conversation::ConversationOptions;
 use crate::{Host, HostError};
 

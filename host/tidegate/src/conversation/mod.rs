@@ -2,7 +2,7 @@
 //! state and the transcript of a session; it has no model, offers no tools and runs no turns.
 
 pub(crate) mod gaps;
-mod inherited;
+pub(crate) mod inherited;
 mod keeper;
 mod kept;
 mod opening;
@@ -220,17 +220,6 @@ impl Conversation {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of its settled data, with the state of its plugins; 0 if that cannot be read.
-    pub(crate) async fn bytes_with_plugins(&self) -> usize {
-        let store = Arc::clone(&self.state().store);
-        let mut bytes = 0;
-        for plugin in store.plugins().await.unwrap_or_default() {
-            let state = store.load(&plugin).await.unwrap_or_default();
-            bytes += state.entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum::<usize>();
-        }
-        bytes
-    }
-
     /// Returns whether its store is away, so that its data is in this process only.
     pub fn is_local(&self) -> bool {
         self.state().is_local
@@ -245,11 +234,6 @@ impl Conversation {
             Some(journal) => Ok(journal.durable().await.map_err(store::TranscriptError::from)?),
             None => Ok(()),
         }
-    }
-
-    /// Drops the instances of its plugins to free memory while it is idle. The next call creates new ones.
-    pub fn release_instances(&self) {
-        self.caller().extensions().release_instances();
     }
 
     /// Stores what was not stored, and closes it: it can be opened again, here or by another host.

@@ -8,7 +8,7 @@ use gateway::Trail;
 
 use super::entry::Visited;
 use super::links::Link;
-use super::{Conversation, Conversations};
+use super::{Conversation, Conversations, Heritage};
 use crate::HostError;
 use crate::session::options::new_session_id;
 
@@ -56,7 +56,7 @@ impl Conversations {
         }
         self.branched.fetch_add(1, Ordering::Relaxed);
         let child = self.open(&new_id()).await?;
-        child.conversation.inherit(&parent.conversation, &link.point, link.completed).await?;
+        child.conversation.inherit(&parent.conversation.heritage(), &link.point, link.completed).await?;
         Ok(child)
     }
 
@@ -87,20 +87,17 @@ impl Conversations {
     /// Begins a conversation with the data of a side request, if its client continues that.
     async fn continue_side_request(&self, new: &Conversation, trail: &Trail) -> Result<(), HostError> {
         let Some(point) = trail.first() else { return Ok(()) };
-        let request = self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).get(point);
-        match request {
-            Some(request) => new.inherit(&request, point, request.completed_turns()).await,
+        let data = self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).get(point);
+        match data {
+            Some(data) => new.inherit(&data, point, data.completed_turns()).await,
             None => Ok(()),
         }
     }
 
-    /// Remembers an answered side request, without its messages.
-    pub(super) async fn remember_side_request(&self, point: String, conversation: Conversation) {
-        conversation.release_instances();
-        conversation.history().show(Vec::new());
-        conversation.set_tools(Vec::new());
-        let size = self.open.count_bytes(conversation.bytes_with_plugins().await);
-        self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).insert(point, conversation, size);
+    /// Remembers the data of an answered side request.
+    pub(super) async fn remember_side_request(&self, point: String, data: Heritage) {
+        let size = self.open.count_bytes(data.bytes().await);
+        self.inheritance.side_requests.lock().unwrap_or_else(PoisonError::into_inner).insert(point, data, size);
     }
 
     /// Opens a new conversation that begins with the same messages as another.

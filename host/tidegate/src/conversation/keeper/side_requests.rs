@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Conversation;
+use super::Heritage;
 
 /// The maximum number of them in memory; beyond it, the oldest one is dropped.
 const MOST: usize = 256;
@@ -15,16 +15,16 @@ const MOST: usize = 256;
 const AGE: Duration = Duration::from_secs(10 * 60);
 
 /// The latest ones, the oldest first.
-pub(super) struct SideRequests<C = Conversation> {
-    all: VecDeque<SideRequest<C>>,
+pub(super) struct SideRequests<D = Heritage> {
+    all: VecDeque<SideRequest<D>>,
     /// The maximum of their total size, in bytes.
     most_bytes: usize,
 }
 
-struct SideRequest<C> {
+struct SideRequest<D> {
     /// The point behind its answer.
     point: String,
-    conversation: C,
+    data: D,
     since: Instant,
     size: Counted,
 }
@@ -50,8 +50,8 @@ impl Drop for Counted {
 
 impl SideRequests {
     /// Adds one whose answer is complete.
-    pub(super) fn insert(&mut self, point: String, conversation: Conversation, size: Counted) {
-        self.add(point, conversation, size, Instant::now());
+    pub(super) fn insert(&mut self, point: String, data: Heritage, size: Counted) {
+        self.add(point, data, size, Instant::now());
     }
 
     /// Drops those that are too old.
@@ -60,19 +60,19 @@ impl SideRequests {
     }
 
     /// Returns the one behind whose answer this point is.
-    pub(super) fn get(&mut self, point: &str) -> Option<Conversation> {
+    pub(super) fn get(&mut self, point: &str) -> Option<Heritage> {
         self.find(point, Instant::now())
     }
 }
 
-impl<C: Clone> SideRequests<C> {
+impl<D: Clone> SideRequests<D> {
     pub(super) fn new(most_bytes: usize) -> Self {
         Self { all: VecDeque::new(), most_bytes }
     }
 
-    fn add(&mut self, point: String, conversation: C, size: Counted, since: Instant) {
+    fn add(&mut self, point: String, data: D, size: Counted, since: Instant) {
         self.drop_old(since);
-        self.all.push_back(SideRequest { point, conversation, since, size });
+        self.all.push_back(SideRequest { point, data, since, size });
         while self.all.len() > MOST || self.bytes() > self.most_bytes {
             self.all.pop_front();
         }
@@ -82,9 +82,9 @@ impl<C: Clone> SideRequests<C> {
         self.all.iter().map(|request| request.size.bytes).sum()
     }
 
-    fn find(&mut self, point: &str, now: Instant) -> Option<C> {
+    fn find(&mut self, point: &str, now: Instant) -> Option<D> {
         self.drop_old(now);
-        self.all.iter().rev().find(|request| request.point == point).map(|request| request.conversation.clone())
+        self.all.iter().rev().find(|request| request.point == point).map(|request| request.data.clone())
     }
 
     fn drop_old(&mut self, now: Instant) {

@@ -61,14 +61,16 @@ async fn state_of_plugins_is_settled_in_side_requests() {
 }
 
 #[tokio::test]
-async fn side_requests_have_no_history_when_they_are_over() {
+async fn of_a_side_request_only_its_data_remains() {
     let folder = tempfile::TempDir::new().unwrap();
     let keeper = keeper(&folder).await;
     let visit = keeper.enter(title()).await.unwrap();
     visit.conversation().history().show(vec![Message::user("Title?")]);
     visit.conversation().set_memory(json!({"note": "x".repeat(1000)}));
     visit.end(&visit.rules(), Some(&Answer::default())).await.unwrap();
-    assert!(visit.conversation().history().messages().is_empty());
     assert!(keeper.open.remembered() > 1000, "its size counts");
-    drop((visit, keeper));
+    let conversation = Arc::downgrade(&visit.conversation().0);
+    drop(visit);
+    assert!(conversation.upgrade().is_none(), "with its history, its plugins and its host");
+    assert!(keeper.open.remembered() > 1000);
 }

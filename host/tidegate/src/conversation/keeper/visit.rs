@@ -122,7 +122,7 @@ impl Visit {
             // In a store of its own, in memory: unsettled state of plugins would be reported as lost when it is dropped.
             let settled = self.conversation.settle().await;
             if let Some(point) = point {
-                self.keeper.remember_side_request(point, self.conversation.clone()).await;
+                self.keeper.remember_side_request(point, self.conversation.heritage()).await;
             }
             return settled;
         }
