@@ -12,9 +12,11 @@ use wire::Wire;
 use crate::script::{Said, WIRES, play, read, stream, whole};
 
 fn forbidden(lines: &str) -> Arc<RuleSet> {
-    let rule = format!(
-        "+++\ncondition = \"forbidden\"\nscope = [\"text\", \"tool\"]\nrepeat = \"always\"\n{lines}\n+++\nNever."
-    );
+    forbidden_in("\"text\", \"tool\"", lines)
+}
+
+pub(crate) fn forbidden_in(scope: &str, lines: &str) -> Arc<RuleSet> {
+    let rule = format!("+++\ncondition = \"forbidden\"\nscope = [{scope}]\nrepeat = \"always\"\n{lines}\n+++\nNever.");
     rule_set(&[("no-forbidden", &rule)], |_| ())
 }
 
@@ -28,12 +30,12 @@ fn chat(delta: &Value) -> Vec<u8> {
         .concat()
 }
 
-fn responses(more: &[Value]) -> Vec<u8> {
+pub(crate) fn responses(more: &[Value]) -> Vec<u8> {
     let created = json!({"type": "response.created", "response": {"id": "r", "model": "m", "output": []}});
     events(&[&[created], more].concat())
 }
 
-fn anthropic(more: &[Value]) -> Vec<u8> {
+pub(crate) fn anthropic(more: &[Value]) -> Vec<u8> {
     let start = json!({"type": "message_start", "message": {"id": "m", "model": "m", "content": [], "usage": {}}});
     events(&[&[start], more].concat())
 }

@@ -8,6 +8,7 @@ mod evasions;
 mod fidelity;
 mod frames;
 mod kept_texts;
+mod orders;
 mod plugin_edges;
 mod plugins;
 mod refused;

@@ -69,6 +69,14 @@ impl Decode {
             "response.reasoning_summary_text.done" | "response.reasoning_text.done" => {
                 self.whole_part(ItemKind::Reasoning, &wire, &wire.text, answer);
             }
+            "response.content_part.done" if wire.whole.kind.as_str() != "reasoning_text" => {
+                self.refused |= !wire.whole.refusal.is_empty();
+                let text = if wire.whole.refusal.is_empty() { &wire.whole.text } else { &wire.whole.refusal };
+                self.whole_part(ItemKind::Message, &wire, text, answer);
+            }
+            "response.content_part.done" | "response.reasoning_summary_part.done" => {
+                self.whole_part(ItemKind::Reasoning, &wire, &wire.whole.text, answer);
+            }
             "response.function_call_arguments.delta" => self.part(ItemKind::Call, &wire, delta, answer)?,
             "response.function_call_arguments.done" => {
                 self.whole_part(ItemKind::Call, &wire, &wire.arguments, answer);

@@ -15,6 +15,8 @@ pub(crate) struct Anthropic {
     open: Option<u64>,
     /// The index of the next block.
     next: u64,
+    /// The index of the last block of text in the attempt, and that of the last one of reasoning.
+    latest: (u64, u64),
     /// Blocks of earlier attempts; `None` in the first.
     earlier: Option<u64>,
     lost: Usage,
@@ -23,6 +25,19 @@ pub(crate) struct Anthropic {
 impl Anthropic {
     pub(super) fn new(model: String) -> Self {
         Self { model, ..Self::default() }
+    }
+
+    /// Returns whether an event has text of a block before the last one. A client puts the blocks in their order, so that it would show the text
+    /// elsewhere than rules read it.
+    fn goes_back(&mut self, event: &Value) -> bool {
+        let index = event["index"].as_u64().unwrap_or(0);
+        let kinds = [&event["delta"]["type"], &event["content_block"]["type"]];
+        let latest = match kinds.into_iter().find_map(Value::as_str) {
+            Some("text_delta" | "text") => &mut self.latest.0,
+            Some("thinking_delta" | "thinking") => &mut self.latest.1,
+            _ => return false,
+        };
+        std::mem::replace(latest, index) > index
     }
 
     fn end_open(&mut self, out: &mut Vec<u8>) {
@@ -48,7 +63,13 @@ impl Message for Anthropic {
     fn unreadable(&mut self, data: &Value) -> Option<&'static str> {
         // Clients begin with the message of the start.
         let places = match data["type"].as_str().unwrap_or_default() {
-            "message_start" => [&data["message"]["content"], &Value::Null],
+            "message_start" => {
+                self.latest = (0, 0);
+                [&data["message"]["content"], &Value::Null]
+            }
+            "content_block_start" | "content_block_delta" => {
+                return self.goes_back(data).then_some("it returns to an earlier block");
+            }
             "message_delta" => [&data["delta"]["content"], &data["content"]],
             _ => return None,
         };
@@ -107,6 +128,7 @@ impl Message for Anthropic {
     fn go_on(&mut self, usage: Usage, out: &mut Vec<u8>) {
         self.end_open(out);
         self.lost.add(usage);
+        self.latest = (0, 0);
         // A message that has not begun begins with the next attempt.
         self.earlier = self.has_begun.then_some(self.next);
     }

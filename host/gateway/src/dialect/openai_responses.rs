@@ -1,5 +1,6 @@
 //! The Responses API of OpenAI: numbered events about output items, and an end that repeats all of them.
 
+mod reasoning;
 mod streamed;
 
 use std::collections::BTreeMap;

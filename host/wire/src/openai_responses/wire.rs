@@ -31,6 +31,8 @@ pub(super) struct Event<'a> {
     pub(super) arguments: Text<'a>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) item: WireItem<'a>,
+    #[serde(borrow, default, deserialize_with = "or_default", rename = "part")]
+    pub(super) whole: WirePart<'a>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) response: Response<'a>,
 }
@@ -75,6 +77,8 @@ impl WireItem<'_> {
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct WirePart<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
     #[serde(borrow, default)]
     pub(super) text: Text<'a>,
     #[serde(borrow, default)]

@@ -4,12 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::reasoning::Reasoning;
 use super::{blocks_of, given};
 use crate::dialect::texts;
 
-/// What was streamed of the items of an attempt, by their index.
+/// What was streamed of an attempt.
 #[derive(Debug, Default)]
-pub(super) struct Streamed(BTreeMap<u64, Item>);
+pub(super) struct Streamed {
+    /// Its items, by their index.
+    items: BTreeMap<u64, Item>,
+    /// The item and the part of the last delta of text.
+    latest: (u64, u64),
+    reasoning: Reasoning,
+}
 
 #[derive(Debug, Default)]
 struct Item {
@@ -27,31 +34,36 @@ impl Streamed {
     pub(super) fn contradicts(&mut self, event: &Value) -> bool {
         let index = event["output_index"].as_u64().unwrap_or(0);
         let part = event["content_index"].as_u64().unwrap_or(0);
+        if let Some(contradicts) = self.reasoning.contradicts(event) {
+            return contradicts;
+        }
         match event["type"].as_str().unwrap_or_default() {
             // A second start: the events before it are void.
             "response.created" => {
-                self.0.clear();
+                *self = Self::default();
                 has_content(&event["response"])
             }
             "response.in_progress" | "response.queued" => has_content(&event["response"]),
-            "response.output_text.delta"
-            | "response.refusal.delta"
-            | "response.function_call_arguments.delta"
-            | "response.custom_tool_call_input.delta" => {
-                let text = self.0.entry(index).or_default().parts.entry(part).or_default();
-                text.push_str(event["delta"].as_str().unwrap_or_default());
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.streams(index, part, &event["delta"]);
+                // A client puts the parts in their order, so a later delta of an earlier part would be read elsewhere than it is shown.
+                std::mem::replace(&mut self.latest, (index, part)) > (index, part)
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                self.streams(index, part, &event["delta"]);
                 false
             }
-            "response.output_text.done" => self.differs(index, part, &event["text"]),
-            "response.refusal.done" => self.differs(index, part, &event["refusal"]),
+            "response.output_text.done" => self.repeats(index, part, &texts(&event["text"])),
+            "response.refusal.done" => self.repeats(index, part, &texts(&event["refusal"])),
             "response.function_call_arguments.done" => self.differs(index, part, &event["arguments"]),
             "response.custom_tool_call_input.done" => self.differs(index, part, &event["input"]),
             "response.content_part.added" => !texts(&event["part"]).is_empty(),
-            "response.content_part.done" => self.differs(index, part, &Value::from(texts(&event["part"]))),
+            "response.content_part.done" => self.repeats(index, part, &texts(&event["part"])),
             "response.output_item.added" => self.begins(index, &event["item"]),
             "response.output_item.done" => self.ends(index, &event["item"]),
             "response.completed" | "response.incomplete" => {
-                self.finishes(&event["response"]["output"]) || has_other_text(&event["response"])
+                let output = &event["response"]["output"];
+                self.finishes(output) || self.reasoning.finishes(output) || has_other_text(&event["response"])
             }
             "response.failed" => self.fails(&event["response"]),
             // An answer that does not stream.
@@ -62,7 +74,7 @@ impl Streamed {
 
     /// Notes the first event of an item. Text of a message is streamed after it.
     fn begins(&mut self, index: u64, item: &Value) -> bool {
-        let known = self.0.entry(index).or_default();
+        let known = self.items.entry(index).or_default();
         known.name = item["name"].as_str().map(str::to_owned);
         known.begun = said(item);
         item["type"] == "message" && !known.begun.is_empty()
@@ -71,21 +83,35 @@ impl Streamed {
     /// An answer that fails repeats at most what was streamed.
     fn fails(&self, response: &Value) -> bool {
         let streamed = |item: &Item| item.parts.values().map(String::as_str).collect::<String>();
-        let is_known = |said: &str| self.0.values().any(|item| streamed(item).starts_with(said));
+        let is_known = |said: &str| self.items.values().any(|item| streamed(item).starts_with(said));
         let items = response["output"].as_array().into_iter().flatten().filter(|item| item["type"] != "reasoning");
         let mut said = items.map(said).filter(|said| !said.is_empty());
         said.any(|said| !is_known(&said)) || has_other_text(response)
     }
 
+    fn streams(&mut self, index: u64, part: u64, delta: &Value) {
+        let text = self.items.entry(index).or_default().parts.entry(part).or_default();
+        text.push_str(delta.as_str().unwrap_or_default());
+    }
+
+    /// The end of a text repeats it, or has it alone.
+    fn repeats(&mut self, index: u64, part: u64, whole: &str) -> bool {
+        let known = self.items.entry(index).or_default().parts.entry(part).or_default();
+        if known.is_empty() {
+            whole.clone_into(known);
+        }
+        !whole.is_empty() && known != whole
+    }
+
     /// What was not streamed at all is read from the end itself.
     fn differs(&self, index: u64, part: u64, whole: &Value) -> bool {
-        let text = self.0.get(&index).and_then(|item| item.parts.get(&part)).filter(|text| !text.is_empty());
+        let text = self.items.get(&index).and_then(|item| item.parts.get(&part)).filter(|text| !text.is_empty());
         text.is_some_and(|text| whole.as_str().is_some_and(|whole| whole != text))
     }
 
     fn ends(&mut self, index: u64, item: &Value) -> bool {
         let (name, said) = (name(item), said(item));
-        let known = self.0.entry(index).or_default();
+        let known = self.items.entry(index).or_default();
         let text: String = known.parts.values().map(String::as_str).collect();
         let is_other = (!text.is_empty() && !said.is_empty() && text != said)
             || (!known.begun.is_empty() && known.begun != said)
@@ -96,10 +122,10 @@ impl Streamed {
 
     /// The end of the answer repeats its items: each of them with content has to be one that has ended, where items have ended.
     fn finishes(&self, output: &Value) -> bool {
-        if self.0.values().any(|item| !item.begun.is_empty() && item.end.is_none()) {
+        if self.items.values().any(|item| !item.begun.is_empty() && item.end.is_none()) {
             return true;
         }
-        let ended: Vec<&(String, String)> = self.0.values().filter_map(|item| item.end.as_ref()).collect();
+        let ended: Vec<&(String, String)> = self.items.values().filter_map(|item| item.end.as_ref()).collect();
         let mut items = output.as_array().into_iter().flatten().filter(|item| item["type"] != "reasoning");
         let is_known = |item: &Value| {
             let (name, said) = (name(item), said(item));
@@ -108,7 +134,7 @@ impl Streamed {
         if ended.is_empty() {
             // Nothing has ended by itself: the end may add to what was streamed, and takes nothing back.
             let streamed = |item: &Item| item.parts.values().map(String::as_str).collect::<String>();
-            let streamed: Vec<String> = self.0.values().map(streamed).filter(|text| !text.is_empty()).collect();
+            let streamed: Vec<String> = self.items.values().map(streamed).filter(|text| !text.is_empty()).collect();
             let goes_on = |item: &Value| streamed.iter().any(|text| said(item).starts_with(text.as_str()));
             return !streamed.is_empty() && items.any(|item| !said(item).is_empty() && !goes_on(item));
         }
