@@ -5,7 +5,7 @@
 //! before somebody chose.
 
 use flow::{CallbackReport, Event, EventKind, EventView as Kind, Origin, Partial, Retained, RuleMatch, ToolReport};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::inputs::{message_payload, queued};
@@ -14,7 +14,9 @@ use super::values::{Recorded, named_call, recorded};
 use super::{Body, payload};
 
 /// One line of the shown stream: as a [`Record`](crate::Record), of the same types, without what was not shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// Reading one ignores the fields that it does not have, so that nothing else of a record is in the line that is read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Shown {
@@ -75,7 +77,7 @@ macro_rules! shown {
     ) => {
         /// The type of a line of the shown stream, which has the name that it has in records, and its payload: that of the record where all
         /// of it is shown.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "type", content = "payload", rename_all = "snake_case")]
         #[non_exhaustive]
@@ -247,10 +249,23 @@ fn tool(report: &ToolReport) -> ShownTool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests may panic")]
 mod tests {
     use flow::{InputId, InputWay, Message, Role};
 
     use super::*;
+
+    #[test]
+    fn a_line_that_is_read_has_nothing_that_was_not_shown() {
+        let line = serde_json::json!({
+            "seq": 1, "ts": 2, "thread_id": "t", "turn": 1, "step": 1, "attempt": 1, "type": "cognition_out",
+            "payload": {"text": "held back", "author": "model", "is_partial": true, "kept_bytes": 3},
+        });
+        let shown: Shown = serde_json::from_value(line).unwrap();
+        assert!(matches!(&shown.body, ShownBody::CognitionOut(answer) if answer.kept_bytes == Some(3)));
+        assert!(!shown.json().to_string().contains("held back"));
+        assert_eq!(serde_json::from_value::<Shown>(shown.json()).unwrap(), shown);
+    }
 
     #[test]
     fn a_hidden_input_is_not_shown_whichever_way_it_comes() {
