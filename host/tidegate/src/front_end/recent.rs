@@ -96,6 +96,11 @@ impl Recent {
         recent
     }
 
+    /// Returns the number of the first event that is kept, or else of the next.
+    pub(crate) fn first(&self) -> u64 {
+        self.lock().first
+    }
+
     /// Subscribes to the events from `seq` on.
     pub(crate) fn subscribe(&self, hub: &Hub, seq: u64) -> Reconnection {
         let mut snapshot = None;

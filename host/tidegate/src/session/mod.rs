@@ -243,6 +243,15 @@ impl Session {
         Ok(recent.subscribe(&self.0.handles.hub, seq))
     }
 
+    /// The number of the first event that is kept for front ends that reconnect: [`Session::subscribe_from`] it gives all that are kept, unless
+    /// the session has left it out in the meantime.
+    ///
+    /// # Errors
+    /// As [`Session::subscribe_from`].
+    pub fn kept_from(&self) -> Result<u64, NoBacklog> {
+        Ok(self.0.recent.as_ref().ok_or(NoBacklog)?.first())
+    }
+
     /// # Errors
     /// The session was opened without [`SessionOptions::backlog`].
     pub(crate) fn keeps_events(&self) -> Result<(), NoBacklog> {
