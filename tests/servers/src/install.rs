@@ -149,6 +149,27 @@ pub fn ensure_web_js() -> Result<PathBuf> {
     ensure("web-js", &lock, "node_modules/vitest/package.json", "TypeScript and Vitest (npm, 100 MB)", &install)
 }
 
+/// Installs front ends of others where they are missing, and returns the folder, which contains `node_modules`: the AI SDK with React, and AG-UI.
+/// They run on [`node_of`] it.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_conventions_js() -> Result<PathBuf> {
+    let install = |folder: &Path| install_optional(folder, "conventions");
+    let proof = "node_modules/@ag-ui/client/package.json";
+    let lock = "conventions/package-lock.json";
+    ensure("conventions-js", lock, proof, "the AI SDK with React, and AG-UI (npm, 150 MB)", &install)
+}
+
+/// Installs the checker of AG-UI where it is missing and returns its folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_ag_ui() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-ag-ui.txt", &[]);
+    ensure("ag-ui", "requirements-ag-ui.txt", "bin/ag-ui-validate", "ag-ui-validate (pip)", &install)
+}
+
 /// Installs `litellm` with its proxy where it is missing and gives its folder, a virtual environment with `bin`.
 ///
 /// # Errors

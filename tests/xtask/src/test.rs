@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_fuzz, ensure_judge,
-    ensure_model, ensure_node, ensure_otel, ensure_prometheus, ensure_proxy, ensure_python, ensure_redis,
-    ensure_sdks_js, ensure_tmux,
+    ensure_ag_ui, ensure_componentize_js, ensure_componentize_py, ensure_conventions_js, ensure_editors_js,
+    ensure_editors_py, ensure_fuzz, ensure_judge, ensure_model, ensure_node, ensure_otel, ensure_prometheus,
+    ensure_proxy, ensure_python, ensure_redis, ensure_sdks_js, ensure_tmux,
 };
 
 use crate::crates::{self, Tested};
@@ -105,6 +105,8 @@ fn prepare() -> Result<()> {
     ensure_editors_js()?;
     ensure_editors_py()?;
     ensure_sdks_js()?;
+    ensure_conventions_js()?;
+    ensure_ag_ui()?;
     ensure_redis()?;
     ensure_prometheus()?;
     ensure_tmux()?;

@@ -81,10 +81,15 @@ impl Client {
     /// Streams the events of a session after the event `from`, or all.
     pub(super) fn events(&self, session: &str, from: Option<&str>) -> Stream {
         let id = from.map(|from| format!("Last-Event-ID: {from}"));
+        self.stream(&format!("{session}/events"), id.as_deref())
+    }
+
+    /// Streams what is at a path.
+    pub(super) fn stream(&self, path: &str, header: Option<&str>) -> Stream {
         let mut socket = TcpStream::connect(&self.address).unwrap();
-        let headers: Vec<&str> = id.as_deref().into_iter().collect();
+        let headers: Vec<&str> = header.into_iter().collect();
         // The answer is not in chunks for a client of the older version.
-        socket.write_all((self.head(&format!("GET {session}/events HTTP/1.0"), &headers) + "\r\n").as_bytes()).unwrap();
+        socket.write_all((self.head(&format!("GET {path} HTTP/1.0"), &headers) + "\r\n").as_bytes()).unwrap();
         let mut stream = Stream::of(socket);
         // It is subscribed when the first comment comes.
         while !stream.bytes.ends_with(": keep-alive\n") {
@@ -176,8 +181,13 @@ impl Stream {
 
     /// Returns everything until the end of the stream.
     pub(super) fn rest(mut self) -> String {
-        while self.next().is_some() {}
-        self.bytes.clone()
+        loop {
+            match self.lines.recv_timeout(LIMIT) {
+                Ok(line) => self.bytes.push_str(&line),
+                Err(RecvTimeoutError::Disconnected) => return self.bytes.clone(),
+                Err(RecvTimeoutError::Timeout) => panic!("the stream does not end after {}", self.bytes),
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod attacks;
 mod client;
 mod commands;
+mod conventions;
 mod described;
 mod life;
 mod sessions;

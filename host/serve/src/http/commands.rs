@@ -25,7 +25,7 @@ pub(super) fn carry_out(open: &Open, body: CommandBody, user: &str) -> Result<Re
 }
 
 /// Carries out a command about messages, and returns what became of them.
-fn of_messages(session: &Session, command: Command, user: &str) -> Result<Receipts, Problem> {
+pub(super) fn of_messages(session: &Session, command: Command, user: &str) -> Result<Receipts, Problem> {
     let (command, ids) = match command {
         Command::Prompt { messages } => {
             let ids: Vec<InputId> = messages.iter().map(|message| (&message.id).into()).collect();
@@ -67,7 +67,7 @@ fn of_messages(session: &Session, command: Command, user: &str) -> Result<Receip
 }
 
 /// Whether the session has taken a message before. One that was given back can be sent again.
-fn is_known(session: &Session, id: &InputId) -> bool {
+pub(super) fn is_known(session: &Session, id: &InputId) -> bool {
     session.inbox().receipt(id).is_some_and(|receipt| receipt != InputReceipt::Returned)
 }
 
@@ -81,7 +81,7 @@ fn receipt(session: &Session, id: &InputId) -> Receipt {
     }
 }
 
-fn answered(open: &Open, question: &chat::QuestionId, answer: Answer, user: &str) -> Result<(), Problem> {
+pub(super) fn answered(open: &Open, question: &chat::QuestionId, answer: Answer, user: &str) -> Result<(), Problem> {
     let (key, content) = (format!("answer {}", question.as_str()), format!("{user} {answer:?}"));
     let command = Command::Answer { question: question.clone(), call: "".into(), child: None, answer };
     first(open, (key, content), || Ok(carry_out_command(&open.session, command, user)?))
@@ -124,7 +124,7 @@ fn once(open: &Open, what: Once, id: Option<&str>, user: &str) -> Result<(), Pro
     Ok(())
 }
 
-fn decided(open: &Open, request: &str, decision: LimitBody, user: &str) -> Result<(), Problem> {
+pub(super) fn decided(open: &Open, request: &str, decision: LimitBody, user: &str) -> Result<(), Problem> {
     let (key, content) = (format!("limit {request}"), format!("{user} {decision:?}"));
     let pending = open.session.pending_limit().filter(|pending| pending.id == request);
     let decision = decision.decision(pending.map(|pending| pending.proposed));

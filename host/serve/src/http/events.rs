@@ -68,6 +68,19 @@ struct Child {
     events: Subscription,
 }
 
+/// What a reader gets.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are lines")]
+pub(super) enum Seen {
+    /// In the place of events that are not kept any more.
+    Snapshot(Snapshot),
+    Line(Shown),
+    ChildSnapshot(ChildThread, Snapshot),
+    ChildLine(ChildThread, Shown),
+    /// The session has ended for the reader, for this reason.
+    End(&'static str),
+}
+
 /// What has happened next.
 #[allow(clippy::large_enum_variant, reason = "nearly all are events")]
 enum Next {
@@ -94,27 +107,76 @@ impl Events {
             // Numbers of another time are given again: nothing that the reader has counts.
             Position::Elsewhere => u64::MAX,
         };
+        let mut events = Self::subscribe_at((known, open, user), next, closing)?;
+        if let (Some(snapshot), Position::Elsewhere) = (&mut events.snapshot, start) {
+            snapshot.omitted = snapshot.chat.next_seq();
+        }
+        Ok(events)
+    }
+
+    /// Subscribes to all events that are kept, and returns the lines of them.
+    ///
+    /// # Errors
+    /// The user has no access any more.
+    pub(super) fn kept(
+        (known, open, user): (&Arc<Known>, &Arc<Open>, &str),
+        closing: &CancellationToken,
+    ) -> Result<(Self, Vec<Shown>), Problem> {
+        loop {
+            let first = open.session.kept_from().map_err(Problem::internal)?;
+            let mut events = Self::subscribe_at((Arc::clone(known), Arc::clone(open), user), first, closing.clone())?;
+            // Events that were left out in between make a snapshot.
+            if events.snapshot.is_none() {
+                let lines = events.waiting();
+                return Ok((events, lines));
+            }
+        }
+    }
+
+    /// Subscribes from the event `next` on.
+    fn subscribe_at(
+        (known, open, user): (Arc<Known>, Arc<Open>, &str),
+        next: u64,
+        closing: CancellationToken,
+    ) -> Result<Self, Problem> {
         let access = known.changes();
         // The access can have ended while the session was opened. From here on the stream ends with it.
         if !known.admits(user) {
             return Err(Problem::not_found());
         }
         let children = open.session.child_sessions();
-        let Reconnection { mut snapshot, events, .. } = open.session.subscribe_from(next).map_err(Problem::internal)?;
-        if let (Some(snapshot), Position::Elsewhere) = (&mut snapshot, start) {
-            snapshot.omitted = snapshot.chat.next_seq();
-        }
+        let Reconnection { snapshot, events, .. } = open.session.subscribe_from(next).map_err(Problem::internal)?;
         let last = next.checked_sub(1).filter(|_| snapshot.is_none());
         let (reader, user) = (open.read(), user.to_owned());
         let (own, of_children) = (Some(events), FuturesUnordered::new());
         Ok(Self { known, open, user, snapshot, own, children, of_children, access, closing, last, _reader: reader })
     }
 
+    /// Returns the lines of the session that are there now.
+    fn waiting(&mut self) -> Vec<Shown> {
+        let thread = self.open.session.id().as_str();
+        let Some(own) = &mut self.own else { return Vec::new() };
+        std::iter::from_fn(|| own.try_next()).filter_map(|event| Shown::of(&event, thread)).collect()
+    }
+
     /// Returns the next event; `None`: the stream ends. It loses nothing when it is dropped before its end.
     pub(super) async fn next(&mut self) -> Option<WireEvent> {
+        Some(match self.seen().await? {
+            Seen::Snapshot(snapshot) => self.event(SNAPSHOT, snapshot_data(&snapshot)),
+            Seen::Line(line) => self.event(MESSAGE, line.json()),
+            Seen::ChildSnapshot(thread, snapshot) => {
+                self.event(CHILD, json!({"child": thread, "snapshot": snapshot_data(&snapshot)}))
+            }
+            Seen::ChildLine(thread, line) => self.event(CHILD, json!({"child": thread, "line": line.json()})),
+            Seen::End(reason) => self.event(END, json!({"reason": reason})),
+        })
+    }
+
+    /// Returns what happens next; `None`: the stream ends. It loses nothing when it is dropped before its end.
+    pub(super) async fn seen(&mut self) -> Option<Seen> {
         if let Some(snapshot) = self.snapshot.take() {
             self.last = snapshot.chat.next_seq().checked_sub(1);
-            return Some(self.event(SNAPSHOT, snapshot_data(&snapshot)));
+            return Some(Seen::Snapshot(snapshot));
         }
         loop {
             // The session has ended, and the reader has been sent why.
@@ -123,14 +185,14 @@ impl Events {
                 Next::Own(Some(event)) => {
                     self.last = Some(event.seq);
                     if let Some(shown) = Shown::of(&event, self.open.session.id().as_str()) {
-                        return Some(self.event(MESSAGE, shown.json()));
+                        return Some(Seen::Line(shown));
                     }
                 }
                 Next::Own(None) => return self.ended().await,
                 Next::NewChild(session) => self.follow(&session),
                 Next::Child(child) => {
-                    if let Some(event) = self.of_child(child) {
-                        return Some(event);
+                    if let Some(seen) = self.of_child(child) {
+                        return Some(seen);
                     }
                 }
                 Next::Access if self.known.admits(&self.user) => {}
@@ -169,30 +231,28 @@ impl Events {
         self.of_children.push(Box::pin(of_child(Box::new(Child { thread, snapshot, event: None, events }))));
     }
 
-    fn of_child(&self, mut child: Box<Child>) -> Option<WireEvent> {
-        let thread = json!(child.thread);
-        let data = match (child.snapshot.take(), child.event.take()) {
-            (Some(snapshot), _) => Some(json!({"child": thread, "snapshot": snapshot_data(&snapshot)})),
-            (None, Some(event)) => {
-                Shown::of(&event, &child.thread.id).map(|line| json!({"child": thread, "line": line.json()}))
-            }
+    fn of_child(&self, mut child: Box<Child>) -> Option<Seen> {
+        let thread = child.thread.clone();
+        let seen = match (child.snapshot.take(), child.event.take()) {
+            (Some(snapshot), _) => Some(Seen::ChildSnapshot(thread, snapshot)),
+            (None, Some(event)) => Shown::of(&event, &child.thread.id).map(|line| Seen::ChildLine(thread, line)),
             (None, None) => None,
         };
         self.of_children.push(Box::pin(of_child(child)));
-        data.map(|data| self.event(CHILD, data))
+        seen
     }
 
     /// The session is closed, and its events were read.
-    async fn ended(&mut self) -> Option<WireEvent> {
+    async fn ended(&mut self) -> Option<Seen> {
         // Who deletes it has the lock until it is deleted.
         drop(self.known.open.lock().await);
         self.own = None;
-        self.known.is_deleted().then(|| self.event(END, json!({"reason": "deleted"})))
+        self.known.is_deleted().then_some(Seen::End("deleted"))
     }
 
-    fn end(&mut self, reason: &str) -> WireEvent {
+    fn end(&mut self, reason: &'static str) -> Seen {
         self.own = None;
-        self.event(END, json!({"reason": reason}))
+        Seen::End(reason)
     }
 
     fn event(&self, kind: &'static str, data: Value) -> WireEvent {

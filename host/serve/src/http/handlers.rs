@@ -30,7 +30,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 
 impl Call {
     /// Returns the session that the path names.
-    async fn known(&self) -> Result<Arc<Known>, Problem> {
+    pub(super) async fn known(&self) -> Result<Arc<Known>, Problem> {
         let id = self.params.first().map_or("", String::as_str);
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if id.is_empty() || id.len() > MAX_ID || !id.bytes().all(is_plain) {
@@ -40,7 +40,7 @@ impl Call {
     }
 
     /// Returns the session that the path names, opened.
-    async fn open(&self) -> Result<(Arc<Known>, Arc<Open>), Problem> {
+    pub(super) async fn open(&self) -> Result<(Arc<Known>, Arc<Open>), Problem> {
         let known = self.known().await?;
         self.shared.sessions.sweep().await;
         let open = self.shared.sessions.open(&known).await?;
@@ -63,7 +63,7 @@ impl Call {
     }
 
     /// Reads the body, which is JSON.
-    async fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+    pub(super) async fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let is_json =
             self.head.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(is_json);
         if !is_json {

@@ -8,6 +8,7 @@
 //! | `sessions`, `known`, `open` | which sessions there are, whose they are, and their handles |
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
 //! | `events`, `saved`, `sse`, `websocket` | what crosses the wire in streams |
+//! | `front`, `turn_stream`, `voice` | the conventions of other front ends: what their clients send, and a turn as they read it |
 //! | `export` | a session as a file |
 
 mod access;
@@ -15,6 +16,7 @@ mod bodies;
 mod commands;
 mod events;
 mod export;
+mod front;
 mod handlers;
 mod known;
 mod open;
@@ -26,6 +28,8 @@ mod server;
 mod sessions;
 mod sse;
 mod summary;
+mod turn_stream;
+mod voice;
 mod websocket;
 
 use std::net::SocketAddr;

@@ -63,9 +63,12 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
-/// The names that parts of paths can have: those of sessions, and those of users.
-const NAMES: [(&str, &str, u32); 2] =
-    [("id", "^[A-Za-z0-9._-]+$", 128), ("name", "^[.]*[A-Za-z0-9_@-][A-Za-z0-9._@-]*$", 64)];
+/// The names that parts of paths can have: those of sessions, of users, and of chats of clients.
+const NAMES: [(&str, &str, u32); 3] = [
+    ("id", "^[A-Za-z0-9._-]+$", 128),
+    ("name", "^[.]*[A-Za-z0-9_@-][A-Za-z0-9._@-]*$", 64),
+    ("chat", "^[A-Za-z0-9_-]+$", 128),
+];
 
 fn parameters(route: &Route) -> Vec<Value> {
     let is_in_path = |name: &str| route.path.split('/').any(|part| part.trim_matches(['{', '}']) == name);
@@ -87,6 +90,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let (status, content) = &route.success;
     let content = match content {
         Content::Nothing => None,
+        Content::StreamOrNothing => Some(json!({"text/event-stream": {}})),
         Content::Json(schema) => Some(json!({"application/json": {"schema": schema(generator)}})),
         Content::Text(kinds) => {
             Some(kinds.iter().map(|kind| ((*kind).to_owned(), json!({}))).collect::<Map<_, _>>().into())
@@ -98,6 +102,9 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         fields.insert("content".to_owned(), content);
     }
     responses.insert(status.to_string(), success);
+    if matches!(route.success.1, Content::StreamOrNothing) {
+        responses.insert("204".to_owned(), json!({"description": "There is nothing to stream"}));
+    }
     let problem = generator.subschema_for::<Problem>();
     for status in route.problems.iter().chain(&ALWAYS) {
         let content = json!({"application/problem+json": {"schema": problem}});

@@ -55,6 +55,11 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "closing", "the server ends; send the request again")
     }
 
+    /// What failed and what to do, for a person.
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(super) fn response(&self) -> Response<Body> {
         let text = serde_json::to_string(self).unwrap_or_default();
         let mut response = Response::new(Body::from(text));

@@ -13,9 +13,10 @@ use schemars::{Schema, SchemaGenerator};
 
 use super::access::User;
 use super::bodies::{CommandBody, NewFork, NewSession, Receipts, SessionList, Summary};
-use super::handlers;
 use super::problem::Problem;
 use super::server::Shared;
+use super::{front, handlers};
+use crate::conventions::{ag_ui, ui_stream};
 
 /// A request of a user to a route.
 pub(super) struct Call {
@@ -40,6 +41,8 @@ pub(super) enum Content {
     Json(SchemaOf),
     /// Other media types.
     Text(&'static [&'static str]),
+    /// A stream, or status 204 where there is none.
+    StreamOrNothing,
 }
 
 /// A parameter of the query.
@@ -85,10 +88,13 @@ const EXPORT: &str = "/v1/sessions/{id}/export";
 const USER: &str = "/v1/sessions/{id}/users/{name}";
 const COMMANDS: &str = "/v1/sessions/{id}/commands";
 const EVENTS: &str = "/v1/sessions/{id}/events";
+const UI_MESSAGES: &str = "/v1/sessions/{id}/ui-messages";
+const UI_STREAM: &str = "/v1/sessions/{id}/ui-messages/{chat}/stream";
+const AG_UI: &str = "/v1/sessions/{id}/ag-ui";
 const OPENAPI: &str = "/v1/openapi.json";
 
 /// All routes, as they are served and described.
-pub(super) const ROUTES: [Route; 11] = [
+pub(super) const ROUTES: [Route; 14] = [
     Route {
         method: "get",
         filter: MethodFilter::GET,
@@ -219,6 +225,42 @@ pub(super) const ROUTES: [Route; 11] = [
         success: (200, Content::Text(&["text/event-stream"])),
         problems: &[400, 404, 409],
         handler: handler!(handlers::events),
+    },
+    Route {
+        method: "post",
+        filter: MethodFilter::POST,
+        path: UI_MESSAGES,
+        name: "sendUiMessages",
+        about: "Sends what `useChat` of the AI SDK posts: the last message of the user, or answers to questions. Streams the turn as UI message chunks.",
+        query: &[],
+        body: Some(schema::<ui_stream::Request>),
+        success: (200, Content::Text(&["text/event-stream"])),
+        problems: &[400, 404, 409, 415, 422],
+        handler: handler!(front::ui_messages),
+    },
+    Route {
+        method: "get",
+        filter: MethodFilter::GET,
+        path: UI_STREAM,
+        name: "resumeUiMessages",
+        about: "Streams the turn that runs from its start, as UI message chunks. The name of the chat, which is the client's, is ignored.",
+        query: &[],
+        body: None,
+        success: (200, Content::StreamOrNothing),
+        problems: &[404, 409],
+        handler: handler!(front::resume_ui_messages),
+    },
+    Route {
+        method: "post",
+        filter: MethodFilter::POST,
+        path: AG_UI,
+        name: "runAgUi",
+        about: "Runs the session as an agent of AG-UI: sends the messages of the user at the end, or answers to interrupts. Streams the events of the run.",
+        query: &[],
+        body: Some(schema::<ag_ui::Request>),
+        success: (200, Content::Text(&["text/event-stream"])),
+        problems: &[400, 404, 409, 415],
+        handler: handler!(front::ag_ui),
     },
     Route {
         method: "get",

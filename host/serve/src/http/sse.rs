@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::events::{Events, MESSAGE, WireEvent};
 
 /// What a connection gets first, so that the client has the head of the response, and what it gets when nothing happens.
-const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+pub(super) const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// Returns the response that streams events. Its body is made when the connection takes it: what a slow reader has not taken stays in the
 /// session.
