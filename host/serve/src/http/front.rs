@@ -13,13 +13,13 @@ use tidegate::input::{InputId, Receipt};
 
 use super::bodies::{LimitBody, check_id};
 use super::commands;
+use super::convention::Convention;
 use super::events::Events;
 use super::open::Open;
 use super::problem::Problem;
 use super::routes::Call;
 use super::server::busy;
 use super::turn_stream::{Begin, TurnStream, headed, response};
-use super::voice::Voice;
 use crate::conventions::{Has, Post, PostError, Reply, Turn, ag_ui, ui_stream};
 
 type Answered = Result<Response<Body>, Problem>;
@@ -30,7 +30,7 @@ pub(super) async fn ui_messages(call: Call) -> Answered {
     let request: ui_stream::Request = call.body().await?;
     let post = request.post()?;
     let (events, begin) = carried_out(&call, &post).await?;
-    streamed(&call, events, begin, Voice::ui(), String::new())
+    streamed(&call, events, begin, Convention::ui(), String::new())
 }
 
 /// Streams the turn that runs to `useChat`, which has lost it.
@@ -38,7 +38,7 @@ pub(super) async fn resume_ui_messages(call: Call) -> Answered {
     let (known, open) = call.open().await?;
     let (events, kept) = Events::kept((&known, &open, &call.user.name), &call.shared.closing)?;
     match current(&open.session, kept) {
-        Some(begin) => streamed(&call, events, begin, Voice::ui(), String::new()),
+        Some(begin) => streamed(&call, events, begin, Convention::ui(), String::new()),
         None => {
             let mut nothing = Response::new(Body::empty());
             *nothing.status_mut() = StatusCode::NO_CONTENT;
@@ -63,22 +63,22 @@ pub(super) async fn ag_ui(call: Call) -> Answered {
         }
         Err(problem) => Err(problem),
     };
-    let voice = Voice::ag_ui(run, &mut text);
+    let convention = Convention::ag_ui(run, &mut text);
     match done {
-        Ok((events, begin)) => streamed(&call, events, begin, voice, text),
+        Ok((events, begin)) => streamed(&call, events, begin, convention, text),
         Err(problem) if [400, 409, 422].contains(&problem.status) => {
-            let mut voice = voice;
-            voice.fail(problem.code, problem.detail(), &mut text);
+            let mut convention = convention;
+            convention.fail(problem.code, problem.detail(), &mut text);
             Ok(headed(Body::from(text), false))
         }
         Err(problem) => Err(problem),
     }
 }
 
-fn streamed(call: &Call, events: Events, begin: Begin, voice: Voice, text: String) -> Answered {
+fn streamed(call: &Call, events: Events, begin: Begin, convention: Convention, text: String) -> Answered {
     let streams = &call.user.streams;
     let permit = streams.enter().ok_or_else(|| busy(streams.limit, "streams"))?;
-    Ok(response(TurnStream::new(events, voice, begin, text), call.shared.limits.keep_alive, permit))
+    Ok(response(TurnStream::new(events, convention, begin, text), call.shared.limits.keep_alive, permit))
 }
 
 /// Carries out what a client wants, and returns where its stream begins. The events are subscribed to before anything happens.

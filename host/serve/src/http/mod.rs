@@ -8,12 +8,13 @@
 //! | `sessions`, `known`, `open` | which sessions there are, whose they are, and their handles |
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
 //! | `events`, `saved`, `sse`, `websocket` | what crosses the wire in streams |
-//! | `front`, `turn_stream`, `voice` | the conventions of other front ends: what their clients send, and a turn as they read it |
+//! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
 //! | `export` | a session as a file |
 
 mod access;
 mod bodies;
 mod commands;
+mod convention;
 mod events;
 mod export;
 mod front;
@@ -29,7 +30,6 @@ mod sessions;
 mod sse;
 mod summary;
 mod turn_stream;
-mod voice;
 mod websocket;
 
 use std::net::SocketAddr;

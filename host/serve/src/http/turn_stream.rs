@@ -12,9 +12,9 @@ use futures_util::stream;
 use record::{Shown, ShownBody};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::convention::Convention;
 use super::events::{Events, Seen};
 use super::sse::KEEP_ALIVE;
-use super::voice::Voice;
 use crate::conventions::{Act, Turn, asked_by_child};
 
 /// How long nothing happens before a turn that waits for a person is taken to wait. What happens later is in the stream after the answer.
@@ -39,24 +39,29 @@ pub(super) struct Begin {
 /// The stream of a turn.
 pub(super) struct TurnStream {
     events: Events,
-    voice: Voice,
+    convention: Convention,
     begin: Begin,
     is_over: bool,
 }
 
 impl TurnStream {
     /// `text`: what the convention has before the first act.
-    pub(super) fn new(events: Events, mut voice: Voice, mut begin: Begin, mut text: String) -> (Self, String) {
+    pub(super) fn new(
+        events: Events,
+        mut convention: Convention,
+        mut begin: Begin,
+        mut text: String,
+    ) -> (Self, String) {
         if let Some(turn) = &begin.turn {
-            voice.turn(turn.number(), &mut text);
+            convention.turn(turn.number(), &mut text);
         }
         let acts = std::mem::take(&mut begin.acts);
-        voice.take(None, acts, &mut text);
+        convention.take(None, acts, &mut text);
         let is_over = begin.turn.as_ref().is_some_and(Turn::is_over);
         if is_over {
-            voice.done(&mut text);
+            convention.done(&mut text);
         }
-        (Self { events, voice, begin, is_over }, text)
+        (Self { events, convention, begin, is_over }, text)
     }
 
     /// Returns what follows; an empty text: nothing has happened for `keep_alive`; `None`: the stream has ended.
@@ -82,18 +87,18 @@ impl TurnStream {
     }
 
     fn pauses(&self) -> bool {
-        self.begin.turn.as_ref().is_some_and(|turn| self.voice.pauses(turn.waits_for()))
+        self.begin.turn.as_ref().is_some_and(|turn| self.convention.pauses(turn.waits_for()))
     }
 
     fn pause(&mut self, text: &mut String) {
         if let Some(turn) = &self.begin.turn {
-            self.voice.pause(turn.waits_for(), text);
+            self.convention.pause(turn.waits_for(), text);
         }
         self.is_over = true;
     }
 
     fn fail(&mut self, code: &str, why: &str, text: &mut String) {
-        self.voice.fail(code, why, text);
+        self.convention.fail(code, why, text);
         self.is_over = true;
     }
 
@@ -103,7 +108,7 @@ impl TurnStream {
             Some(Seen::ChildLine(child, line)) => {
                 if self.begin.turn.is_some() {
                     let acts = asked_by_child(&child, &line).map(Act::Aside).into_iter().collect();
-                    self.voice.take(Some(&line), acts, text);
+                    self.convention.take(Some(&line), acts, text);
                 }
             }
             // The session has answered from the lines that it keeps.
@@ -124,9 +129,9 @@ impl TurnStream {
             turn.abandon("the turn has no end", &mut acts);
         }
         let is_over = turn.is_over();
-        self.voice.take(Some(line), acts, text);
+        self.convention.take(Some(line), acts, text);
         if is_over {
-            self.voice.done(text);
+            self.convention.done(text);
             self.is_over = true;
         }
     }
@@ -143,7 +148,7 @@ impl TurnStream {
             }
             _ => return false,
         }
-        self.voice.turn(line.turn, text);
+        self.convention.turn(line.turn, text);
         self.begin.turn = Some(Turn::new(line.turn));
         true
     }
@@ -155,7 +160,7 @@ pub(super) fn response(
     keep_alive: Duration,
     permit: OwnedSemaphorePermit,
 ) -> Response<Body> {
-    let is_ui = matches!(stream.voice, Voice::Ui(_));
+    let is_ui = matches!(stream.convention, Convention::Ui(_));
     let stream = stream::unfold((stream, Some(text), permit), move |(mut stream, first, permit)| async move {
         let bytes = match first {
             // The client has the head of the response.

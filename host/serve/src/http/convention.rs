@@ -9,13 +9,13 @@ use crate::conventions::{Act, Open};
 
 /// A convention, and where its stream is.
 #[derive(Debug)]
-pub(super) enum Voice {
+pub(super) enum Convention {
     /// The UI message stream; `None`: its turn has not begun.
     Ui(Option<UiStream>),
     AgUi(AgUi),
 }
 
-impl Voice {
+impl Convention {
     /// A UI message stream.
     pub(super) fn ui() -> Self {
         Self::Ui(None)
