@@ -3,6 +3,7 @@
 mod calls;
 mod change;
 mod edit;
+mod shown;
 mod state;
 
 use std::fmt;
@@ -117,6 +118,13 @@ impl LogState {
     pub(crate) fn at(mut self, next_seq: u64) -> Self {
         self.own.next_seq = next_seq;
         self
+    }
+
+    /// The same as the shown stream alone gives it.
+    pub(crate) fn shown(self) -> Self {
+        let of_child = |child: &Shared<Child>| Child { thread: child.thread.clone(), log: child.log.clone().shown() };
+        let children = self.children.iter().map(|child| Shared::new(of_child(child))).collect();
+        Self { own: self.own.shown(), children }
     }
 }
 

@@ -26,6 +26,15 @@ impl MessageId {
         Self(Str::from(id.into()))
     }
 
+    /// The id of a message of the history that an event put in place.
+    pub(crate) fn of_history(seq: u64, number: usize) -> Self {
+        Self::new(format!("h-{seq}.{number}"))
+    }
+
+    pub(crate) fn is_of_history(&self) -> bool {
+        self.0.starts_with("h-")
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,6 +5,8 @@ use flow::Event;
 use record::{Line, Shown, read_event};
 use serde_json::{Value, json};
 
+use tidegate_chat::ChatSession;
+
 use crate::support::{Case, Input, files, state, take};
 
 /// Sessions that were written by hand, in which an answer has a text that no delta has shown, or a call that ran has no
@@ -144,6 +146,36 @@ fn the_shown_stream_gives_the_states_of_the_records() {
             });
             assert_eq!(states[1], states[0], "{name}:{number}: {line:?}");
             assert_eq!(json!(part.take_commands()), json!(whole.take_commands()), "{name}:{number}");
+        }
+    }
+}
+
+/// Whoever reads the shown stream can begin with the state of a chat that has read the records.
+#[test]
+fn a_state_that_is_shown_is_continued_by_the_shown_stream() {
+    let is_event = |line: &&Input| matches!(line, Input::Event(_) | Input::Child(..));
+    let cases = files("chat", ".jsonl").into_iter().filter(|(name, _)| !name.ends_with(".states"));
+    for (name, text) in cases.chain(files("transcripts", ".jsonl")) {
+        let case = Case::read(&name, &text);
+        let lines: Vec<&Input> = case.lines.iter().map(|(_, line)| line).filter(is_event).collect();
+        let given = |chat: &ChatSession| {
+            let state = without_proposed(state(&chat.snapshot()));
+            if NO_DELTAS.contains(&name.as_str()) { without_answers(state) } else { state }
+        };
+        let read = |chat: &mut ChatSession, lines: &[&Input]| {
+            lines.iter().filter_map(|line| input(line)).for_each(|line| drop(take(chat, &Value::Null, &line)));
+        };
+        let (mut whole, mut part, mut end) = (ChatSession::default(), ChatSession::default(), ChatSession::default());
+        read(&mut end, &lines);
+        for cut in 0..lines.len() {
+            let saved = serde_json::to_string(&whole.save().shown()).unwrap();
+            let mut again = ChatSession::default();
+            let _changed = again.restore(serde_json::from_str(&saved).unwrap());
+            assert_eq!(given(&again), given(&part), "{name}: after {cut} lines");
+            read(&mut again, &lines[cut..]);
+            assert_eq!(given(&again), given(&end), "{name}: at the end, from {cut} lines");
+            let _changed = take(&mut whole, &Value::Null, lines[cut]);
+            read(&mut part, &lines[cut..=cut]);
         }
     }
 }

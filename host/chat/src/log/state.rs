@@ -47,10 +47,10 @@ pub(super) struct Thread {
     pub(super) settled: usize,
     pub(super) next_seq: u64,
     /// The answer of the current step.
-    answer: Option<Answer>,
+    pub(super) answer: Option<Answer>,
     /// Messages that were given, by their ids.
     #[serde(skip_serializing_if = "is_none")]
-    given: Shared<BTreeMap<MessageId, usize>>,
+    pub(super) given: Shared<BTreeMap<MessageId, usize>>,
 }
 
 fn is_none(given: &Shared<BTreeMap<MessageId, usize>>) -> bool {
@@ -59,13 +59,13 @@ fn is_none(given: &Shared<BTreeMap<MessageId, usize>>) -> bool {
 
 /// Where the answers of one step are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Answer {
+pub(super) struct Answer {
     turn: u32,
     step: u32,
     /// Answers of the step before this one.
     number: u32,
     /// Its message, once there is one.
-    index: Option<usize>,
+    pub(super) index: Option<usize>,
     /// Shown bytes that earlier attempts have left, including those of `carried`.
     kept: usize,
     /// The start of what the events call its shown text, which is in the message before.
@@ -327,7 +327,7 @@ impl Thread {
                 (Role::User, _) => Author::User,
                 (Role::Assistant, _) => Author::Assistant,
             };
-            let id = MessageId::new(format!("h-{}.{number}", event.seq));
+            let id = MessageId::of_history(event.seq, number);
             let calls = message.tool_calls().map(|call| ToolEntry::new(&call.id, &call.name, &call.arguments));
             let (calls, images) = (calls.collect(), ChatImage::of(message));
             self.add(event, ChatMessage { calls, images, ..ChatMessage::new(id, author, &message.plain_text()) });

@@ -93,6 +93,13 @@ impl SavedChat {
         &self.streaming
     }
 
+    /// The same state for whoever gets the shown stream: without messages that only the model reads, notes of extensions, calls that nothing
+    /// has happened to yet, and why a call did not run. What follows in the shown stream continues it.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self { log: self.log.shown(), ..self }
+    }
+
     /// The same state where the thread is at event `next_seq`, which is the next that each primitive takes: the events before it that are not in
     /// the state are of kinds that no primitive uses.
     #[must_use]

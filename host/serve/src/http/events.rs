@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::known::Known;
 use super::open::{Open, Reader};
 use super::problem::Problem;
-use super::saved;
 
 /// An event as it crosses the wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,7 +270,7 @@ async fn of_child(mut child: Box<Child>) -> Option<Box<Child>> {
 
 fn snapshot_data(snapshot: &Snapshot) -> Value {
     let next_seq = snapshot.chat.next_seq();
-    json!({"omitted": snapshot.omitted, "next_seq": next_seq, "chat": saved::shown(&snapshot.chat)})
+    json!({"omitted": snapshot.omitted, "next_seq": next_seq, "chat": snapshot.chat.clone().shown()})
 }
 
 /// A position of a reader.

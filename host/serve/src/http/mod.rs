@@ -7,7 +7,7 @@
 //! | `routes`, `handlers`, `openapi` | the table of routes, what each does, and their description |
 //! | `sessions`, `known`, `open` | which sessions there are, whose they are, and their handles |
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
-//! | `events`, `saved`, `sse`, `websocket` | what crosses the wire in streams |
+//! | `events`, `sse`, `websocket` | what crosses the wire in streams |
 //! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
 //! | `export` | a session as a file |
 
@@ -24,7 +24,6 @@ mod open;
 mod openapi;
 mod problem;
 mod routes;
-mod saved;
 mod server;
 mod sessions;
 mod sse;
