@@ -159,9 +159,10 @@ impl Gateway {
         self.shared.reload.follow(source);
     }
 
-    /// Makes the next request reload everything.
+    /// Reloads everything, in the background. Requests that begin meanwhile wait for it.
     pub fn reload(&self) {
         self.shared.reload.ask();
+        drop(self.shared.check());
     }
 
     /// Stops accepting requests, and waits for answers under way. Returns the number of connections that are left after this time, which

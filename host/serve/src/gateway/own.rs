@@ -1,5 +1,7 @@
 //! Requests that a gateway answers itself: `/healthz`, for everyone who can connect, and `/metrics`, for admitted clients.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::{self, HeaderValue};
@@ -13,10 +15,12 @@ use super::refusal::Refusal;
 use super::site::Open;
 
 /// Answers `/healthz`: whether the gateway works. The body has no names of routes or clients.
-pub(super) fn health(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
+pub(super) fn health(head: &Parts, shared: &Arc<Shared>) -> Option<Response<Body>> {
     if !is_for(head, "/healthz") {
         return None;
     }
+    // The result of a check, which can take a while, is in the next answer.
+    drop(shared.check());
     let (status, word) = match shared.closing.is_cancelled() {
         true => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         false => (StatusCode::OK, "ok"),

@@ -31,7 +31,9 @@ pub(super) struct Reload {
 #[derive(Debug, Default)]
 struct State {
     looked: Option<Instant>,
-    is_asked: bool,
+    /// How often somebody has asked for a reload, and how many of these are done.
+    asked: u64,
+    done: u64,
     failure: Option<String>,
 }
 
@@ -41,22 +43,34 @@ impl Reload {
         self.with(|state| state.looked = Some(Instant::now()));
     }
 
-    /// Makes the next request reload everything.
+    /// Makes the next check reload everything.
     pub(super) fn ask(&self) {
-        self.with(|state| state.is_asked = true);
+        self.with(|state| state.asked += 1);
     }
 
     /// Returns whether the next check is due.
     pub(super) fn is_due(&self) -> bool {
-        self.with(|state| state.is_asked || state.looked.is_some_and(|looked| looked.elapsed() >= PAUSE))
+        self.with(|state| state.asked != state.done || state.looked.is_some_and(|looked| looked.elapsed() >= PAUSE))
+    }
+
+    /// Returns how often somebody has asked for a reload.
+    pub(super) fn asked(&self) -> u64 {
+        self.with(|state| state.asked)
+    }
+
+    /// The result of a check is in force, which began when somebody had asked for a reload so often.
+    pub(super) fn has_looked(&self, asked: u64) {
+        self.with(|state| {
+            state.looked = state.looked.map(|_| Instant::now());
+            state.done = asked;
+        });
     }
 
     /// Checks the source; returns `None` if there is nothing new. The caller holds `turn`.
     pub(super) async fn look(&self) -> Option<Result<Site, String>> {
-        let is_asked = self.with(|state| std::mem::take(&mut state.is_asked));
+        let is_asked = self.with(|state| state.asked != state.done);
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let found = tokio::task::spawn_blocking(move || source.look(is_asked)).await;
-        self.with(|state| state.looked = Some(Instant::now()));
         found.unwrap_or_else(|error| Some(Err(format!("reading the settings was aborted: {error}"))))
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate::metrics::Metrics;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -57,20 +58,27 @@ impl Shared {
 
     /// Returns the served configuration, after checking whether it has changed.
     pub(super) async fn current(self: &Arc<Self>) -> Arc<Open> {
-        if self.reload.is_due() {
-            let own = Arc::clone(self);
-            // A task: the future of a request is dropped when its client disconnects, and a source reports a change once.
-            let looking = self.tasks.spawn(async move {
-                let _turn = own.reload.turn.lock().await;
-                if own.reload.is_due() {
-                    own.look().await;
-                }
-            });
-            if let Err(error) = looking.await {
-                tracing::error!("checking the settings was aborted: {error}");
-            }
+        if let Some(checking) = self.check()
+            && let Err(error) = checking.await
+        {
+            tracing::error!("checking the settings was aborted: {error}");
         }
         self.site()
+    }
+
+    /// Begins to check whether the configuration has changed, unless it was checked just now.
+    pub(super) fn check(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let own = Arc::clone(self);
+        // A task: the future of a request is dropped when its client disconnects, and a source reports a change once.
+        let look = async move {
+            let _turn = own.reload.turn.lock().await;
+            if own.reload.is_due() {
+                let asked = own.reload.asked();
+                own.look().await;
+                own.reload.has_looked(asked);
+            }
+        };
+        self.reload.is_due().then(|| self.tasks.spawn(look))
     }
 
     async fn look(&self) {
