@@ -143,10 +143,21 @@ pub fn ensure_sdks_js() -> Result<PathBuf> {
 /// # Errors
 /// As for [`ensure_node`].
 pub fn ensure_web_js() -> Result<PathBuf> {
-    const FROM: &str = "../../sdk/js/client";
+    const FROM: &str = "../../sdk/js";
     let install = |folder: &Path| install_optional(folder, FROM);
     let lock = format!("{FROM}/package-lock.json");
-    ensure("web-js", &lock, "node_modules/vitest/package.json", "TypeScript and Vitest (npm, 100 MB)", &install)
+    ensure("web-js", &lock, "node_modules/vitest/package.json", "TypeScript, Vitest and React (npm, 120 MB)", &install)
+}
+
+/// Installs React 18, which `@tidegate/react` is also tested with, where it is missing, and returns the folder, which contains `node_modules`.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_react_18() -> Result<PathBuf> {
+    const FROM: &str = "../../sdk/js/react/react-18";
+    let install = |folder: &Path| install_optional(folder, FROM);
+    let lock = format!("{FROM}/package-lock.json");
+    ensure("react-18", &lock, "node_modules/react-dom/package.json", "React 18 (npm, 15 MB)", &install)
 }
 
 /// Installs front ends of others where they are missing, and returns the folder, which contains `node_modules`: the AI SDK with React, and AG-UI.

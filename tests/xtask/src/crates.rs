@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::{guests, run};
+use crate::{guests, run, web};
 
 /// What `cargo xtask test` runs the tests of.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,9 +14,11 @@ pub(crate) enum Tested {
     Crate(String),
     /// The folder of a plugin.
     Plugin(PathBuf),
+    /// A package for web front ends.
+    Web(&'static str),
 }
 
-/// Finds each crate or plugin by the name of its package, with or without `tidegate-`, or by its folder.
+/// Finds each crate, plugin or package for web front ends by its name, with or without `tidegate-` or `@tidegate/`, or by its folder.
 ///
 /// # Errors
 /// There is none of that name: the message has the one that is most alike, or all.
@@ -58,8 +60,12 @@ fn find(name: &str, packages: &[(String, String)], plugins: &[PathBuf]) -> Resul
     if let Some(folder) = plugins.iter().find(|folder| last(folder) == wanted.trim_start_matches("plugins/")) {
         return Ok(Tested::Plugin(folder.clone()));
     }
+    let web = wanted.trim_start_matches("@tidegate/").trim_start_matches("sdk/js/");
+    if let Some(package) = web::PACKAGES.into_iter().find(|package| *package == web) {
+        return Ok(Tested::Web(package));
+    }
     let mut known: Vec<String> = packages.iter().map(|(package, _)| short(package).to_owned()).collect();
-    known.extend(plugins.iter().map(last));
+    known.extend(plugins.iter().map(last).chain(web::PACKAGES.map(str::to_owned)));
     known.sort();
     let alike = known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, wanted));
     let hint = match alike.filter(|alike| strsim::damerau_levenshtein(alike, wanted) <= 2) {
@@ -87,6 +93,8 @@ mod tests {
         assert_eq!(named(&words("tidegate")).unwrap(), [Tested::Crate("tidegate".to_owned())]);
         let found = named(&words("redact-secrets plugins/team-guard")).unwrap();
         assert!(found.iter().all(|one| matches!(one, Tested::Plugin(folder) if folder.is_dir())), "{found:?}");
+        let react = || Tested::Web("react");
+        assert_eq!(named(&words("react @tidegate/react sdk/js/react/")).unwrap(), [react(), react(), react()]);
     }
 
     #[test]
@@ -99,7 +107,7 @@ mod tests {
             "there is no crate or plugin `ruels`; did you mean `rules`? Parts of the names of tests come after `--`"
         );
         assert!(
-            wrong("a_test_of_mine").contains("there are cli, redact-secrets, rules"),
+            wrong("a_test_of_mine").contains("there are cli, client, react, redact-secrets, rules"),
             "{}",
             wrong("a_test_of_mine")
         );

@@ -29,7 +29,7 @@ cargo xtask COMMAND
   demo [--live]     an agent turn with plugins, a stream rule and tools, from a recording;
                     --live talks to a small real model instead (installed when missing, about 100 MB)
   test [CRATE…] [-- FILTER…]
-                    all tests, or those of some crates and plugins (cli, rules, redact-secrets), whose names contain a FILTER:
+                    all tests, or those of some crates, plugins and web packages (cli, redact-secrets, react), whose names contain a FILTER:
                     guests and plugins built, servers installed, doc tests and plugins' own tests included
   ci                what a change must pass: format, clippy, docs, book, dependencies, wasm check, then test. With TIDEGATE_TIMES=10
                     in the environment, each random comparison takes ten times as many cases: the form for the night

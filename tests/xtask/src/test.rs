@@ -14,10 +14,12 @@ use tidegate_servers::{
 use crate::crates::{self, Tested};
 use crate::{guests, run, web};
 
-/// Tests of all crates and plugins, or of the named ones. One run reports all failures.
+/// Tests of all crates, plugins and packages for web front ends, or of the named ones. One run reports all failures.
 pub(crate) fn test(crates: &[String], filters: &[String]) -> Result<()> {
     let tested = crates::named(crates)?;
-    prepare()?;
+    if tested.iter().any(|one| !matches!(one, Tested::Web(_))) || tested.is_empty() {
+        prepare()?;
+    }
     let mut counts = Counts::default();
     let results = if tested.is_empty() { all(filters, &mut counts)? } else { some(&tested, filters, &mut counts) };
     writeln!(std::io::stdout(), "\n{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.ignored)?;
@@ -37,16 +39,18 @@ fn all(filters: &[String], counts: &mut Counts) -> Result<Vec<Result<()>>> {
         results.push(run::step_read(what, command.args(filters), |line| counts.read(line)));
     }
     results.push(test_export(filters, counts));
-    results.push(web::test(filters, |line| counts.read_vitest(line)));
+    results.extend(web::test(&web::PACKAGES, filters, |line| counts.read_vitest(line)));
     Ok(results)
 }
 
 fn some(tested: &[Tested], filters: &[String], counts: &mut Counts) -> Vec<Result<()>> {
-    let tests = tested.iter().map(|one| match one {
-        Tested::Plugin(folder) => test_plugin(folder, filters, counts),
+    let tests = tested.iter().flat_map(|one| match one {
+        Tested::Plugin(folder) => vec![test_plugin(folder, filters, counts)],
+        Tested::Web(package) => web::test(&[package], filters, |line| counts.read_vitest(line)),
         Tested::Crate(package) => {
             let mut command = run::cargo(&["test", "--package", package, "--locked", "--no-fail-fast", "--"]);
-            run::step_read(&format!("tests of {package}"), command.args(filters), |line| counts.read(line))
+            let what = format!("tests of {package}");
+            vec![run::step_read(&what, command.args(filters), |line| counts.read(line))]
         }
     });
     tests.collect()

@@ -1,37 +1,67 @@
 //! The packages for web front ends: what they are built from, and their tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use tidegate_servers::ensure_web_js;
+use tidegate_servers::{ensure_react_18, ensure_web_js};
 
 use crate::{run, wasm};
 
-/// Builds `@tidegate/client` as it is packed: the primitives embedded, JavaScript and types in `dist`.
+/// The packages in the order in which they are built: the latter use the former.
+pub(crate) const PACKAGES: [&str; 2] = ["client", "react"];
+
+/// The environment variable that names the program.
+const PROGRAM: &str = "TIDEGATE";
+
+/// Builds the packages as they are packed: JavaScript and types in `dist`, and the primitives embedded in `@tidegate/client`.
 pub(crate) fn build() -> Result<()> {
-    let package = run::root().join("sdk/js/client");
-    link(&ensure_web_js()?.join("node_modules"), &package.join("node_modules"))?;
+    let folder = run::root().join("sdk/js");
+    link(&ensure_web_js()?.join("node_modules"), &folder.join("node_modules"))?;
+    link(&ensure_react_18()?.join("node_modules"), &folder.join("react/react-18/node_modules"))?;
+    link(&folder.join("client"), &folder.join("react/node_modules/@tidegate/client"))?;
     let module = wasm::build_web()?;
-    run::step("embedding the primitives", in_package("node").arg("embed.mjs").arg(module))?;
-    run::step("@tidegate/client", in_package("npm").args(["run", "--silent", "check"]))?;
-    run::step("@tidegate/client as it is packed", in_package("npm").args(["run", "--silent", "build"]))
+    run::step("embedding the primitives", in_package("client", "node").arg("embed.mjs").arg(module))?;
+    for package in PACKAGES {
+        let mut check = in_package(package, "npm");
+        run::step(&format!("@tidegate/{package}"), check.args(["run", "--silent", "check"]))?;
+        let mut build = in_package(package, "npm");
+        run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
+    }
+    Ok(())
 }
 
-/// Builds the packages and runs their tests, those whose names contain one of the filters if there are any. `read` is shown each line.
-pub(crate) fn test(filters: &[String], read: impl FnMut(&str)) -> Result<()> {
-    build()?;
-    let mut command = in_package("npx");
+/// Builds the packages and runs the tests of some of them, those whose names contain one of the filters if there are any. `read` is shown each
+/// line.
+pub(crate) fn test(packages: &[&str], filters: &[String], mut read: impl FnMut(&str)) -> Vec<Result<()>> {
+    match build().and_then(|()| program()) {
+        Ok(program) => packages.iter().map(|package| test_package(package, &program, filters, &mut read)).collect(),
+        Err(error) => vec![Err(error)],
+    }
+}
+
+/// The program that tests talk with: that of the environment, or the one that is built for them.
+fn program() -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os(PROGRAM) {
+        return Ok(program.into());
+    }
+    run::step("the program", &mut run::cargo(&["build", "--package", "tidegate-cli", "--locked"]))?;
+    Ok(run::target().join("debug/tidegate"))
+}
+
+fn test_package(package: &str, program: &Path, filters: &[String], read: impl FnMut(&str)) -> Result<()> {
+    let mut command = in_package(package, "npx");
     command.args(["vitest", "run", "--passWithNoTests"]).env("NO_COLOR", "1");
+    command.env(PROGRAM, program);
     if !filters.is_empty() {
         command.arg("-t").arg(filters.join("|"));
     }
-    run::step_read("tests of @tidegate/client", &mut command, read)
+    run::step_read(&format!("tests of @tidegate/{package}"), &mut command, read)
 }
 
-fn in_package(program: &str) -> Command {
+fn in_package(package: &str, program: &str) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(run::root().join("sdk/js/client"));
+    command.current_dir(run::root().join("sdk/js").join(package));
     command
 }
 
@@ -42,5 +72,7 @@ fn link(installed: &Path, at: &Path) -> Result<()> {
     }
     // A link to what is not there any more.
     drop(std::fs::remove_file(at));
-    std::os::unix::fs::symlink(installed, at).with_context(|| format!("cannot make {}", at.display()))
+    let folder = at.parent().context("a link needs a folder")?;
+    let linked = std::fs::create_dir_all(folder).and_then(|()| std::os::unix::fs::symlink(installed, at));
+    linked.with_context(|| format!("cannot make {}", at.display()))
 }

@@ -16,7 +16,7 @@ export { MessageSteering } from "./message-steering.js";
 export type { MessageSteeringOptions, MessageSteeringState } from "./message-steering.js";
 export type { MessageTransform } from "./message-store.js";
 export { RefusedError } from "./primitive.js";
-export type { PrimitiveOptions, StreamingTextState } from "./primitive.js";
+export type { Primitive, PrimitiveOptions, StreamingTextState } from "./primitive.js";
 export type { ConnectionState, Session } from "./remote-session.js";
 export type { MessageReceipt, SessionAccessor, SessionSource } from "./session.js";
 export { StreamingText } from "./streaming-text.js";

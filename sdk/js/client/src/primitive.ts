@@ -1,6 +1,6 @@
 import { applyGrown, type Output, type SteeringParts } from "./change.js";
 import { Instance } from "./engine.js";
-import { isEvent, type StreamEvent } from "./events.js";
+import { isEvent, type StreamEvent, type StreamItem } from "./events.js";
 import { MessageStore, type MessageTransform } from "./message-store.js";
 import type {
   Answer,
@@ -77,7 +77,7 @@ export abstract class Primitive<State> {
     this.#apply(this.#instance.start());
     if (client && options.sessionId !== undefined) {
       this.#accessor = client.session(options.sessionId);
-      if (options.subscribe !== false) this.#unsubscribe = this.#follow(this.#accessor);
+      if (options.subscribe !== false) this.#unsubscribe = this.#accessor.onItem((item) => this.processItem(item));
     }
   }
 
@@ -109,6 +109,14 @@ export abstract class Primitive<State> {
     this.beforeEvent(event, child);
     const output = this.#instance.child(child, event);
     if (output) this.#take(output);
+  }
+
+  /** Takes what the stream of a session gives: an event of its own or of a child, or what comes in the place of events. */
+  processItem(item: StreamItem): void {
+    if (item.kind === "event") this.processEvent(item.event);
+    else if (item.kind === "child") this.processChildEvent(item.child, item.event);
+    else if (item.kind === "snapshot") this.restore(item.chat);
+    else if (item.kind === "child_snapshot") this.restoreChild(item.child, item.chat);
   }
 
   /** Continues from what another chat has learnt, in the place of events that were missed. */
@@ -157,15 +165,6 @@ export abstract class Primitive<State> {
     this.#take(output);
     if (output.error !== undefined) throw new RefusedError(output.error);
     return output.result;
-  }
-
-  #follow(accessor: SessionAccessor): Unsubscribe {
-    return accessor.onItem((item) => {
-      if (item.kind === "event") this.processEvent(item.event);
-      else if (item.kind === "child") this.processChildEvent(item.child, item.event);
-      else if (item.kind === "snapshot") this.restore(item.chat);
-      else if (item.kind === "child_snapshot") this.restoreChild(item.child, item.chat);
-    });
   }
 
   /** A delta that was added to the last block of a message, and nothing else: nearly every event. */

@@ -80,10 +80,7 @@ export class Session implements SessionAccessor {
     const seen = new Set<string>();
     const chat = new ChatSession();
     const undo = this.onItem((item) => {
-      if (item.kind === "event") chat.processEvent(item.event);
-      else if (item.kind === "child") chat.processChildEvent(item.child, item.event);
-      else if (item.kind === "snapshot") chat.restore(item.chat);
-      else if (item.kind === "child_snapshot") chat.restoreChild(item.child, item.chat);
+      chat.processItem(item);
       const asked = item.kind === "event" && isEvent(item.event, "tool_confirmation_requested");
       for (const { request } of chat.state.toolConfirmations) {
         const isAgain = asked && item.event.payload.question_id === request.id;

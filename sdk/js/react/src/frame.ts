@@ -1,0 +1,25 @@
+/** Longer than a frame takes. A hidden page has no frames, and continues with a timer. */
+const LATE_MS = 100;
+/** Where there are no frames at all, such as in a terminal. */
+const FRAME_MS = 16;
+
+const due = new Set<() => void>();
+
+/** Calls a function at the next frame, once however often this is called, and all functions in one task: React renders what they change together. */
+export function atNextFrame(callback: () => void): void {
+  due.add(callback);
+  if (due.size === 1) schedule();
+}
+
+function schedule(): void {
+  const hasFrames = typeof requestAnimationFrame === "function";
+  const run = () => {
+    clearTimeout(timer);
+    if (frame !== undefined) cancelAnimationFrame(frame);
+    const callbacks = [...due];
+    due.clear();
+    for (const callback of callbacks) callback();
+  };
+  const timer = setTimeout(run, hasFrames ? LATE_MS : FRAME_MS);
+  const frame = hasFrames ? requestAnimationFrame(run) : undefined;
+}
