@@ -1,9 +1,6 @@
 import { isEvent, type SessionAccessor, type StreamEvent } from "@tidegate/client";
-import { atNextFrame } from "./frame.js";
+import { atNextFrame, inNextTask } from "./frame.js";
 import { Mounts } from "./mounts.js";
-
-/** How much of a frame may be spent on events that wait, in milliseconds. */
-const SHARE_MS = 8;
 
 /** The events of a session, each of which is rendered, in order. Deltas that wait are joined, so that an answer takes one render a frame. */
 export class EventQueue {
@@ -11,7 +8,6 @@ export class EventQueue {
   #waiting: StreamEvent[] = [];
   #event: StreamEvent | null = null;
   #isShown = true;
-  #since = 0;
 
   /** `take` sees each event first, and returns whether it is to be rendered. */
   constructor(session: SessionAccessor | undefined, take: (event: StreamEvent) => boolean) {
@@ -30,13 +26,11 @@ export class EventQueue {
 
   readonly snapshot = (): StreamEvent | null => this.#event;
 
-  /** Takes the event of a render that was committed, and has the next one rendered: at once, or where this frame has had enough, in the next. */
+  /** Takes the event of a render that was committed, and has the next one rendered when what its effects have changed was rendered, too. */
   shown(event: StreamEvent | null): void {
     if (event !== this.#event) return;
     this.#isShown = true;
-    if (this.#waiting.length === 0) return;
-    if (performance.now() - this.#since < SHARE_MS) queueMicrotask(this.#next);
-    else atNextFrame(this.#frame);
+    if (this.#waiting.length > 0) inNextTask(this.#next);
   }
 
   #push(event: StreamEvent): void {
@@ -44,13 +38,8 @@ export class EventQueue {
     const joined = last && join(last, event);
     if (joined) this.#waiting[this.#waiting.length - 1] = joined;
     else this.#waiting.push(event);
-    atNextFrame(this.#frame);
+    atNextFrame(this.#next);
   }
-
-  readonly #frame = (): void => {
-    this.#since = performance.now();
-    this.#next();
-  };
 
   readonly #next = (): void => {
     if (!this.#isShown) return;

@@ -23,3 +23,17 @@ function schedule(): void {
   const timer = setTimeout(run, hasFrames ? LATE_MS : FRAME_MS);
   const frame = hasFrames ? requestAnimationFrame(run) : undefined;
 }
+
+/** Calls a function in a task of its own, after those that wait. Timers that follow one another wait 4 ms each. */
+export function inNextTask(callback: () => void): void {
+  if (typeof MessageChannel === "undefined") {
+    setTimeout(callback);
+    return;
+  }
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    port1.close();
+    callback();
+  };
+  port2.postMessage(null);
+}
