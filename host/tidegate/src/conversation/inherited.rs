@@ -46,18 +46,19 @@ impl Conversation {
     /// and the state of its plugins.
     ///
     /// # Errors
-    /// The state cannot be read.
+    /// The state cannot be read; it has the records.
     pub(crate) async fn inherit(&self, from: &Heritage, point: &str, completed: u64) -> Result<(), HostError> {
         let kept = &from.kept;
-        let store = Arc::clone(&self.state().store);
-        copy(&*from.state, &*store).await?;
         let until = kept.points.iter().position(|(known, _)| known == point).map_or(0, |at| at + 1);
         let points = kept.points[..until].to_vec();
         let rules = kept.rules.until(completed);
-        let mut state = self.state();
-        state.has_begun = true;
-        state.take(Kept { rules, memory: kept.memory.clone(), points });
-        Ok(())
+        let store = {
+            let mut state = self.state();
+            state.has_begun = true;
+            state.take(Kept { rules, memory: kept.memory.clone(), points });
+            Arc::clone(&state.store)
+        };
+        Ok(copy(&*from.state, &*store).await?)
     }
 }
 

@@ -245,21 +245,27 @@ impl Conversations {
             Some(visited) => visited,
             None => self.open.visit(id, &self.host, opening).await?,
         };
+        if let Some(rules) = &self.options.rule_set {
+            visited.conversation.set_rules(rules);
+        }
+        if self.is_without_store(&visited.conversation) {
+            return Ok(visited);
+        }
         let refreshed = match visited.conversation.refresh().await {
             Ok(()) => visited.conversation.name().await,
             away => away,
         };
-        if let Some(rules) = &self.options.rule_set {
-            visited.conversation.set_rules(rules);
-        }
-        match &refreshed {
-            Err(HostError::State(error)) => self.note(Some(error)),
-            Ok(()) if !visited.conversation.is_local() => self.note(None),
-            _ => {}
-        }
         match refreshed {
-            Ok(()) => Ok(visited),
-            Err(HostError::State(error)) if self.is_local(&error) => Ok(visited),
+            Ok(()) => {
+                if !visited.conversation.is_local() {
+                    self.note(None);
+                }
+                Ok(visited)
+            }
+            Err(HostError::State(error)) => {
+                self.note(Some(&error));
+                if self.is_local(&error) { Ok(visited) } else { Err(error.into()) }
+            }
             Err(error) => Err(error),
         }
     }
@@ -291,6 +297,12 @@ impl Conversations {
                 _ => tracing::warn!("the state store answers again"),
             }
         }
+    }
+
+    /// Returns whether the requests of a conversation need not ask the store: its data could not be stored, and the task of its last answer, or
+    /// the next one, finds out whether the store is back.
+    fn is_without_store(&self, conversation: &Conversation) -> bool {
+        self.limits.without_store == WithoutStore::Local && self.is_store_away() && conversation.is_unsettled()
     }
 
     fn is_local(&self, error: &StateError) -> bool {

@@ -117,6 +117,16 @@ impl Conversation {
         settled
     }
 
+    /// Its data is about to be stored by a task that nobody waits for.
+    pub(super) fn set_unsettled(&self) {
+        self.state().is_unsettled = true;
+    }
+
+    /// Returns whether its data could not be stored the last time.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.state().is_unsettled
+    }
+
     async fn store(&self) -> Result<(), HostError> {
         let mut storing = self.0.storing.lock().await;
         let (store, caller) = {

@@ -56,7 +56,12 @@ impl Conversations {
         }
         self.branched.fetch_add(1, Ordering::Relaxed);
         let child = self.open(&new_id()).await?;
-        child.conversation.inherit(&parent.conversation.heritage(), &link.point, link.completed).await?;
+        match child.conversation.inherit(&parent.conversation.heritage(), &link.point, link.completed).await {
+            Err(HostError::State(error)) if self.is_local(&error) => {
+                tracing::warn!(conversation = %child.conversation.id(), %error, "it branches off without the state of its plugins");
+            }
+            inherited => inherited?,
+        }
         Ok(child)
     }
 

@@ -1,6 +1,7 @@
 //! One exchange in a conversation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use flow::EventKind;
 use flow::ports::StateError;
@@ -13,6 +14,9 @@ use super::links::Link;
 use super::{Conversation, Conversations};
 use crate::HostError;
 use crate::conversation::thread::Part;
+
+/// How long the end of an answer waits for a store that did not answer when it was used last.
+const AWAY: Duration = Duration::from_millis(250);
 
 /// One exchange in a conversation, which stays in memory until this is dropped.
 pub struct Visit {
@@ -110,6 +114,8 @@ impl Visit {
     /// has received it; `None` if it broke off. Call this before the client gets the end of the answer: its next request can go to another
     /// host.
     ///
+    /// While the store is away, this waits a quarter of a second for it; the data is stored in the background, or later.
+    ///
     /// # Errors
     /// The data is not stored yet; a later exchange stores it.
     pub async fn end(&self, ended: &RuleSession, answer: Option<&Answer>) -> Result<(), HostError> {
@@ -127,16 +133,38 @@ impl Visit {
             return settled;
         }
         self.conversation.answered(&mut self.part(), answer);
-        let settled = self.conversation.settle().await;
-        if let Err(error) = self.conversation.durable().await {
-            tracing::warn!("{}", error.in_one_line());
+        let names = point.zip(answer).map(|(point, answer)| self.names(point, answer)).unwrap_or_default();
+        self.store(names).await
+    }
+
+    /// Returns the names by which the conversation is found after this answer: the point behind it first.
+    fn names(&self, point: String, answer: &Answer) -> Vec<String> {
+        let response = answer.id.as_deref().map(|id| self.trail.response(id));
+        std::iter::once(point).chain(response).chain(self.trail.answered_without_ids(answer)).collect()
+    }
+
+    async fn store(&self, names: Vec<String>) -> Result<(), HostError> {
+        let (keeper, conversation) = (Arc::clone(&self.keeper), self.conversation.clone());
+        let is_away = keeper.is_store_away();
+        // The next request can come before all is stored.
+        let line = keeper.link(&conversation, &names);
+        let storing = async move {
+            let settled = conversation.settle().await;
+            if let Err(error) = conversation.durable().await {
+                tracing::warn!("{}", error.in_one_line());
+            }
+            keeper.name(&conversation, names, line).await?;
+            settled
+        };
+        if !is_away {
+            return storing.await;
         }
-        if let (Some(point), Some(answer)) = (point, answer) {
-            let response = answer.id.as_deref().map(|id| self.trail.response(id));
-            let others = response.into_iter().chain(self.trail.answered_without_ids(answer));
-            self.keeper.link(&self.conversation, &point, others).await?;
+        self.conversation.set_unsettled();
+        match tokio::time::timeout(AWAY, tokio::spawn(storing)).await {
+            Ok(Ok(stored)) => stored,
+            // The conversation counts as not stored.
+            Ok(Err(_)) | Err(_) => Ok(()),
         }
-        settled
     }
 
     /// The data is valid after every statement, so a panic elsewhere does not matter.
@@ -155,28 +183,27 @@ impl Drop for Visit {
 }
 
 impl Conversations {
-    /// Records the names by which the conversation is found: the point behind an answer, and other names of the answer.
-    async fn link(
-        &self,
-        conversation: &Conversation,
-        point: &str,
-        others: impl Iterator<Item = String>,
-    ) -> Result<(), StateError> {
-        let completed = conversation.completed_turns();
-        let link = Link { id: conversation.id().clone(), completed, point: point.to_owned() };
-        let names: Vec<String> = std::iter::once(point.to_owned()).chain(others).collect();
+    /// Links names to the conversation in memory: the point behind its answer, and other names of the answer. Returns the line of the link.
+    fn link(&self, conversation: &Conversation, names: &[String]) -> String {
+        let point = names.first().cloned().unwrap_or_default();
+        let link = Link { id: conversation.id().clone(), completed: conversation.completed_turns(), point };
         names.iter().for_each(|name| self.links().insert(name, link.clone()));
+        link.line()
+    }
+
+    /// Records the names in the store.
+    async fn name(&self, conversation: &Conversation, names: Vec<String>, line: String) -> Result<(), StateError> {
         let store = self.host.live.shared().basis.stored.sessions.clone();
         let mut first = None;
         for name in names {
             // Without the store, the client does not wait for each of them.
             if !matches!(first, Some(StateError::Unavailable { .. })) {
-                match self.noted(store.name(&name, &link.line()).await) {
+                match self.noted(store.name(&name, &line).await) {
                     Ok(_) => continue,
                     Err(error) => first = first.or(Some(error)),
                 }
             }
-            conversation.name_later(name, link.line());
+            conversation.name_later(name, line.clone());
         }
         match first.filter(|error| !self.is_local(error) && !conversation.is_local()) {
             Some(error) => Err(error),
