@@ -9,6 +9,7 @@ use crate::text::Str;
 
 /// A file or an address that goes with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Attachment {
     /// The name that the user sees.

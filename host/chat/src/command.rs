@@ -122,6 +122,7 @@ impl CommandSource for MessageSteering {
 
 /// A decision about a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
@@ -164,6 +165,7 @@ impl Answer {
 
 /// Names a message of the user from before it is sent. Unique in a session if each front end has a name of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct OutgoingId(pub(crate) Str);
 
@@ -193,6 +195,7 @@ impl PartialEq<InputId> for OutgoingId {
 
 /// A message of the user on its way to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Outgoing {
     /// Names it in receipts.

@@ -47,6 +47,8 @@ mod list;
 mod log;
 mod message;
 mod question;
+#[cfg(feature = "schema")]
+mod schema;
 mod session;
 mod steering;
 mod streaming;
@@ -65,6 +67,8 @@ pub use message::{
     ToolStatus, TurnError,
 };
 pub use question::{ArgumentState, PreviewState, Question, QuestionId};
+#[cfg(feature = "schema")]
+pub use schema::chat_schema;
 pub use session::{
     ChatMode, ChatOptions, ChatSession, ChatState, EventHook, LastSubmitted, ModeDeriver, ModeInput, SavedChat,
     default_mode,

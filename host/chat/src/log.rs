@@ -19,6 +19,7 @@ use crate::message::{Block, BlockKind, Changed, ChatMessage, ChildThread, Messag
 
 /// When a message becomes visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RenderMode {

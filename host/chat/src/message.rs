@@ -17,6 +17,7 @@ const SUMMARY: usize = 120;
 /// (where a rule stopped an answer and kept it), `h-9.0` the first message of the history that event 9 put in place, `2.1/2` the second that a
 /// [transform](crate::LogOptions::transform) has made of `2.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct MessageId(Str);
 
@@ -43,6 +44,7 @@ impl MessageId {
 
 /// The author of a message, as a front end shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Author {
@@ -57,6 +59,7 @@ pub enum Author {
 
 /// One message of a log. Two versions of it share what is the same in both, so that comparing them costs little.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ChatMessage {
@@ -114,6 +117,7 @@ impl ChatMessage {
 
 /// What a block contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlockKind {
@@ -126,6 +130,7 @@ pub enum BlockKind {
 
 /// A contiguous part of a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Block {
@@ -160,6 +165,7 @@ impl Block {
 
 /// An image that the user has sent. Its data are shared with the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChatImage {
     /// Its media type, such as `image/png`.
@@ -183,6 +189,7 @@ impl ChatImage {
 
 /// Where a tool call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolStatus {
@@ -215,6 +222,7 @@ impl ToolStatus {
 
 /// A tool call of a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ToolEntry {
@@ -263,6 +271,7 @@ impl ToolEntry {
 
 /// What an extension noted about an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Note {
     /// The extension's id.
@@ -281,6 +290,7 @@ impl Note {
 
 /// The thread of a child agent. Its events change nothing of its parent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChildThread {
     /// The child's thread id.
@@ -298,6 +308,7 @@ impl ChildThread {
 
 /// An entry of the plan that the model has shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlanItem {
     /// What is to be done, in the words of the model.
@@ -314,6 +325,7 @@ impl PlanItem {
 
 /// Why the last turn did not complete. A cancelled turn is no error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TurnError {
     /// `rejected`, `stopped_by_rule`, `failed`, `step_limit`, `no_progress` or `suspended`.

@@ -10,6 +10,7 @@ use crate::text::Str;
 /// Names a question, as the session does that answers it: [`flow::QuestionId`]. The id of a child's question begins with the
 /// child's thread, which is how the session of its parent names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct QuestionId(Str);
 
@@ -33,6 +34,7 @@ impl From<&QuestionId> for flow::QuestionId {
 
 /// A question about a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Question {
     /// What an answer names.
@@ -81,6 +83,7 @@ impl Question {
 
 /// What a person is shown of a call: [`Preview`], shared between states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Preview"))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct PreviewState {
@@ -95,6 +98,7 @@ pub struct PreviewState {
 
 /// One decoded argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Argument"))]
 #[non_exhaustive]
 pub struct ArgumentState {
     /// The argument's key.

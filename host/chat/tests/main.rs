@@ -8,6 +8,7 @@ mod examples;
 mod hooks;
 mod properties;
 mod records;
+mod schema;
 mod session_queue;
 mod shown;
 mod support;

@@ -15,6 +15,7 @@ use crate::steering::SteeringOptions;
 
 /// What a chat is doing, unless a front end derives modes of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChatMode {

@@ -13,6 +13,7 @@ const RECEIPTS: usize = 64;
 
 /// What [`MessageSteering::submit`](super::MessageSteering::submit) does while a turn runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SteeringMode {
     /// Give the message to the running turn.
@@ -24,6 +25,7 @@ pub enum SteeringMode {
 
 /// What is sent from the queue at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlushMode {
     /// One message for each turn.
@@ -97,6 +99,7 @@ impl SteeringOptions {
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "receipt", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Receipt {
@@ -121,6 +124,7 @@ pub enum Receipt {
 
 /// How a message was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// As the input of a turn.
@@ -135,6 +139,7 @@ pub enum Way {
 
 /// A message that was handed over and is not delivered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Sent {
     /// The message as it was handed over.
@@ -166,6 +171,7 @@ pub struct SteeringProgress {
 
 /// An input that waits in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Waiting {
     /// Names it. A message of this front end has the id here that it has in receipts.

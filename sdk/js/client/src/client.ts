@@ -1,5 +1,6 @@
 import { type Http, request, requestJson } from "./http.js";
 import { Session } from "./remote-session.js";
+import type { NewFork, NewSession, SessionList, Summary } from "./schema/server.js";
 import type { SessionSource } from "./session.js";
 
 /** The settings of a {@link TidegateClient}. */
@@ -14,29 +15,10 @@ export interface ClientOptions {
 }
 
 /** What the server tells about a session. */
-export interface SessionSummary {
-  readonly id: string;
-  readonly title?: string;
-  readonly agent: string;
-  /** Absent where it is not known without opening the session. */
-  readonly model?: string;
-  readonly owner: string;
-  readonly state: "idle" | "running" | "waiting" | "interrupted";
-  readonly created_ms: number;
-  readonly updated_ms: number;
-  /** Absent where it is not known without opening the session. */
-  readonly turns?: number;
-  /** The users that it is shared with. */
-  readonly users: readonly string[];
-}
+export type SessionSummary = Summary;
 
-/** What a new session is to be. */
-export interface CreateSession {
-  /** Names the request, so that it is done once. Default: a random one. */
-  readonly id?: string;
-  readonly agent?: string;
-  readonly model?: string;
-}
+/** What a new session is to be. Its `id` names the request, so that it is done once; the default is a random one. */
+export type CreateSession = NewSession;
 
 /** A client of `tidegate serve`. */
 export class TidegateClient implements SessionSource {
@@ -72,7 +54,7 @@ export class Sessions {
   }
 
   async list(): Promise<readonly SessionSummary[]> {
-    const { sessions } = await requestJson<{ sessions: SessionSummary[] }>(this.#http, "GET", "/v1/sessions");
+    const { sessions } = await requestJson<SessionList>(this.#http, "GET", "/v1/sessions");
     return sessions;
   }
 
@@ -81,7 +63,7 @@ export class Sessions {
   }
 
   /** Makes a session that begins with the first turns of another one, all of them without `turn`. */
-  async fork(id: string, options: { readonly turn?: number } = {}): Promise<SessionSummary> {
+  async fork(id: string, options: NewFork = {}): Promise<SessionSummary> {
     return requestJson(this.#http, "POST", sessionPath(id, "/fork"), { id: crypto.randomUUID(), ...options });
   }
 

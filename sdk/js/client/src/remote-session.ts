@@ -2,6 +2,7 @@ import { ChatSession } from "./chat-session.js";
 import { TidegateError } from "./errors.js";
 import { isEvent, type StreamEvent, type StreamItem } from "./events.js";
 import { backOff, type Http, isTransient, request, requestJson } from "./http.js";
+import type { Receipts } from "./schema/server.js";
 import type { MessageReceipt, SessionAccessor } from "./session.js";
 import { EventReader, type ServerSentEvent } from "./sse.js";
 import { answerOf, type ToolConfirmationRequest, type ToolConfirmationResponse } from "./tool-confirmations.js";
@@ -112,10 +113,10 @@ export class Session implements SessionAccessor {
    */
   async send(command: Command): Promise<readonly MessageReceipt[]> {
     const body = named(command);
-    const send = () => requestJson<{ receipts?: MessageReceipt[] }>(this.#http, "POST", `${this.#path}/commands`, body);
+    const send = () => requestJson<Receipts>(this.#http, "POST", `${this.#path}/commands`, body);
     const sent = this.#sending.then(send, send);
     this.#sending = sent.catch(() => undefined);
-    return (await sent)?.receipts ?? [];
+    return (await sent).receipts;
   }
 
   async #answer(request: ToolConfirmationRequest, response: ToolConfirmationResponse): Promise<void> {

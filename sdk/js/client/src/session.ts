@@ -1,8 +1,9 @@
 import type { StreamItem } from "./events.js";
-import type { Command, Receipt, Unsubscribe } from "./types.js";
+import type { ReceiptBody } from "./schema/server.js";
+import type { Command, Unsubscribe } from "./types.js";
 
 /** A receipt of a message, with its id. */
-export type MessageReceipt = Receipt & { readonly id: string };
+export type MessageReceipt = ReceiptBody;
 
 /** What a primitive needs of a session. `TidegateClient` has it, and tests can bring their own. */
 export interface SessionAccessor {
