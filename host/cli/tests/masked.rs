@@ -25,7 +25,8 @@ pub(crate) fn token() -> String {
     ["ghp", "_", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8"].concat()
 }
 
-fn placeholder(text: &str, kind: &str) -> String {
+/// Returns the placeholder of a secret of this kind in a text.
+pub(crate) fn placeholder(text: &str, kind: &str) -> String {
     let at = text.find(&format!("TIDEGATE_SECRET_{kind}_")).unwrap_or_else(|| panic!("{text}"));
     let is_part = |c: &char| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == '_';
     text[at..].chars().take_while(is_part).collect()

@@ -1,20 +1,19 @@
 //! An exchange with the callbacks of extensions behind it: the client gets the output of the gate after it has passed through them.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use flow::ports::TtsrEvent;
-use flow::{CallFailure, EventKind, Message, RunPosition, TextStream};
+use flow::{CallFailure, EventKind, Message, RunPosition};
 use guard::Caller;
 use guard::attempt::Answer;
 use guard::input::{self, Input};
 
+use crate::answer_notes;
 use crate::exchange::ending::TOO_MUCH;
-use crate::memory::{About, Memory, Note, place_of};
-use crate::requests::canonical;
-use crate::stage::{Both, Decided, Stage, Whole, check};
+use crate::memory::Memory;
+use crate::stage::{Decided, Stage, Whole, check};
 use crate::{Exchange, Fired, Next, Then};
 
 /// An exchange with the callbacks of its conversation and with its memory. Without extensions it behaves like the exchange, and waits for
@@ -154,7 +153,7 @@ impl Filtered {
             Some(stage) => {
                 self.exchange.remember_shown(&mut memory, &stage.both().shown);
                 if self.exchange.is_accepted() {
-                    note_answer(stage, self.exchange.answer_number(), &mut memory);
+                    answer_notes::add(stage, self.exchange.answer_number(), &mut memory);
                 }
             }
         }
@@ -292,31 +291,4 @@ enum Step {
     Done(Then),
     Again(Next),
     Failed(String),
-}
-
-/// Records the text that goes upstream when the client sends the answer back.
-fn note_answer(stage: &Stage, number: usize, memory: &mut Memory) {
-    let keeping = stage.caller().keeping();
-    let mut times = HashMap::<(&str, &str), u32>::new();
-    for (stream, about) in [(TextStream::Answer, About::Answer), (TextStream::Thinking, About::Thinking)] {
-        for Both { original, shown } in stage.repeats().blocks(stream) {
-            let (original, shown) = (original.trim(), shown.trim());
-            // Reasoning is signed: its provider gets the original.
-            if shown.is_empty() || (keeping.answer && stream == TextStream::Answer) {
-                continue;
-            }
-            let note = if original == shown { Note::Passes(true) } else { Note::Text(original.to_owned()) };
-            let times = times.entry((about.as_str(), shown)).or_default();
-            memory.note(about, &[&place_of(number, *times), shown], note);
-            *times += 1;
-        }
-    }
-    if keeping.calls {
-        return;
-    }
-    for (call, new) in &stage.calls().calls {
-        let shown = new.as_ref().unwrap_or(&call.arguments);
-        let note = if new.is_some() { Note::Text(call.arguments.clone()) } else { Note::Passes(true) };
-        memory.note(About::Call, &[call.id.as_str(), &canonical(shown)], note);
-    }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod additions;
+mod answer_notes;
 mod asked;
 mod attempt;
 mod body;

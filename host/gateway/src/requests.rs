@@ -16,6 +16,7 @@ use flow::{CallFailure, CallbackKind, PluginId};
 use guard::Caller;
 use wire::Wire;
 
+use crate::answer_notes;
 use crate::conversation::{Call, Conversation, Given, Part};
 use crate::json::{Doc, Edits, Node};
 use crate::memory::{About, Memory, Note, place_of};
@@ -173,10 +174,10 @@ fn restore(
                     let times = times.entry((number, about.as_str(), text.trim().to_owned())).or_default();
                     let place = place_of(number, *times);
                     *times += 1;
-                    let Some(note) = memory.get(about, &[&place, text.trim()]) else { continue };
+                    let Some(note) = answer_notes::of_shown(about, &place, &text, memory) else { continue };
                     seen.insert(at.at.start);
                     if let Note::Text(original) = note {
-                        edits.text(&at.at, &text.replace(text.trim(), original));
+                        edits.text(&at.at, &original);
                     }
                 }
                 Part::Call(call) => restore_call(memory, doc, call, edits, seen),

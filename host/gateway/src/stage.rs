@@ -7,6 +7,7 @@ mod calls;
 mod lane;
 mod pieces;
 mod repeats;
+mod shares;
 mod whole;
 
 use std::collections::VecDeque;
@@ -129,7 +130,7 @@ impl Stage {
         }
         for (at, piece) in pieces.iter().enumerate() {
             self.repeats.begin(piece);
-            self.lane(piece.stream).push((number, at), &piece.text).await?;
+            self.lane(piece.stream).push((number, at), piece.block, &piece.text).await?;
             if piece.stream == TextStream::Thinking && pieces::is_complete(self.wire, &frame) {
                 self.thinking.finish().await?;
             }
@@ -151,14 +152,23 @@ impl Stage {
             }
             match self.opens_block() {
                 Opens::Nothing | Opens::Text => self.send_first(out),
-                Opens::Empty(last) => {
-                    self.bytes -= self.waiting.drain(..=last).map(|one| one.frame.raw.len()).sum::<usize>();
-                    self.dropped += 1;
-                }
+                Opens::Empty(last) => self.drop_first(last + 1),
                 Opens::Unknown if is_over => self.send_first(out),
                 Opens::Unknown => return,
             }
         }
+    }
+
+    /// Drops this number of frames, of which no text is left.
+    fn drop_first(&mut self, number: usize) {
+        for Waiting { number, frame, pieces } in self.waiting.drain(..number).collect::<Vec<_>>() {
+            self.bytes -= frame.raw.len();
+            for (at, piece) in pieces.iter().enumerate() {
+                let shown = self.lane(piece.stream).take((number, at)).unwrap_or_default();
+                self.repeats.end(piece, &shown);
+            }
+        }
+        self.dropped += 1;
     }
 
     fn is_resolved(&self, number: u64, at: usize, piece: &Piece) -> bool {
@@ -264,7 +274,12 @@ impl Stage {
             return out.extend_from_slice(bytes);
         }
         for mut frame in frames {
-            if self.dropped > 0 && self.wire == Wire::Anthropic && pieces::lower_index(&mut frame, self.dropped) {
+            // They repeat what the client has of the answer.
+            let mut is_changed = self.repeats.apply(self.wire, &mut frame);
+            if self.dropped > 0 && self.wire == Wire::Anthropic {
+                is_changed |= pieces::lower_index(&mut frame, self.dropped);
+            }
+            if is_changed {
                 frame.write();
             }
             self.client.send(frame, out);

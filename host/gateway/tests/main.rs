@@ -7,6 +7,7 @@ mod custom_calls;
 mod evasions;
 mod fidelity;
 mod frames;
+mod histories;
 mod kept_texts;
 mod orders;
 mod plugin_edges;

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use flow::CallFailure;
 use guard::Segments;
 
-use super::Both;
+use super::{Both, shares};
 
 /// The number of a frame, and of a text in it.
 pub(super) type Place = (u64, usize);
+
+/// The index of a block, and that of the part in it.
+type Block = (u64, u64);
 
 /// A stream of text.
 #[derive(Debug)]
@@ -17,13 +20,21 @@ pub(super) struct Lane {
     /// Whether all of it waits for the end of the answer.
     is_held: bool,
     /// The texts that were pushed and not returned yet.
-    pending: Vec<(Place, String)>,
+    pending: Vec<Pending>,
     /// The output of callbacks for the pending texts so far.
     returned: String,
     /// The output for each text that was resolved.
     resolved: BTreeMap<Place, String>,
     both: Both,
     bytes: u64,
+}
+
+/// A text that waits for the output of callbacks.
+#[derive(Debug)]
+struct Pending {
+    place: Place,
+    block: Block,
+    text: String,
 }
 
 impl Lane {
@@ -49,11 +60,12 @@ impl Lane {
         &self.both
     }
 
-    /// Takes a text.
+    /// Takes a text of a block.
     ///
     /// # Errors
     /// The failure of a `required` extension.
-    pub(super) async fn push(&mut self, place: Place, text: &str) -> Result<(), CallFailure> {
+    pub(super) async fn push(&mut self, place: Place, block: Block, text: &str) -> Result<(), CallFailure> {
+        let pending = |text: &str| Pending { place, block, text: text.to_owned() };
         self.bytes += text.len() as u64;
         self.both.original.push_str(text);
         if self.is_idle() || text.is_empty() {
@@ -61,12 +73,12 @@ impl Lane {
             return Ok(());
         }
         if self.is_held {
-            self.pending.push((place, text.to_owned()));
+            self.pending.push(pending(text));
             return Ok(());
         }
         // Units end with lines: the text behind the last line end waits alone.
         for line in text.split_inclusive('\n') {
-            self.pending.push((place, line.to_owned()));
+            self.pending.push(pending(line));
             self.returned.push_str(&self.segments.push(line).await?);
             if self.segments.is_clear() {
                 self.resolve();
@@ -84,7 +96,7 @@ impl Lane {
             self.returned.push_str(&self.segments.finish().await?);
         }
         if self.is_held {
-            self.returned = self.pending.iter().map(|(_, text)| text.as_str()).collect();
+            self.returned = self.pending.iter().map(|one| one.text.as_str()).collect();
         }
         self.resolve();
         Ok(())
@@ -99,7 +111,7 @@ impl Lane {
     /// Drops the waiting text.
     pub(super) fn void(&mut self, segments: Segments) {
         self.segments = segments;
-        let void: usize = self.pending.iter().map(|(_, text)| text.len()).sum();
+        let void: usize = self.pending.iter().map(|one| one.text.len()).sum();
         self.both.original.truncate(self.both.original.len() - void);
         self.returned.clear();
         self.resolve();
@@ -110,16 +122,19 @@ impl Lane {
         std::mem::take(&mut self.both).shown
     }
 
-    /// Resolves the pending texts by the output so far: each text keeps its place if nothing was changed, else the first one gets all of
-    /// the output.
+    /// Resolves the pending texts by the output so far, of which each block gets its share. If that is another text than before, the first text
+    /// of the block gets all of it.
     fn resolve(&mut self) {
         let (pending, returned) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.returned));
-        let is_same = pending.iter().map(|(_, text)| text.len()).sum::<usize>() == returned.len()
-            && pending.iter().map(|(_, text)| text.as_str()).collect::<String>() == returned;
-        let mut rest = Some(returned);
-        for (place, text) in pending {
-            let shown = if is_same { text } else { rest.take().unwrap_or_default() };
-            self.resolve_one(place, &shown);
+        let blocks: Vec<&[Pending]> = pending.chunk_by(|one, other| one.block == other.block).collect();
+        let texts: Vec<String> =
+            blocks.iter().map(|block| block.iter().map(|one| one.text.as_str()).collect()).collect();
+        for ((block, text), share) in blocks.iter().zip(&texts).zip(shares::divide(&texts, &returned)) {
+            let (is_same, mut rest) = (share == *text, Some(share));
+            for Pending { place, text, .. } in *block {
+                let shown = if is_same { text.clone() } else { rest.take().unwrap_or_default() };
+                self.resolve_one(*place, &shown);
+            }
         }
     }
 
@@ -135,7 +150,7 @@ impl Lane {
 
     /// Returns the output for a text.
     pub(super) fn resolved(&self, place: Place) -> Option<&str> {
-        let waits = self.pending.iter().any(|(of, _)| *of == place);
+        let waits = self.pending.iter().any(|one| one.place == place);
         self.resolved.get(&place).filter(|_| !waits).map(String::as_str)
     }
 

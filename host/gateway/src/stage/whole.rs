@@ -43,10 +43,10 @@ impl Stage {
         let texts = texts(doc, &messages);
         for one in &texts {
             if one.piece.stream == TextStream::Thinking {
-                self.thinking.push(one.number, &one.piece.text).await?;
+                self.thinking.push(one.number, one.piece.block, &one.piece.text).await?;
                 self.thinking.finish().await?;
             } else {
-                self.text.push(one.number, &one.piece.text).await?;
+                self.text.push(one.number, one.piece.block, &one.piece.text).await?;
             }
         }
         if !self.text.is_idle() && self.text.both().original != answer.text() {
