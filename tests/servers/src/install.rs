@@ -181,6 +181,18 @@ pub fn ensure_ag_ui() -> Result<PathBuf> {
     ensure("ag-ui", "requirements-ag-ui.txt", "bin/ag-ui-validate", "ag-ui-validate (pip)", &install)
 }
 
+/// Installs what the examples of these packages are built with where it is missing, and returns the folder, which contains `node_modules`: the
+/// examples are built in it.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_examples_js() -> Result<PathBuf> {
+    const FROM: &str = "../../sdk/js/examples";
+    let install = |folder: &Path| install_optional(folder, FROM);
+    let lock = format!("{FROM}/package-lock.json");
+    ensure("examples-js", &lock, "node_modules/next/package.json", "Vite and Next.js (npm, 400 MB)", &install)
+}
+
 /// Installs `litellm` with its proxy where it is missing and gives its folder, a virtual environment with `bin`.
 ///
 /// # Errors

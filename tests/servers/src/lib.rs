@@ -9,6 +9,7 @@
 mod aimock;
 mod apt;
 mod certificates;
+mod chromium;
 mod http;
 mod install;
 mod judge;
@@ -27,12 +28,13 @@ mod tmux;
 
 pub use aimock::Aimock;
 pub use certificates::Certificates;
+pub use chromium::ensure_chromium;
 pub use http::{Response, get, post};
 pub use install::{
     ensure_ag_ui, ensure_book, ensure_clients, ensure_componentize_js, ensure_componentize_py, ensure_conventions_js,
-    ensure_editors_js, ensure_editors_py, ensure_fuzz, ensure_judge, ensure_model, ensure_node, ensure_otel,
-    ensure_proxy, ensure_python, ensure_react_18, ensure_sdks_js, ensure_web_js, extism_library, has_clients, node_of,
-    tombi,
+    ensure_editors_js, ensure_editors_py, ensure_examples_js, ensure_fuzz, ensure_judge, ensure_model, ensure_node,
+    ensure_otel, ensure_proxy, ensure_python, ensure_react_18, ensure_sdks_js, ensure_web_js, extism_library,
+    has_clients, node_of, tombi,
 };
 pub use judge::Judge;
 pub use llmock::Llmock;

@@ -14,7 +14,7 @@ pub(crate) enum Tested {
     Crate(String),
     /// The folder of a plugin.
     Plugin(PathBuf),
-    /// A package for web front ends.
+    /// A folder of `sdk/js`: a package for web front ends, or their examples.
     Web(&'static str),
 }
 
@@ -61,11 +61,11 @@ fn find(name: &str, packages: &[(String, String)], plugins: &[PathBuf]) -> Resul
         return Ok(Tested::Plugin(folder.clone()));
     }
     let web = wanted.trim_start_matches("@tidegate/").trim_start_matches("sdk/js/");
-    if let Some(package) = web::PACKAGES.into_iter().find(|package| *package == web) {
-        return Ok(Tested::Web(package));
+    if let Some(folder) = web::TESTED.into_iter().find(|folder| *folder == web) {
+        return Ok(Tested::Web(folder));
     }
     let mut known: Vec<String> = packages.iter().map(|(package, _)| short(package).to_owned()).collect();
-    known.extend(plugins.iter().map(last).chain(web::PACKAGES.map(str::to_owned)));
+    known.extend(plugins.iter().map(last).chain(web::TESTED.map(str::to_owned)));
     known.sort();
     let alike = known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, wanted));
     let hint = match alike.filter(|alike| strsim::damerau_levenshtein(alike, wanted) <= 2) {
@@ -107,7 +107,7 @@ mod tests {
             "there is no crate or plugin `ruels`; did you mean `rules`? Parts of the names of tests come after `--`"
         );
         assert!(
-            wrong("a_test_of_mine").contains("there are cli, client, react, redact-secrets, rules"),
+            wrong("a_test_of_mine").contains("there are cli, client, examples, react, redact-secrets, rules"),
             "{}",
             wrong("a_test_of_mine")
         );

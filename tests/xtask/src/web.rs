@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use tidegate_servers::{ensure_react_18, ensure_web_js};
+use tidegate_servers::{ensure_chromium, ensure_examples_js, ensure_react_18, ensure_web_js};
 
 use crate::{run, wasm};
 
 /// The packages in the order in which they are built: the latter use the former.
-pub(crate) const PACKAGES: [&str; 2] = ["client", "react"];
+const PACKAGES: [&str; 2] = ["client", "react"];
+/// The folders of `sdk/js` that have tests: the packages, and applications that they are installed in as they are packed.
+pub(crate) const TESTED: [&str; 3] = ["client", "react", EXAMPLES];
+const EXAMPLES: &str = "examples";
 
 /// The environment variable that names the program.
 const PROGRAM: &str = "TIDEGATE";
@@ -21,21 +24,21 @@ pub(crate) fn build() -> Result<()> {
     link(&ensure_react_18()?.join("node_modules"), &folder.join("react/react-18/node_modules"))?;
     link(&folder.join("client"), &folder.join("react/node_modules/@tidegate/client"))?;
     let module = wasm::build_web()?;
-    run::step("embedding the primitives", in_package("client", "node").arg("embed.mjs").arg(module))?;
+    run::step("embedding the primitives", in_folder("client", "node").arg("embed.mjs").arg(module))?;
     for package in PACKAGES {
-        let mut check = in_package(package, "npm");
+        let mut check = in_folder(package, "npm");
         run::step(&format!("@tidegate/{package}"), check.args(["run", "--silent", "check"]))?;
-        let mut build = in_package(package, "npm");
+        let mut build = in_folder(package, "npm");
         run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
     }
     Ok(())
 }
 
-/// Builds the packages and runs the tests of some of them, those whose names contain one of the filters if there are any. `read` is shown each
+/// Builds the packages and runs the tests of some folders, those whose names contain one of the filters if there are any. `read` is shown each
 /// line.
-pub(crate) fn test(packages: &[&str], filters: &[String], mut read: impl FnMut(&str)) -> Vec<Result<()>> {
+pub(crate) fn test(folders: &[&str], filters: &[String], mut read: impl FnMut(&str)) -> Vec<Result<()>> {
     match build().and_then(|()| program()) {
-        Ok(program) => packages.iter().map(|package| test_package(package, &program, filters, &mut read)).collect(),
+        Ok(program) => folders.iter().map(|folder| test_folder(folder, &program, filters, &mut read)).collect(),
         Err(error) => vec![Err(error)],
     }
 }
@@ -49,19 +52,23 @@ fn program() -> Result<PathBuf> {
     Ok(run::target().join("debug/tidegate"))
 }
 
-fn test_package(package: &str, program: &Path, filters: &[String], read: impl FnMut(&str)) -> Result<()> {
-    let mut command = in_package(package, "npx");
+fn test_folder(folder: &str, program: &Path, filters: &[String], read: impl FnMut(&str)) -> Result<()> {
+    let mut command = in_folder(folder, "npx");
     command.args(["vitest", "run", "--passWithNoTests"]).env("NO_COLOR", "1");
     command.env(PROGRAM, program);
+    if folder == EXAMPLES {
+        run::step("types of the examples' tests", in_folder(folder, "npx").arg("tsc"))?;
+        command.env("EXAMPLES", ensure_examples_js()?).env("CHROMIUM", ensure_chromium()?);
+    }
     if !filters.is_empty() {
         command.arg("-t").arg(filters.join("|"));
     }
-    run::step_read(&format!("tests of @tidegate/{package}"), &mut command, read)
+    run::step_read(&format!("tests of sdk/js/{folder}"), &mut command, read)
 }
 
-fn in_package(package: &str, program: &str) -> Command {
+fn in_folder(folder: &str, program: &str) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(run::root().join("sdk/js").join(package));
+    command.current_dir(run::root().join("sdk/js").join(folder));
     command
 }
 

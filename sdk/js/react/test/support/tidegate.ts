@@ -7,6 +7,8 @@ import { createInterface } from "node:readline";
 /** A part of a recorded answer: text, or a call of a tool. */
 export type Part = { readonly text: string } | { readonly tool: string; readonly arguments: object };
 
+export type Answer = readonly Part[];
+
 /** `tidegate serve` with a recording in the place of a model. */
 export class Tidegate {
   readonly baseUrl: string;
@@ -19,11 +21,13 @@ export class Tidegate {
     this.#folder = folder;
   }
 
-  /** Starts the program that `TIDEGATE` in the environment names. Each answer is a list of parts. */
-  static async start(answers: readonly (readonly Part[])[]): Promise<Tidegate> {
+  /** Starts the program that `TIDEGATE` in the environment names, at a port (0: any) and with settings as in `tidegate.toml`. */
+  static async start(answers: readonly Answer[], { port = 0, settings = "" } = {}): Promise<Tidegate> {
     const folder = mkdtempSync(join(tmpdir(), "tidegate-react-"));
     writeFileSync(join(folder, "recording.jsonl"), recording(answers));
-    const given = ["serve", "--listen", "127.0.0.1:0", "--workspace", folder, "--recording", join(folder, "recording.jsonl")];
+    writeFileSync(join(folder, "settings.toml"), settings);
+    const given = ["serve", "--listen", `127.0.0.1:${port}`, "--workspace", folder, "--config", join(folder, "settings.toml")];
+    given.push("--recording", join(folder, "recording.jsonl"));
     const env = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, XDG_STATE_HOME: folder };
     const child = spawn(process.env["TIDEGATE"] ?? "tidegate", given, { env, stdio: ["ignore", "pipe", "inherit"] });
     const baseUrl = await new Promise<string>((done, failed) => {
@@ -42,7 +46,7 @@ export class Tidegate {
   }
 }
 
-function recording(answers: readonly (readonly Part[])[]): string {
+function recording(answers: readonly Answer[]): string {
   const lines: object[] = [{ tidegate_recording: 3, wire: "openai-chat", model: "any" }];
   for (const parts of answers) {
     lines.push({ request: {} }, { response: 200, headers: { "content-type": "text/event-stream" } });
