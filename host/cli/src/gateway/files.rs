@@ -17,6 +17,7 @@ use super::rules;
 use super::stamps::Stamps;
 use crate::args::Common;
 use crate::exit::Failure;
+use crate::say::count;
 use crate::{open, run, say};
 
 /// The folder of a project's rules, and that of a user's rules next to the settings; both can be created later.
@@ -148,11 +149,16 @@ impl Files {
             let workspace = &*self.common.workspace;
             Conversations::new(Acting { host, workspace, rules, plugins, has_plugins, watching, without_store, before })
         };
-        let before = known.kept.all();
+        let before = known.kept.clone();
         let site = Site::of_settings(settings, set, &mut known.kept, &make)?;
         // These store their data before the next request reaches those that replace them.
-        let now = known.kept.all();
-        for replaced in before.iter().filter(|before| now.iter().all(|now| !Arc::ptr_eq(before, now))) {
+        for (path, replaced, next) in before.replaced(&known.kept) {
+            let forgotten = replaced.forgotten_by(next);
+            if forgotten > 0 {
+                let why = if next.is_some() { "`[state]` has changed" } else { "the route is gone" };
+                let what = count(forgotten as u64, "conversation in memory is", "conversations in memory are");
+                say::note(format_args!("warning: {what} forgotten, because {why}: `{path}`"));
+            }
             Handle::current().block_on(replaced.leave());
         }
         Ok(site)

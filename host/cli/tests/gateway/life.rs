@@ -166,6 +166,27 @@ fn a_plugin_stays_where_its_component_is_broken() {
     assert_eq!(wrong["status"], "degraded", "{wrong}: {}", running.log());
 }
 
+/// Data in memory goes on only with its route and its store.
+#[test]
+fn a_reload_reports_the_conversations_that_it_forgets() {
+    let model = Model::start();
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
+    until(&running, "/v1/messages", "fine.");
+    place.write("tidegate.toml", &plain(&model, "[state]\nbackend = \"disk\"\nfolder = \"state\"\n"));
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/v1/messages", "fine.");
+    assert!(running.log_has(0, "forgotten, because `[state]` has changed"), "{}", running.log());
+    place.write("tidegate.toml", &plain(&model, ""));
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/v1/messages", "fine.");
+    place.write("tidegate.toml", &plain(&model, "").replace("path = \"/\"", "path = \"/other\""));
+    std::thread::sleep(Duration::from_millis(300));
+    until(&running, "/other/v1/messages", "fine.");
+    assert!(running.log_has(0, "forgotten, because the route is gone"), "{}", running.log());
+    assert_eq!(running.log().matches("forgotten").count(), 2, "{}", running.log());
+}
+
 /// A gateway does not start without a rule that a route names.
 #[test]
 fn a_route_says_why_its_rule_is_not_there() {

@@ -128,6 +128,12 @@ impl Conversations {
         }
     }
 
+    /// Returns how many conversations are forgotten when `next` takes the place of these.
+    pub fn forgotten_by(&self, next: Option<&Self>) -> usize {
+        let next = next.and_then(|next| next.keeper.as_deref());
+        self.keeper.as_ref().map_or(0, |keeper| keeper.forgotten_by(next))
+    }
+
     /// Closes the conversations whose data is stored: those that replace these continue the others.
     pub async fn leave(&self) {
         if let Some(keeper) = &self.keeper {

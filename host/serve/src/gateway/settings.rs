@@ -19,7 +19,7 @@ use crate::inbound::tokens::{Named, Of};
 const OF: Of = Of { code: Code::ConfigGateway, server: "gateway" };
 
 /// The conversations of a route, which survive a reload that does not change what watches them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kept {
     path: String,
     rules: Option<Vec<String>>,
@@ -33,13 +33,25 @@ struct Kept {
 type Make<'a> = dyn Fn(Arc<RuleSet>, Watching, &GatewayRoute, Option<&Conversations>) -> Arc<Conversations> + 'a;
 
 /// The conversations of all routes, kept between reloads.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct KeptConversations {
     rules: Option<Arc<RuleSet>>,
     routes: Vec<Kept>,
 }
 
 impl KeptConversations {
+    /// Returns the conversations of all routes that do not go on in `now`, with their paths and what replaces them.
+    pub fn replaced<'k>(
+        &'k self,
+        now: &'k Self,
+    ) -> impl Iterator<Item = (&'k str, &'k Arc<Conversations>, Option<&'k Conversations>)> {
+        let of = |path: &str| now.routes.iter().find(|route| route.path == path).map(|route| &*route.conversations);
+        let goes_on =
+            |before: &Kept| now.routes.iter().any(|now| Arc::ptr_eq(&before.conversations, &now.conversations));
+        let gone = self.routes.iter().filter(move |before| !goes_on(before));
+        gone.map(move |before| (&*before.path, &before.conversations, of(&before.path)))
+    }
+
     /// Returns the conversations of all routes.
     pub fn all(&self) -> Vec<Arc<Conversations>> {
         self.routes.iter().map(|route| Arc::clone(&route.conversations)).collect()

@@ -122,9 +122,8 @@ impl Conversations {
         options: ConversationOptions,
         limits: ConversationLimits,
     ) -> Arc<Self> {
-        let stores = [&before.host, &host].map(|host| Arc::as_ptr(&host.live.shared().basis.stored.sessions));
         let mut inheritance = before.inheritance.clone();
-        if !std::ptr::addr_eq(stores[0], stores[1]) {
+        if !have_one_store(&before.host, &host) {
             inheritance.closed = Arc::default();
         }
         let mut predecessors = before.predecessors();
@@ -207,6 +206,16 @@ impl Conversations {
     /// Closes the conversations whose data is stored. Those that [replace](Conversations::in_place_of) these continue the others.
     pub async fn leave(&self) {
         self.open.close_stored(&self.host).await;
+    }
+
+    /// Returns how many conversations are forgotten when `next` takes the place of these: their data is in memory, and `next` is not
+    /// [in their place](Conversations::in_place_of), or has another store.
+    pub fn forgotten_by(&self, next: Option<&Self>) -> usize {
+        let goes_on = next.is_some_and(|next| have_one_store(&self.host, &next.host));
+        if goes_on || !self.host.keeps_state_in_memory() {
+            return 0;
+        }
+        self.open.counts().open + self.inheritance.closed.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Returns those before that are not all closed.
@@ -336,4 +345,9 @@ impl Conversations {
     fn links(&self) -> MutexGuard<'_, Links> {
         self.inheritance.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn have_one_store(before: &Host, now: &Host) -> bool {
+    let [before, now] = [before, now].map(|host| Arc::as_ptr(&host.live.shared().basis.stored.sessions));
+    std::ptr::addr_eq(before, now)
 }

@@ -26,6 +26,10 @@ impl Closed {
         self.next += 1;
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     /// Removes a conversation that is opened again.
     pub(super) fn remove(&mut self, id: &SessionId) {
         let entry = self.numbers.remove(id).and_then(|number| self.order.remove(&number));
