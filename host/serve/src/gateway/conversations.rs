@@ -150,9 +150,7 @@ impl Conversations {
         let trail = Trail::of(Wire::OpenAiChat, &Value::Null, |_| None, None, &[]).as_side_request();
         let visit = keeper.enter(trail).await.map_err(|error| Refusal::blocked(error.to_string()))?;
         match visit.conversation().caller().guards_requests() {
-            Some(by) => Err(Refusal::blocked(format!(
-                "the extension `{by}` cannot check requests of this endpoint; send the texts as messages to one that answers, or use a route without it"
-            ))),
+            Some(by) => Err(Refusal::Unread { by: by.to_string() }),
             None => Ok(()),
         }
     }

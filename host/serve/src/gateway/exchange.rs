@@ -27,7 +27,9 @@ pub(super) async fn exchange(
     (wire, body): (Option<Wire>, Bytes),
     (gone, stuck): (&CancellationToken, &CancellationToken),
 ) -> Result<Response<Body>, Refusal> {
-    let asks = asks(&progress, sent.url.path(), wire, &body).await?;
+    let content = wire.is_none().then(|| path::unguarded(sent.url.path()));
+    let is_unread = content == Some(Unguarded::Unread) && has_content(&body);
+    let asks = asks(&progress, content, wire, is_unread).await?;
     let (mut begun, body) = match asks {
         Some(asks) => match begin(&progress, &mut sent, asks, body, gone).await? {
             Start::Ask(begun, body) => (Some(begun).filter(|_| asks.1 == Asks::Answer), body),
@@ -52,26 +54,36 @@ pub(super) async fn exchange(
             let is_stream = head::kind(&answer.headers) == Kind::Events;
             tasks.spawn(Guarded { begun, sent, client, progress, has_trailers }.run(answer, is_stream))
         }
-        None => tasks.spawn(answer::pass(answer, client, progress)),
+        None => {
+            if is_unread && answer.status.is_success() {
+                progress.unread(sent.url.path());
+            }
+            tasks.spawn(answer::pass(answer, client, progress))
+        }
     };
     Ok(response)
 }
 
-/// Returns what a request asks for in its wire format; `None` if nothing acts on it.
+/// Returns whether a body can have texts.
+fn has_content(body: &Bytes) -> bool {
+    !matches!(body.trim_ascii(), b"" | b"{}")
+}
+
+/// Returns what a request asks for in its wire format; `None` if nothing acts on it. `content`: that of a request to another endpoint.
 async fn asks(
     progress: &Progress,
-    path: &str,
+    content: Option<Unguarded>,
     wire: Option<Wire>,
-    body: &Bytes,
+    is_unread: bool,
 ) -> Result<Option<(Wire, Asks)>, Refusal> {
     let conversations = &progress.route.route.conversations;
     if let Some(wire) = wire {
         return Ok(conversations.act().then_some((wire, Asks::Answer)));
     }
-    match path::unguarded(path).filter(|_| conversations.have_plugins()) {
+    match content.filter(|_| conversations.have_plugins()) {
         Some(Unguarded::Count(wire)) => Ok(Some((wire, Asks::Count))),
         Some(Unguarded::Compact(wire)) => Ok(Some((wire, Asks::Compaction))),
-        Some(Unguarded::Unread) if !body.is_empty() => conversations.pass_unread().await.map(|()| None),
+        Some(Unguarded::Unread) if is_unread => conversations.pass_unread().await.map(|()| None),
         _ => Ok(None),
     }
 }

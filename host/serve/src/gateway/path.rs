@@ -52,50 +52,35 @@ fn is_thread(parts: &[&str]) -> bool {
     parts.len() >= 2 && parts[parts.len() - 2] == "threads"
 }
 
-/// The content of a request to a model's endpoint whose answer is not guarded.
+/// The content of a request to an endpoint whose answers are not guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unguarded {
     /// A count of tokens.
     Count(Wire),
     /// A summary of its conversation.
     Compact(Wire),
-    /// Texts in a form that callbacks cannot be given.
+    /// Files, or usage data of a client: nothing that a model reads with this request.
+    Other,
+    /// Anything else, which can be text for a model in a form that callbacks cannot be given.
     Unread,
 }
 
-/// Returns the content of a request to an endpoint without guarded answers; `None` if no model gets anything that is known.
-pub(super) fn unguarded(path: &str) -> Option<Unguarded> {
-    let read = plain(path).ok()?;
-    let ends = [
-        ("/messages/count_tokens", Unguarded::Count(Wire::Anthropic)),
-        ("/responses/input_tokens", Unguarded::Count(Wire::OpenAiResponses)),
-        ("/responses/compact", Unguarded::Compact(Wire::OpenAiResponses)),
-        (":generatecontent", Unguarded::Unread),
-        (":streamgeneratecontent", Unguarded::Unread),
-    ];
-    let known = ends.into_iter().find_map(|(end, content)| read.ends_with(end).then_some(content));
-    known.or_else(|| read.split('/').any(|part| UNREAD.contains(&part)).then_some(Unguarded::Unread))
+/// Returns the content of a request by the path that the server gets. Endpoints of models are too many to be known.
+pub(super) fn unguarded(path: &str) -> Unguarded {
+    let Ok(read) = plain(path) else { return Unguarded::Unread };
+    let parts: Vec<&str> = read.split('/').filter(|part| !part.is_empty()).collect();
+    match parts.as_slice() {
+        [.., "messages", "count_tokens"] => Unguarded::Count(Wire::Anthropic),
+        [.., "responses", "input_tokens"] => Unguarded::Count(Wire::OpenAiResponses),
+        [.., "responses", "compact"] => Unguarded::Compact(Wire::OpenAiResponses),
+        ["files" | "uploads"] => Unguarded::Other,
+        [.., before, "files" | "uploads"] if is_version(before) || *before == "openai" => Unguarded::Other,
+        [.., "uploads", _, "parts" | "complete" | "cancel"] => Unguarded::Other,
+        // Claude Code sends them to the address of its model.
+        [.., "api", "event_logging", "batch"] | [.., "api", "event_logging", "v2", "batch"] => Unguarded::Other,
+        _ => Unguarded::Unread,
+    }
 }
-
-/// Parts of paths of endpoints whose requests have texts for a model, now or in a later request.
-const UNREAD: [&str; 16] = [
-    "assistants",
-    "audio",
-    "batches",
-    "complete",
-    "completions",
-    "conversations",
-    "embed",
-    "embeddings",
-    "evals",
-    "images",
-    "moderations",
-    "realtime",
-    "rerank",
-    "threads",
-    "vector_stores",
-    "videos",
-];
 
 fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -210,26 +195,42 @@ mod tests {
 
     #[test]
     fn what_a_model_gets_is_known_at_other_endpoints() {
+        let count = |wire| Unguarded::Count(wire);
         for (path, found) in [
-            ("/v1/messages/count_tokens", Some(Unguarded::Count(Wire::Anthropic))),
-            ("/v1/responses/input_tokens", Some(Unguarded::Count(Wire::OpenAiResponses))),
-            ("/v1/responses/compact", Some(Unguarded::Compact(Wire::OpenAiResponses))),
-            ("/v1/Responses/%63ompact/", Some(Unguarded::Compact(Wire::OpenAiResponses))),
-            ("/v1/messages/batches", Some(Unguarded::Unread)),
-            ("/v1/batches", Some(Unguarded::Unread)),
-            ("/v1/completions", Some(Unguarded::Unread)),
-            ("//v1//completions", Some(Unguarded::Unread)),
-            ("/v1/complete", Some(Unguarded::Unread)),
-            ("/v1/embeddings", Some(Unguarded::Unread)),
-            ("/v1/conversations/conv_1/items", Some(Unguarded::Unread)),
-            ("/v1/threads/1/messages", Some(Unguarded::Unread)),
-            ("/v1/realtime/sessions", Some(Unguarded::Unread)),
-            ("/v1/models/m:generateContent", Some(Unguarded::Unread)),
-            ("/v1beta/models/m:streamGenerateContent", Some(Unguarded::Unread)),
-            ("/v1/files", None),
-            ("/v1/models", None),
+            ("/v1/messages/count_tokens", count(Wire::Anthropic)),
+            ("/v1/responses/input_tokens", count(Wire::OpenAiResponses)),
+            ("/v1/responses/compact", Unguarded::Compact(Wire::OpenAiResponses)),
+            ("/v1/Responses/%63ompact/", Unguarded::Compact(Wire::OpenAiResponses)),
+            ("/v1/files", Unguarded::Other),
+            ("/openai/files", Unguarded::Other),
+            ("/upload/v1beta/files", Unguarded::Other),
+            ("/v1/uploads/upload_1/complete", Unguarded::Other),
+            ("/api/event_logging/v2/batch", Unguarded::Other),
         ] {
             assert_eq!(unguarded(path), found, "{path}");
+        }
+        for path in [
+            "/",
+            "/v1/messages/batches",
+            "//v1//completions",
+            "/v1/complete",
+            "/v1/embeddings",
+            "/v1/conversations/conv_1/items",
+            "/v1/threads/1/messages",
+            "/v1/vector_stores/1/files",
+            "/v1/files/f:generateContent",
+            "/v1/files%00",
+            "/model/files/converse",
+            "/model/uploads/x/complete/converse",
+            "/v1beta/models/m:streamGenerateContent",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/m:streamRawPredict",
+            "/model/m/invoke-with-response-stream",
+            "/api/chat",
+            "/api/event_logging/x/batch",
+            "/completion",
+            "/infill",
+        ] {
+            assert_eq!(unguarded(path), Unguarded::Unread, "{path}");
         }
     }
 

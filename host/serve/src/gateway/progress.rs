@@ -188,6 +188,20 @@ impl Progress {
         self.held = bytes;
     }
 
+    /// Reports a request to an endpoint that the gateway does not read, where rules or plugins would act on its answer.
+    pub(super) fn unread(&self, path: &str) {
+        if self.route.route.conversations.act() {
+            tracing::info!(
+                route = self.name(),
+                path,
+                "a request passed unchecked: the gateway does not read this endpoint"
+            );
+            self.shared.report.note(&format!(
+                "a request for `{path}` passed unchecked, because the gateway does not read this endpoint"
+            ));
+        }
+    }
+
     /// Ends a guarded answer.
     pub(super) fn guarded(mut self, begun: &Begun, outcome: &'static str) {
         self.noted(begun);

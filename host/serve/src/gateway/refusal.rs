@@ -53,6 +53,8 @@ pub(super) enum Refusal {
     Closing,
     /// The server's answer cannot be checked.
     Unchecked,
+    /// A plugin guards requests, and the gateway does not read those of the endpoint.
+    Unread { by: String },
     /// The server answered with a redirect.
     Redirected { status: u16 },
     /// The server's answer is not HTTP.
@@ -180,6 +182,14 @@ impl Refusal {
                 "gateway_unchecked",
                 "the model's server answered in a way that cannot be checked",
             ),
+            Self::Unread { by } => form(
+                StatusCode::BAD_REQUEST,
+                "gateway_unread",
+                format!(
+                    "the plugin `{by}` guards requests, and the gateway reads those of `/messages`, `/chat/completions` and `/responses`, not of this endpoint; \
+                     send the texts there, or add a `[[gateway.route]]` for this path whose `plugins` does not name it"
+                ),
+            ),
             Self::Blocked { why, .. } => form(StatusCode::BAD_REQUEST, "gateway_blocked", why.clone()),
             Self::Store(why) => form(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -237,7 +247,11 @@ impl Refusal {
 /// Returns the type of an error in the vendors' terms, by which their clients choose an exception class.
 fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
-        _ if matches!(refusal, Refusal::Unchecked | Refusal::Redirected { .. } | Refusal::Blocked { .. }) => {
+        _ if matches!(
+            refusal,
+            Refusal::Unchecked | Refusal::Unread { .. } | Refusal::Redirected { .. } | Refusal::Blocked { .. }
+        ) =>
+        {
             "policy_blocked"
         }
         StatusCode::UNAUTHORIZED => "authentication_error",

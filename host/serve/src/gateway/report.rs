@@ -22,6 +22,14 @@ struct Counts {
     notices: BTreeMap<String, u64>,
 }
 
+impl Counts {
+    fn note(&mut self, notice: &str) {
+        if self.notices.len() < MOST_NOTICES || self.notices.contains_key(notice) {
+            *self.notices.entry(notice.to_owned()).or_default() += 1;
+        }
+    }
+}
+
 /// What a rule has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -91,11 +99,12 @@ impl Report {
                 _ => count.passed += 1,
             }
         }
-        for notice in exchange.notices() {
-            if counts.notices.len() < MOST_NOTICES || counts.notices.contains_key(notice) {
-                *counts.notices.entry(notice.clone()).or_default() += 1;
-            }
-        }
+        exchange.notices().iter().for_each(|notice| counts.note(notice));
+    }
+
+    /// Adds a notice for the user.
+    pub(super) fn note(&self, notice: &str) {
+        self.counts().note(notice);
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
