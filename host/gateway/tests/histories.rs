@@ -15,7 +15,7 @@ use crate::script::{Said, WIRES, stream, whole};
 type Blocks = &'static [&'static str];
 
 /// Answers without a stop.
-const ANSWERS: [Blocks; 11] = [
+const ANSWERS: [Blocks; 12] = [
     &["begin ", "second"],
     &["begin MASK ", "second"],
     &["begin ", "second MASK"],
@@ -24,6 +24,7 @@ const ANSWERS: [Blocks; 11] = [
     &["begin MASK", "MASK"],
     &["begin MA", "SK second"],
     &["MA", "SK"],
+    &["begin MA", "SK "],
     &["a MASK ", "b ", "c MASK"],
     &["a\nb MASK ", "c\nd MASK", "\n", "MASK"],
     &["MASK", "MASK", " ", "MASK"],

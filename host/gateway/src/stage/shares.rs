@@ -26,7 +26,23 @@ pub(super) fn divide(texts: &[String], output: &str) -> Vec<String> {
             shares.replace(&before[old].concat(), &after[new].concat());
         }
     }
-    shares.shares
+    without_blanks(texts, shares.shares)
+}
+
+/// Moves white space that is all that is left of a text to the text before it, or else to the next one: providers refuse such a block when the
+/// client sends it back.
+fn without_blanks(texts: &[String], mut shares: Vec<String>) -> Vec<String> {
+    for (at, text) in texts.iter().enumerate() {
+        if !shares[at].trim().is_empty() || text.trim().is_empty() {
+            continue;
+        }
+        let blank = std::mem::take(&mut shares[at]);
+        match at {
+            0 => shares[1].insert_str(0, &blank),
+            _ => shares[at - 1].push_str(&blank),
+        }
+    }
+    shares
 }
 
 fn changes(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
@@ -112,6 +128,8 @@ mod tests {
             (&["a MASK b ", "c MASK"], "a key b c key", &["a key b ", "c key"]),
             (&["a MA", "SK b"], "a key b", &["a key", " b"]),
             (&["MA", "SK"], "key", &["key", ""]),
+            (&["MA", "SK ", "b"], "key b", &["key ", "", "b"]),
+            (&["MASK ", "b"], " b", &["", " b"]),
             (&["a ", "b"], "", &["", ""]),
             (&["a ", "b ", "c"], "x", &["x", "", ""]),
             (&["a", "b"], "a+b", &["a+b", ""]),
