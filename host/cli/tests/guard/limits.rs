@@ -45,6 +45,12 @@ impl Stage {
                 "redirect" => {
                     Cut::Whole.write("HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\n", b"", stream)
                 }
+                "other protocol" => {
+                    stream.write_all(
+                        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nHello",
+                    )?;
+                    Err(std::io::Error::other("it has another protocol"))
+                }
                 "other type" => Cut::Whole.write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n", b"Hello", stream),
                 _ => Cut::Whole.write(stream_head, &wire.stream(Kind::Text, &["Hi."]), stream),
             }
@@ -144,9 +150,10 @@ fn each_limit_is_named_and_leaves_nothing() {
             ("large event", 200, "a server-sent event is larger than 8388608 bytes"),
             ("large body", 200, "it is too large to be checked"),
             ("no http", 502, "cannot reach"),
-            ("gzip", 400, "in a way that cannot be checked"),
+            ("gzip", 400, "in a way that cannot be checked: it is compressed (`content-encoding: gzip`)"),
             ("redirect", 400, "answered with status 307"),
-            ("other type", 400, "in a way that cannot be checked"),
+            ("other protocol", 502, "the server's answer has an invalid head"),
+            ("other type", 400, "in a way that cannot be checked: its content type is `text/plain`, not"),
         ] {
             let got = ask(answer, b"{\"messages\":[]}").unwrap();
             assert!(got.status == status && got.text().contains(said), "{answer}: {} {}", got.status, got.text());

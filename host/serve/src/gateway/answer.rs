@@ -372,7 +372,10 @@ impl Guarded {
         if !status.is_success() {
             return Err(format!("the model was asked again and its server answered with status {}", status.as_u16()));
         }
-        if head::kind(headers) != expected || head::is_encoded(headers) {
+        if let Some(why) = head::unreadable(headers) {
+            return Err(format!("the model was asked again and answered in a way that cannot be checked: {why}"));
+        }
+        if head::kind(headers) != expected {
             return Err("the model was asked again and answered in another way".to_owned());
         }
         Ok(response)

@@ -143,15 +143,18 @@ async fn first(progress: &Progress, sent: &Sent, body: Bytes, is_guarded: bool) 
 /// Refuses answers that would pass what acts on the exchange.
 fn check(answer: Answer, is_acted_on: bool, is_guarded: bool) -> Result<Answer, Refusal> {
     let (status, headers) = (answer.status, &answer.headers);
+    if status.is_informational() {
+        // Nobody has asked for another protocol, in which nothing would be checked.
+        return Err(Refusal::InvalidHead);
+    }
     if is_acted_on && status.is_redirection() && headers.contains_key(header::LOCATION) {
         // A client that follows a redirect would send its own request past the gateway.
         return Err(Refusal::Redirected { status: status.as_u16() });
     }
-    let is_readable = head::kind(headers) != Kind::Other && !head::is_encoded(headers);
-    if is_guarded && status.is_success() && !is_readable {
-        return Err(Refusal::Unchecked);
+    match head::unreadable(headers).filter(|_| is_guarded && status.is_success()) {
+        Some(why) => Err(Refusal::Unchecked { why }),
+        None => Ok(answer),
     }
-    Ok(answer)
 }
 
 /// Returns the response with the head of an answer, and whether its trailers follow.

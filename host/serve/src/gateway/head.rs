@@ -47,7 +47,15 @@ pub(super) fn kind(headers: &HeaderMap) -> Kind {
     }
 }
 
-/// Whether a body is compressed although that was not asked for.
-pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_ENCODING).is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
+/// Returns why the body of a response cannot be read: it has another type, or is compressed although that was not asked for.
+pub(super) fn unreadable(headers: &HeaderMap) -> Option<String> {
+    let value =
+        |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).escape_debug().to_string());
+    let is_encoded = |encoding: &String| !encoding.eq_ignore_ascii_case("identity");
+    if let Some(encoding) = value(header::CONTENT_ENCODING).filter(is_encoded) {
+        return Some(format!("it is compressed (`content-encoding: {encoding}`)"));
+    }
+    let is_readable = kind(headers) != Kind::Other;
+    let found = || value(header::CONTENT_TYPE).map_or_else(|| "missing".to_owned(), |kind| format!("`{kind}`"));
+    (!is_readable).then(|| format!("its content type is {}, not `text/event-stream` or `application/json`", found()))
 }

@@ -52,7 +52,7 @@ pub(super) enum Refusal {
     /// The gateway is about to end.
     Closing,
     /// The server's answer cannot be checked.
-    Unchecked,
+    Unchecked { why: String },
     /// A plugin guards requests, and the gateway does not read those of the endpoint.
     Unread { by: String },
     /// The server answered with a redirect.
@@ -177,10 +177,10 @@ impl Refusal {
                     "the model's server answered with status {status}, and elsewhere nothing is checked: correct its address"
                 ),
             ),
-            Self::Unchecked => plain(
+            Self::Unchecked { why } => form(
                 StatusCode::BAD_REQUEST,
                 "gateway_unchecked",
-                "the model's server answered in a way that cannot be checked",
+                format!("the model's server answered in a way that cannot be checked: {why}"),
             ),
             Self::Unread { by } => form(
                 StatusCode::BAD_REQUEST,
@@ -249,7 +249,7 @@ fn kind(status: StatusCode, refusal: &Refusal) -> &'static str {
     match status {
         _ if matches!(
             refusal,
-            Refusal::Unchecked | Refusal::Unread { .. } | Refusal::Redirected { .. } | Refusal::Blocked { .. }
+            Refusal::Unchecked { .. } | Refusal::Unread { .. } | Refusal::Redirected { .. } | Refusal::Blocked { .. }
         ) =>
         {
             "policy_blocked"
