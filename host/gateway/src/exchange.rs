@@ -15,9 +15,10 @@ use wire::{TooLarge, Wire};
 use self::ending::TOO_MUCH;
 use crate::attempt::{Input, Now};
 use crate::body;
-use crate::dialect::{self, Message};
+use crate::dialect::{self, Message, shapes};
 use crate::events::ExchangeEvents;
 use crate::frame::Frame;
+use crate::json;
 use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
 
@@ -228,7 +229,7 @@ impl Exchange {
                 });
                 let is_whole = last.is_ok() && decoder.finish().is_ok();
                 let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
-                if let Some(cause) = rest.data.as_ref().and_then(|data| self.message.unreadable(data)) {
+                if let Some(cause) = self.unreadable(&rest) {
                     return self.close(cause);
                 }
                 // What was cut off in the middle was not read.
@@ -418,18 +419,19 @@ impl Exchange {
     }
 
     fn frame(&mut self, frame: Frame, now: Duration) -> Next {
-        let Input::Stream { decoder, .. } = &mut self.now.input else { return Next::default() };
-        if let Some(cause) = frame.data.as_ref().and_then(|data| self.message.unreadable(data)) {
+        if let Some(cause) = self.unreadable(&frame) {
             return self.close(cause);
         }
+        let Input::Stream { decoder, .. } = &mut self.now.input else { return Next::default() };
         let for_rules = self.message.for_rules(&frame);
         let decoded = decoder.push(for_rules.as_deref().unwrap_or(&frame.raw));
         let deltas: Vec<Delta> = std::iter::from_fn(|| decoder.next_delta()).collect();
         // The client knows what to do about a failure, and asks once more; of what goes on it has the start.
-        let is_passed_on = self.message.is_failure(&frame) && self.number == 1;
+        let is_failure = self.message.is_failure(&frame);
+        let is_passed_on = is_failure && self.number == 1;
         // Of an answer without anything that a client shows or runs there is nothing to check.
-        let has_nothing =
-            matches!(&decoded, Err(error) if error.facts.kind == Some(FailureKind::Unsupported)) && !is_passed_on;
+        let is_unsupported = matches!(&decoded, Err(error) if error.facts.kind == Some(FailureKind::Unsupported));
+        let has_nothing = is_unsupported && !is_passed_on && !self.ends_with_text(&frame);
         if decoded.is_ok() || is_passed_on || has_nothing {
             self.now.push(frame, &deltas, &*self.message);
         }
@@ -441,9 +443,12 @@ impl Exchange {
         }
         let Next { mut send, then } = self.deltas(deltas, now);
         match decoded {
-            Err(_) if then == Then::More && !is_passed_on => {
-                // The error itself may repeat what was not checked.
-                let end = self.close("a part of it could not be read, and so not be checked");
+            Err(error) if then == Then::More && !is_passed_on => {
+                let end = match is_failure {
+                    true => self.failed(&error),
+                    // The error itself may repeat what was not checked.
+                    false => self.close("a part of it could not be read, and so not be checked"),
+                };
                 send.extend_from_slice(&end.send);
                 Next { send, then: end.then }
             }
@@ -454,6 +459,21 @@ impl Exchange {
             }
             _ => Next { send, then },
         }
+    }
+
+    /// Returns whether an end of the answer has text, which can be in a form that rules do not read.
+    fn ends_with_text(&self, frame: &Frame) -> bool {
+        let response = frame.data.as_ref().map(|data| &data["response"]);
+        response.is_some_and(|response| self.message.blocks(response).iter().any(|(_, text)| !text.is_empty()))
+    }
+
+    /// Returns why a frame cannot be checked, if it cannot.
+    fn unreadable(&mut self, frame: &Frame) -> Option<&'static str> {
+        frame.ambiguous.or_else(|| self.unreadable_data(frame.data.as_ref()?))
+    }
+
+    fn unreadable_data(&mut self, data: &Value) -> Option<&'static str> {
+        shapes::unreadable(self.wire, data).or_else(|| self.message.unreadable(data))
     }
 
     /// Takes what a frame has brought.
@@ -485,7 +505,13 @@ impl Exchange {
         let Ok(value) = serde_json::from_slice::<Value>(&body) else {
             return self.close("it is not JSON, so that it cannot be checked");
         };
-        if let Some(cause) = self.message.unreadable(&value) {
+        if !value.is_object() {
+            return self.close("it is no JSON object, so that it cannot be checked");
+        }
+        if json::repeats_name(&body) {
+            return self.close(json::REPEATS);
+        }
+        if let Some(cause) = self.unreadable_data(&value) {
             return self.close(cause);
         }
         self.id = value.get("id").and_then(Value::as_str).map(str::to_owned);

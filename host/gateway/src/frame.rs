@@ -3,6 +3,8 @@
 use serde_json::Value;
 use wire::SseEvent;
 
+use crate::json;
+
 /// A frame as it arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
@@ -14,6 +16,8 @@ pub(crate) struct Frame {
     pub(crate) data: Option<Value>,
     /// Its bytes are not those that came.
     pub(crate) is_changed: bool,
+    /// Why clients can read something else in it than rules do, in words that follow "because".
+    pub(crate) ambiguous: Option<&'static str>,
     /// Whether a string in it has half of a surrogate pair, whose other half is in another frame: it would be lost if the frame were
     /// rewritten.
     pub(crate) has_halves: bool,
@@ -26,7 +30,9 @@ impl Frame {
         own.name = event.name.to_string();
         let strict = serde_json::from_str(&event.data).ok();
         own.has_halves = strict.is_none();
-        own.data = strict.or_else(|| wire::json(&event.data).ok()).filter(Value::is_object);
+        let data = strict.or_else(|| wire::json(&event.data).ok());
+        own.ambiguous = data.as_ref().and_then(|data| ambiguous(data, &event.data));
+        own.data = data.filter(Value::is_object);
         own
     }
 
@@ -56,6 +62,15 @@ impl Frame {
         }
         self.raw.extend_from_slice(format!("data: {data}\n\n").as_bytes());
     }
+}
+
+fn ambiguous(data: &Value, text: &str) -> Option<&'static str> {
+    if data.is_array() {
+        return Some("an event of it is a list");
+    }
+    // The decoder refuses a second text of a delta or a choice itself, and most frames have nothing else.
+    let is_small = ["delta", "choices"].iter().any(|key| data.get(key).is_some());
+    (!is_small && json::repeats_name(text.as_bytes())).then_some(json::REPEATS)
 }
 
 /// Returns the bytes of a frame with other data. `None`: it has no line of data, no blank line at its end, or lines that end with a carriage return

@@ -28,6 +28,24 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// The reason why an answer in which [`repeats_name`] is true cannot be checked.
+pub(crate) const REPEATS: &str = "an object in it has two members of one name, of which clients read either";
+
+/// Returns whether an object in a document has two members of one name.
+pub(crate) fn repeats_name(bytes: &[u8]) -> bool {
+    fn repeats(node: &Node) -> bool {
+        match &node.kind {
+            Kind::Object(members) => {
+                let mut names = BTreeSet::new();
+                members.iter().any(|one| !names.insert(&one.name) || repeats(&one.value))
+            }
+            Kind::Array(items) => items.iter().any(repeats),
+            Kind::String | Kind::Other => false,
+        }
+    }
+    Doc::read(bytes).is_some_and(|(_, root)| repeats(&root))
+}
+
 /// A member of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {

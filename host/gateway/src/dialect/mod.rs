@@ -4,6 +4,7 @@
 mod anthropic;
 mod openai_chat;
 mod openai_responses;
+pub(crate) mod shapes;
 
 use std::fmt::Debug;
 

@@ -3,7 +3,7 @@
 use flow::{StreamKind, Usage};
 use serde_json::{Value, json};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{INPUT, Message, add, arguments, as_arguments, call, escaped, may_contain, texts};
 use crate::frame::Frame;
@@ -17,7 +17,54 @@ pub(crate) struct OpenAiChat {
     is_again: bool,
     /// Calls of the attempt whose input is not JSON.
     custom: BTreeSet<u64>,
+    streamed: Streamed,
     lost: Usage,
+}
+
+/// What rules have read of the attempt.
+#[derive(Debug, Default)]
+struct Streamed {
+    text: String,
+    /// The arguments of its calls, by the index of the call.
+    calls: BTreeMap<u64, String>,
+}
+
+impl Streamed {
+    /// Notes a chunk. Returns whether its message, which some servers add to the end, says something else than what was streamed: rules do
+    /// not read it then.
+    fn contradicts(&mut self, choice: &Value) -> bool {
+        let (message, has_begun) = (&choice["message"], !self.text.is_empty() || !self.calls.is_empty());
+        let (whole, calls) = (said(message), arguments_of(message));
+        let is_other = !whole.trim().is_empty() && whole.trim() != self.text.trim();
+        let has_other = calls.iter().any(|(_, given)| !self.calls.values().any(|known| known == given));
+        self.note(&choice["delta"]);
+        if !has_begun {
+            self.note(message);
+        }
+        has_begun && (is_other || has_other)
+    }
+
+    fn note(&mut self, part: &Value) {
+        self.text.push_str(&said(part));
+        for (index, given) in arguments_of(part) {
+            self.calls.entry(index).or_default().push_str(&given);
+        }
+    }
+}
+
+fn said(part: &Value) -> String {
+    texts(&part["content"]) + &texts(&part["refusal"])
+}
+
+/// Returns the arguments of the calls of a delta or a message, each with its index.
+fn arguments_of(part: &Value) -> Vec<(u64, String)> {
+    let calls = part["tool_calls"].as_array().into_iter().flatten().zip(0..);
+    let given = |(call, number): (&Value, u64)| {
+        let given = custom(call).map_or(&call["function"]["arguments"], |custom| &custom["input"]);
+        (call["index"].as_u64().unwrap_or(number), arguments(given))
+    };
+    let old = &part["function_call"];
+    calls.map(given).chain(old.is_object().then(|| (u64::MAX, arguments(&old["arguments"])))).collect()
 }
 
 /// The keys of a chunk that are the same in all chunks of a message.
@@ -86,6 +133,9 @@ impl Message for OpenAiChat {
             };
             if !is_first {
                 return Some("it has several choices, of which one can be checked");
+            }
+            if self.streamed.contradicts(choice) {
+                return Some("its end says something else than it has streamed");
             }
             [&choice["delta"], &choice["message"]].into_iter().find_map(unreadable_part)
         })
@@ -157,6 +207,7 @@ impl Message for OpenAiChat {
     fn go_on(&mut self, usage: Usage, _: &mut Vec<u8>) {
         self.lost.add(usage);
         self.custom.clear();
+        self.streamed = Streamed::default();
         self.is_again = true;
     }
 
@@ -175,7 +226,9 @@ impl Message for OpenAiChat {
     }
 
     fn blocks(&self, body: &Value) -> Vec<(StreamKind, String)> {
-        let message = &body["choices"][0]["message"];
+        let choice = &body["choices"][0];
+        // Some servers name it as in a stream.
+        let message = &choice[if choice["message"].is_null() { "delta" } else { "message" }];
         let thinking = ["reasoning_content", "reasoning"].iter().map(|key| texts(&message[*key]));
         let thinking = thinking.map(|text| (StreamKind::Thinking, text));
         let said = [&message["content"], &message["refusal"], &body["choices"][0]["text"]];

@@ -1,6 +1,6 @@
 //! Ends an attempt and the client's message: with the answer, with another attempt, or with a text of the gateway.
 
-use flow::{Action, CallId, RuleMatch};
+use flow::{Action, CallId, ModelError, RuleMatch};
 use guard::attempt::{CallNotes, Stopped};
 
 use super::{Calls, Ended, Exchange, MAX_ATTEMPTS, Next, Then};
@@ -8,6 +8,9 @@ use crate::attempt::{Input, Now};
 
 /// The suffix of a reminder if the client has the start of the answer.
 const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
+
+/// The maximum number of characters of a provider's error that the client gets.
+const MOST_SAID: usize = 500;
 
 pub(crate) const TOO_MUCH: &str =
     "too much of it waits to be checked; `held_mib` and `held_frames` under `[gateway.limits]` say how much may";
@@ -114,6 +117,17 @@ impl Exchange {
     pub(super) fn close(&mut self, cause: &str) -> Next {
         self.notices.push(format!("an answer was ended, because {cause}"));
         self.end_with(&ended_because(cause), cause, Vec::new())
+    }
+
+    /// The provider has reported an error in an answer that continues the message. Its text is for the client alone.
+    pub(super) fn failed(&mut self, error: &ModelError) -> Next {
+        const CAUSE: &str = "the model's server reported an error";
+        let code = error.code.as_ref().map(|code| format!(" (`{code}`)")).unwrap_or_default();
+        let said = error.facts.said.as_deref().unwrap_or_default();
+        let said: String = said.trim_end_matches('.').chars().take(MOST_SAID).collect();
+        let words = ended_because(&format!("{CAUSE}{code}{}{said}", if said.is_empty() { "" } else { ": " }));
+        self.notices.push(format!("an answer was ended, because {CAUSE}{code}"));
+        self.end_with(&words, CAUSE, Vec::new())
     }
 
     /// Ends an answer of the model. `why`: for the records.
