@@ -64,6 +64,8 @@ mod redis_store;
 mod redis_url;
 mod session;
 mod transcript;
+#[cfg(feature = "redis")]
+mod waiting;
 
 pub use disk::DiskStore;
 pub use expiry::{Expiry, MAX_PAUSE_DAYS, MAX_REMOVED};
@@ -76,6 +78,6 @@ pub use redis_url::{InvalidRedisUrl, RedisKind, RedisUrl};
 pub use transcript::transcript_schema;
 pub use transcript::{
     DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
-    RecordAll, Records, Repair, SessionAccess, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList,
-    TranscriptReader, TranscriptStore, TranscriptSummary, UnreadableTranscript,
+    RecordAll, Records, Repair, SessionAccess, SessionHolder, SpawnedBy, TranscriptDurability, TranscriptError,
+    TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore, TranscriptSummary, UnreadableTranscript,
 };

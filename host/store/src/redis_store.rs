@@ -1,4 +1,4 @@
-//! State in Redis 7.0 or later, for sessions that several hosts share.
+//! State and threads in Redis 7.0 or later, for sessions that several hosts share.
 
 mod cluster;
 mod connection;
@@ -7,6 +7,7 @@ mod refusal;
 mod sentinel;
 mod server;
 mod session;
+pub(crate) mod threads;
 mod tls;
 mod trial;
 mod wire;
@@ -26,7 +27,7 @@ use crate::lifetime::ExpiryCheck;
 use crate::memory::shown;
 use crate::session::OpenSession;
 pub use options::{InvalidRedis, RedisOptions, RedisSetting};
-use server::{Node, SCRIPTS, Server};
+use server::{SCRIPTS, Server};
 use session::{Holder, RedisSession, SHARED};
 pub use tls::RedisTls;
 use wire::{ALL_STATES, Keys, decode, name_key, session_of};
@@ -44,6 +45,16 @@ pub struct RedisStore {
     clock: Arc<dyn Clock>,
 }
 
+/// Returns what no other open session has.
+fn random_token() -> Result<String, StateError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| StateError::Unavailable {
+        place: "random numbers of the system".to_owned(),
+        cause: Arc::new(error),
+    })?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
+}
+
 impl RedisStore {
     /// Uses this server. The connection is made when it is first needed, and again whenever it breaks.
     ///
@@ -54,16 +65,11 @@ impl RedisStore {
     }
 
     pub(crate) fn holder(&self, session: &SessionId) -> Result<Holder, StateError> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|error| StateError::Unavailable {
-            place: "random numbers of the system".to_owned(),
-            cause: Arc::new(error),
-        })?;
         Ok(Holder {
             server: Arc::clone(&self.server),
             session: session.clone(),
             keys: Keys::of(session),
-            token: format!("{:032x} {}", u128::from_ne_bytes(random), self.options.store.owner),
+            token: format!("{} {}", random_token()?, self.options.store.owner),
             lease: self.options.lease,
             session_ttl: self.options.store.session_ttl,
             clock: Arc::clone(&self.clock),
@@ -103,23 +109,10 @@ impl RedisStore {
         }))
     }
 
-    async fn scan(&self, node: &Node, found: &mut BTreeSet<SessionId>) -> Result<(), StateError> {
-        let mut cursor = "0".to_owned();
-        loop {
-            let arguments = [cursor.as_str(), "MATCH", ALL_STATES, "COUNT", "1000"];
-            let (next, keys): (String, Vec<String>) = self.server.command_to(node, "SCAN", &arguments).await?;
-            found.extend(keys.iter().filter_map(|key| session_of(key)));
-            if next == "0" {
-                return Ok(());
-            }
-            cursor = next;
-        }
-    }
-
     async fn list(&self) -> Result<SessionList, StateError> {
         let mut found = BTreeSet::new();
         for node in self.server.nodes().await? {
-            self.scan(&node, &mut found).await?;
+            self.server.scan(&node, ALL_STATES, |key| found.extend(session_of(key))).await?;
         }
         let mut list = SessionList::default();
         for session in found {

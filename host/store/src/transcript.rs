@@ -15,31 +15,34 @@
 
 mod access;
 mod appender;
+mod check;
 mod error;
 mod file;
+mod folder;
 mod fork;
 mod format;
 mod journal;
 mod latest;
 mod lines;
 mod list;
+mod place;
 mod policy;
 mod queue;
 mod reader;
 mod repair;
 #[cfg(feature = "schema")]
 mod schema;
+#[cfg(feature = "redis")]
+mod streams;
 mod writer;
 mod writers;
 
 use std::fmt;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::SessionId;
 use flow::ports::Clock;
-use tempfile::NamedTempFile;
 
 pub use access::SessionAccess;
 pub use error::TranscriptError;
@@ -47,16 +50,17 @@ pub use format::{ForkedFrom, JsonRecord, SpawnedBy, TranscriptHeader};
 pub use journal::FileJournal;
 pub use latest::UnreadableTranscript;
 pub use list::{LastRecord, TranscriptList, TranscriptSummary};
+pub use place::{SessionHolder, TranscriptDurability};
 pub use policy::{EventFilter, EventPolicy, RecordAll};
 pub use reader::{Entry, Records, TranscriptReader};
 pub use repair::{DroppedLine, Repair};
 #[cfg(feature = "schema")]
 pub use schema::transcript_schema;
 
-use crate::names::encoded;
 use appender::Appender;
-use error::failed;
-use file::OpenFile;
+use error::unusable;
+use folder::Folder;
+use place::{Held, Place};
 
 /// The transcripts in a folder. All functions block on the disk: an async program calls them on a thread for blocking work.
 ///
@@ -86,7 +90,7 @@ use file::OpenFile;
 #[derive(Clone)]
 pub struct TranscriptStore {
     root: PathBuf,
-    owner: String,
+    place: Arc<dyn Place>,
     clock: Arc<dyn Clock>,
 }
 
@@ -120,23 +124,33 @@ impl TranscriptStore {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, TranscriptError> {
         let root = root.into();
-        file::create_folder(&root).map_err(|error| failed(&root, &error))?;
-        Ok(Self { root, owner: owner.into(), clock })
+        let place = Arc::new(Folder::new(&root, &owner.into())?);
+        Ok(Self { root, place, clock })
     }
 
-    /// Writes a file to the folder of all transcripts and removes it, which is what a new session needs.
+    /// Keeps all transcripts on a Redis server, so that each host of the server can continue them. In the folder are requests of other processes
+    /// of this machine, and copies of what was repaired.
     ///
     /// # Errors
-    /// The folder cannot be written.
-    pub fn check_writable(&self) -> Result<(), TranscriptError> {
-        // A file, because `list` looks at folders; with a name of its own, because several programs may check at once; and with a byte,
-        // because a full disk still takes empty files.
-        let written = NamedTempFile::with_prefix_in(".check-", &self.root).and_then(|mut file| {
-            file.write_all(b"\n")?;
-            file.as_file().sync_all()?;
-            file.close()
-        });
-        Ok(written.map_err(|error| failed(&self.root, &error))?)
+    /// The folder cannot be created, or the options cannot be used.
+    #[cfg(feature = "redis")]
+    pub fn on_redis(
+        root: impl Into<PathBuf>,
+        options: &crate::RedisOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, TranscriptError> {
+        let root = root.into();
+        let place = Arc::new(streams::Streams::new(&root, options, Arc::clone(&clock))?);
+        Ok(Self { root, place, clock })
+    }
+
+    /// Writes something to the place of all transcripts and removes it, which is what a new session needs. Returns what is promised of
+    /// records there.
+    ///
+    /// # Errors
+    /// The place cannot be written.
+    pub fn check_writable(&self) -> Result<TranscriptDurability, TranscriptError> {
+        Ok(self.place.check()?)
     }
 
     /// Opens a session for writing, and creates it if it does not exist. Every line is checked.
@@ -157,21 +171,20 @@ impl TranscriptStore {
         policy: Arc<dyn EventPolicy>,
         spawned_by: Option<SpawnedBy>,
     ) -> Result<OpenedTranscript, TranscriptError> {
-        let folder = self.folder(id);
-        let lock = file::lock(&folder, &self.owner)?;
-        let found = file::check(&folder, id.as_str())?;
+        let name = self.place.name_of(id);
+        let mut held = self.place.hold(&name)?;
+        let found = check::check(&*self.place, id.as_str())?;
         let is_new = found.is_none();
         let checked = match found {
             Some(checked) => checked,
             None => {
                 let mut header = TranscriptHeader::new(id, self.clock.now_ms(), None);
                 header.spawned_by = spawned_by;
-                file::create(&folder, &header)?;
-                file::check(&folder, id.as_str())?.ok_or_else(|| self.missing(id))?
+                self.create(&mut *held, id, &header)?;
+                check::check(&*self.place, id.as_str())?.ok_or_else(|| self.missing(id))?
             }
         };
-        let file = OpenFile::open(&folder, checked.length, lock)?;
-        let appender = Appender::new(Box::new(file), folder.join(file::TRANSCRIPT), checked.length);
+        let appender = Appender::new(held.sink(&checked)?, self.place.path(&name), checked.length);
         let journal = FileJournal::start(policy, id.as_str(), checked.next_seq, appender)?;
         Ok(OpenedTranscript {
             journal,
@@ -191,15 +204,14 @@ impl TranscriptStore {
         let missing_parent = |parent: &str| TranscriptError::MissingParent {
             id: SessionId::new(parent),
             forks: vec![id.clone()],
-            root: self.root.display().to_string(),
+            root: self.place.root(),
         };
-        let folder_of = |id: &str| self.folder(&SessionId::new(id));
-        TranscriptReader::open(id.as_str(), folder_of, missing_parent)?.ok_or_else(|| self.missing(id))
+        TranscriptReader::open(id.as_str(), &*self.place, missing_parent)?.ok_or_else(|| self.missing(id))
     }
 
     /// The folder of a session, whether it exists or not. Its transcript is `transcript.jsonl` there.
     pub fn folder(&self, id: &SessionId) -> PathBuf {
-        self.root.join(if is_plain(id.as_str()) { id.as_str().to_owned() } else { encoded(id, '@') })
+        self.root.join(folder::name_of(id))
     }
 
     /// The file with which another process asks the one that has the session open to cancel its turn: creating it is enough.
@@ -223,19 +235,46 @@ impl TranscriptStore {
         &self.root
     }
 
+    /// Whether several hosts use the transcripts, each of which can continue the sessions.
+    pub fn is_shared(&self) -> bool {
+        self.place.is_shared()
+    }
+
+    /// Notes the URL at which other hosts reach this one, for sessions that are opened from here on. Where transcripts are not shared, it has
+    /// no effect.
+    pub fn announce(&self, address: &str) {
+        self.place.announce(address);
+    }
+
+    /// Returns the other host that has a session open; `None`: none has, or transcripts are not shared.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    pub fn elsewhere(&self, id: &SessionId) -> Result<Option<SessionHolder>, TranscriptError> {
+        Ok(self.place.elsewhere(&self.place.name_of(id))?)
+    }
+
+    /// Whether something is kept of a session, be it only who is allowed to use it.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    pub fn exists(&self, id: &SessionId) -> Result<bool, TranscriptError> {
+        Ok(self.place.exists(&self.place.name_of(id))?)
+    }
+
+    fn create(&self, held: &mut dyn Held, id: &SessionId, header: &TranscriptHeader) -> Result<(), TranscriptError> {
+        let path = self.place.path(&self.place.name_of(id));
+        let line = header.line().map_err(|error| unusable(&path, error.to_string()))?;
+        Ok(held.create(&line)?)
+    }
+
     fn missing(&self, id: &SessionId) -> TranscriptError {
-        TranscriptError::Missing { id: id.clone(), root: self.root.display().to_string() }
+        TranscriptError::Missing { id: id.clone(), root: self.place.root() }
     }
 }
 
 impl fmt::Debug for TranscriptStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TranscriptStore").field("root", &self.root).field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("TranscriptStore").field("place", &self.place).finish_non_exhaustive()
     }
-}
-
-/// Whether an id is the name of its folder: every file system tells such names apart, and none means anything else.
-fn is_plain(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
-    id.len() <= 128 && id.starts_with(|first: char| first.is_ascii_alphanumeric()) && id.bytes().all(plain)
 }

@@ -3,5 +3,9 @@
 
 mod disk;
 mod support;
+mod threads;
 mod transcript;
 mod transcript_schema;
+
+/// Where the cases of [`threads`] have their records.
+const ON_SERVER: bool = false;

@@ -10,3 +10,8 @@ mod redis_cluster;
 mod redis_sentinel;
 mod session_crash;
 mod support;
+mod threads;
+mod threads_redis;
+
+/// Where the cases of [`threads`] have their records.
+const ON_SERVER: bool = true;

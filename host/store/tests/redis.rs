@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::ports::{Clock, SessionState, StateAdmin as _, StateChange, StateError, StateLifetime, StateStore as _};
-use redis::{ConnectionLike as _, FromRedisValue};
 use system::SystemClock;
 use tidegate_servers::RedisServer;
 use tidegate_store::{RedisOptions, RedisStore};
 
 use crate::support::{DEFAULT, HOUR, PATIENCE, TestClock, entry, listed, own, plugin, save, session, set};
+use crate::threads::raw;
 
 /// Long enough for an answer of a healthy server, short enough to wait for a hanging one.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -21,15 +21,6 @@ fn store_of(server: &RedisServer, owner: &str, clock: Arc<dyn Clock>) -> RedisSt
     options.timeout = TIMEOUT;
     options.store.owner = owner.to_owned();
     RedisStore::new(options, clock).unwrap()
-}
-
-/// Sends a command next to the store.
-pub(crate) fn raw<T: FromRedisValue>(server: &RedisServer, words: &[&str]) -> T {
-    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
-    let mut command = redis::Cmd::new();
-    command.arg(words);
-    let value = connection.req_command(&command).unwrap();
-    redis::from_redis_value(value).unwrap()
 }
 
 /// What the server has, as `key=value`.

@@ -9,9 +9,9 @@ use system::SystemClock;
 use tidegate_servers::{RedisCluster, RedisServer};
 use tidegate_store::{RedisOptions, RedisStore};
 
-use crate::redis::raw;
 use crate::redis_access::documented;
 use crate::support::{DEFAULT, PATIENCE, TestClock, listed, save, session, set};
+use crate::threads::raw;
 
 fn store_of(cluster: &RedisCluster) -> RedisStore {
     let mut options = RedisOptions::new(cluster.url());

@@ -9,8 +9,8 @@ use system::SystemClock;
 use tidegate_servers::RedisServer;
 use tidegate_store::{RedisOptions, RedisStore};
 
-use crate::redis::raw;
 use crate::support::{DEFAULT, PATIENCE, TestClock, listed, save, session, set};
+use crate::threads::raw;
 
 const NAME: &str = "group";
 

@@ -12,7 +12,6 @@ use super::cluster::{Primary, primaries, route_of};
 use super::connection::Connection;
 use super::options::Servers;
 use super::refusal::explained;
-use super::wire::Keys;
 
 /// The scripts, each with what is common to all in front of it.
 pub(super) struct Scripts {
@@ -131,17 +130,19 @@ impl Server {
         Ok(found.into_iter().map(node).collect())
     }
 
-    /// Runs a script on the keys of a session.
-    pub(super) async fn run(
+    /// Runs a script on keys of one slot.
+    pub(super) async fn run<const N: usize>(
         &self,
         script: &'static Script,
-        keys: &Keys,
+        keys: &[&str; N],
         arguments: impl FnOnce(&mut ScriptInvocation<'_>),
     ) -> Result<Reply, StateError> {
         let mut invocation = script.prepare_invoke();
-        invocation.key(&keys.state).key(&keys.lease);
+        for key in keys {
+            invocation.key(key);
+        }
         arguments(&mut invocation);
-        let parts: Result<Vec<Vec<u8>>, RedisError> = self.invoke(&invocation, &keys.state).await?;
+        let parts: Result<Vec<Vec<u8>>, RedisError> = self.invoke(&invocation, keys[0]).await?;
         let mut parts = parts.map_err(|error| self.failed(error))?.into_iter();
         let kind = parts.next().map(|kind| String::from_utf8_lossy(&kind).into_owned()).unwrap_or_default();
         Ok(Reply { kind, rest: parts.collect() })
@@ -184,6 +185,20 @@ impl Server {
         arguments: &[impl ToRedisArgs],
     ) -> Result<T, StateError> {
         self.send(node.connection.clone(), name, arguments).await
+    }
+
+    /// Calls `take` with each key of a server that matches the pattern, with some more than once.
+    pub(super) async fn scan(&self, node: &Node, pattern: &str, mut take: impl FnMut(&str)) -> Result<(), StateError> {
+        let mut cursor = "0".to_owned();
+        loop {
+            let arguments = [cursor.as_str(), "MATCH", pattern, "COUNT", "1000"];
+            let (next, keys): (String, Vec<String>) = self.command_to(node, "SCAN", &arguments).await?;
+            keys.iter().for_each(|key| take(key));
+            if next == "0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
     }
 
     async fn send<T: FromRedisValue>(

@@ -63,7 +63,7 @@ impl Holder {
             invocation.arg(&self.token).arg(lease_ms).arg(keep_ms).arg(ttl_ms).arg(now_ms);
             more(invocation);
         };
-        let reply = self.server.run(script, &self.keys, arguments).await?;
+        let reply = self.server.run(script, &[&self.keys.state, &self.keys.lease], arguments).await?;
         let session = || self.session.clone();
         match reply.kind.as_str() {
             "leased" => {

@@ -1,21 +1,11 @@
-//! Who is allowed to use a session over a server: a file in the folder of its transcript.
-
-use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+//! Who is allowed to use a session over a server: kept with its transcript.
 
 use flow::SessionId;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-use super::error::{TranscriptError, failed, unusable};
-use super::{TranscriptStore, file};
-
-const ACCESS: &str = "access.json";
-const UNFINISHED: &str = "access.unfinished";
-/// The maximum size of the file in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+use super::TranscriptStore;
+use super::error::{TranscriptError, unusable};
 
 /// Who is allowed to use a session over a server, and what it was created with. It is removed with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,41 +30,34 @@ impl TranscriptStore {
     /// Reads who is allowed to use a session; `None` where no server has created it.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// It cannot be read.
     pub fn access(&self, id: &SessionId) -> Result<Option<SessionAccess>, TranscriptError> {
-        let folder = self.folder(id);
-        Ok(read(&folder)?.filter(|access| access.thread_id == id.as_str()))
+        let access = self.access_of(&self.place.name_of(id))?;
+        Ok(access.filter(|access| access.thread_id == id.as_str()))
     }
 
-    /// Writes who is allowed to use a session. A crash meanwhile leaves the file as it was, or the complete new one.
+    /// Writes who is allowed to use a session. A crash meanwhile leaves what was written before, or all of this.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// It cannot be written.
     pub fn set_access(&self, id: &SessionId, access: &SessionAccess) -> Result<(), TranscriptError> {
-        let folder = self.folder(id);
-        let (path, unfinished) = (folder.join(ACCESS), folder.join(UNFINISHED));
-        let write = || {
-            file::create_folder(&folder)?;
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-            file.write_all(&serde_json::to_vec(access)?)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            file::sync_folder(&folder)?;
-            file::sync_folder(&self.root)
-        };
-        Ok(write().map_err(|error| failed(&path, &error))?)
+        let name = self.place.name_of(id);
+        let content =
+            serde_json::to_vec(access).map_err(|error| unusable(&self.place.path(&name), error.to_string()))?;
+        Ok(self.place.set_access(&name, &content)?)
     }
 
-    /// Lists all sessions that a server has created. A file that cannot be read is logged, and its session is not in the list.
+    /// Lists all sessions that a server has created. Where it cannot be read, that is logged, and the session is not in the list.
     ///
     /// # Errors
-    /// The folder of all transcripts cannot be read.
+    /// The sessions cannot be listed.
     pub fn accesses(&self) -> Result<Vec<SessionAccess>, TranscriptError> {
         let mut all = Vec::new();
-        for folder in self.folders_with(ACCESS)? {
-            match read(&folder) {
+        for name in self.place.with_access()? {
+            match self.access_of(&name) {
                 Ok(found) => {
-                    let is_own = |access: &SessionAccess| self.folder(&SessionId::new(&*access.thread_id)) == folder;
+                    let is_own =
+                        |access: &SessionAccess| self.place.name_of(&SessionId::new(&*access.thread_id)) == name;
                     all.extend(found.filter(is_own));
                 }
                 Err(error) => tracing::warn!(%error, "whose session it is cannot be read"),
@@ -82,30 +65,28 @@ impl TranscriptStore {
         }
         Ok(all)
     }
-}
 
-fn read(folder: &Path) -> Result<Option<SessionAccess>, TranscriptError> {
-    let path = folder.join(ACCESS);
-    let file = match fs::File::open(&path) {
-        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
-            return Ok(None);
-        }
-        opened => opened.map_err(|error| failed(&path, &error))?,
-    };
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text).map_err(|error| failed(&path, &error))?;
-    let access = serde_json::from_slice(&text).map_err(|error| unusable(&path, error.to_string()))?;
-    Ok(Some(access))
+    fn access_of(&self, name: &str) -> Result<Option<SessionAccess>, TranscriptError> {
+        let Some(content) = self.place.access(name)? else { return Ok(None) };
+        let access = serde_json::from_slice(&content).map_err(|error| {
+            let reason = format!("who is allowed to use the session cannot be read: {error}");
+            unusable(&self.place.path(name), reason)
+        })?;
+        Ok(Some(access))
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
 
     use system::SystemClock;
 
     use super::*;
+
+    const ACCESS: &str = "access.json";
 
     #[test]
     fn access_is_kept_per_session_and_is_removed_with_it() {

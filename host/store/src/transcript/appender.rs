@@ -18,7 +18,13 @@ pub(super) trait Sink: Send {
     fn rest(&mut self) {}
     /// Returns why this is not the transcript any more, if so.
     fn check_in_place(&self) -> Result<(), String>;
+
+    /// Calls this once when another writer has taken over the transcript, where that can happen.
+    fn on_lost(&mut self, _lost: Lost) {}
 }
+
+/// Is called with the reason why nothing can be written any more.
+pub(super) type Lost = Box<dyn FnOnce(JournalError) + Send>;
 
 /// The end of a transcript. After an error it must not be used any more.
 pub(super) struct Appender {
@@ -37,6 +43,11 @@ impl Appender {
 
     pub(super) fn path(&self) -> &std::path::Path {
         &self.path
+    }
+
+    /// Calls this once when another writer has taken over the transcript, where that can happen.
+    pub(super) fn on_lost(&mut self, lost: Lost) {
+        self.sink.on_lost(lost);
     }
 
     /// Writes complete lines. After an error those that were written as a whole remain.

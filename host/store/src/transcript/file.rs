@@ -1,16 +1,14 @@
-//! The file of a transcript: its creation, its check when it is opened, and how lines are added to it.
+//! The file of a transcript: its lock, its creation, and how lines are added to it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use flow::ports::JournalError;
 
 use super::appender::Sink;
-use super::error::{TranscriptError, failed, invalid, unusable};
-use super::format::{TranscriptHeader, head};
-use super::lines::Lines;
+use super::error::{failed, unusable};
 use crate::descriptors;
 use crate::lock::{LockFile, Locked};
 
@@ -49,10 +47,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Creates or replaces the transcript in a locked folder. A crash meanwhile leaves the file as it was, or the complete new one.
-pub(super) fn replace(
-    folder: &Path,
-    write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
-) -> Result<(), JournalError> {
+pub(super) fn replace(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), JournalError> {
     let (path, unfinished) = (folder.join(TRANSCRIPT), folder.join(UNFINISHED));
     let replace = || {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
@@ -65,83 +60,6 @@ pub(super) fn replace(
         sync_folder(folder.parent().unwrap_or(Path::new(".")))
     };
     replace().map_err(|error| failed(&path, &error))
-}
-
-/// Creates the transcript of a new thread.
-pub(super) fn create(folder: &Path, header: &TranscriptHeader) -> Result<(), JournalError> {
-    let line = header.line().map_err(|error| unusable(folder, error.to_string()))?;
-    replace(folder, |file| file.write_all(&line))
-}
-
-/// Opens the transcript of a thread for reading, and reads its header; `None` where there is none.
-pub(super) fn open_thread(folder: &Path, id: &str) -> Result<Option<(TranscriptHeader, Lines)>, TranscriptError> {
-    let found = open(folder)?;
-    found.map(|(header, lines)| check_thread(lines.path(), &header, id).map(|()| (header, lines))).transpose()
-}
-
-/// A folder that was copied or renamed has the records of another session.
-pub(super) fn check_thread(path: &Path, header: &TranscriptHeader, id: &str) -> Result<(), TranscriptError> {
-    if header.thread_id == id {
-        return Ok(());
-    }
-    let reason =
-        format!("it belongs to the session {:?}, and its folder to {id:?}; rename the folder", header.thread_id);
-    Err(unusable(path, reason).into())
-}
-
-/// The same, whichever thread it belongs to.
-pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptHeader, Lines)>, TranscriptError> {
-    let path = folder.join(TRANSCRIPT);
-    // Nothing else is opened: reading a pipe waits for a writer, and a link leads elsewhere.
-    match fs::symlink_metadata(&path) {
-        Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(unusable(&path, "it is not a file").into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(&path, &error).into()),
-    }
-    let mut lines = Lines::open(&path).map_err(|error| failed(&path, &error))?;
-    let header = match lines.next().map_err(|error| failed(&path, &error))? {
-        Some(line) if line.is_complete => TranscriptHeader::parse(&path, line.bytes)?,
-        _ => return Err(invalid(&path, 1, "the header is missing")),
-    };
-    Ok(Some((header, lines)))
-}
-
-/// What a check of all lines of a transcript finds.
-#[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) header: TranscriptHeader,
-    /// The number of the next record.
-    pub(super) next_seq: u64,
-    /// The number of the next event.
-    pub(super) next_event: u64,
-    /// The bytes of all complete lines.
-    pub(super) length: u64,
-    /// The bytes of a last line that a crash has left without its end.
-    pub(super) torn: u64,
-}
-
-/// Checks every line of a transcript; `None` where there is none.
-pub(super) fn check(folder: &Path, id: &str) -> Result<Option<Checked>, TranscriptError> {
-    let Some((header, mut lines)) = open_thread(folder, id)? else { return Ok(None) };
-    let path = folder.join(TRANSCRIPT);
-    let (mut next_seq, mut next_event) = (header.first_seq(), header.first_event());
-    let (mut length, mut torn) = (lines.offset(), 0);
-    while let Some(line) = lines.next().map_err(|error| failed(&path, &error))? {
-        if !line.is_complete {
-            torn = line.bytes.len() as u64;
-            break;
-        }
-        let head = head(line.bytes).map_err(|reason| invalid(&path, line.number, reason))?;
-        if head.seq != next_seq {
-            let reason = format!("record {next_seq} is expected here, and this is record {}", head.seq);
-            return Err(invalid(&path, line.number, reason));
-        }
-        next_seq += 1;
-        next_event = next_event.max(head.event.saturating_add(1));
-        length = line.offset + line.bytes.len() as u64 + 1;
-    }
-    Ok(Some(Checked { header, next_seq, next_event, length, torn }))
 }
 
 /// A transcript that this process writes, with its lock. The file is open only while it is written.

@@ -61,7 +61,14 @@ impl FileJournal {
         })?;
         let lines = Mutex::new(Some(LineWriter::new(policy.filter(), thread_id, next_seq, appender)));
         let (queue, status, watcher) = (Queue::default(), watch::Sender::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { queue, status, watcher, lines }), policy })
+        let shared = Arc::new(Shared { queue, status, watcher, lines });
+        let weak = Arc::downgrade(&shared);
+        shared.on_lost(Box::new(move |error| {
+            if let Some(shared) = weak.upgrade() {
+                shared.lose(error);
+            }
+        }));
+        Ok(Self { shared, policy })
     }
 }
 

@@ -1,7 +1,5 @@
 //! The latest session of a workspace. Where one that may be it cannot be read, no other is taken for it.
 
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -9,7 +7,8 @@ use flow::SessionId;
 
 use super::error::TranscriptError;
 use super::format::JsonRecord;
-use super::{TranscriptStore, TranscriptSummary, file};
+use super::place::Place;
+use super::{TranscriptStore, TranscriptSummary};
 
 /// How much of a transcript that cannot be read is looked at for what is known of it.
 const START: u64 = 256 << 10;
@@ -32,16 +31,19 @@ pub struct UnreadableTranscript {
 
 impl UnreadableTranscript {
     /// Looks at the lines that are JSON, whatever their version is.
-    pub(super) fn of(folder: &Path, error: TranscriptError) -> Self {
-        let path = folder.join(file::TRANSCRIPT);
-        let id = SessionId::new(folder.file_name().unwrap_or_default().to_string_lossy());
-        let written = fs::symlink_metadata(&path).and_then(|about| about.modified()).ok();
-        let mut unreadable = Self { id, error, workspace: None, is_child: false, written };
-        // Nothing else is opened: reading a pipe waits for a writer, and a link leads elsewhere.
-        if fs::symlink_metadata(&path).is_ok_and(|about| about.is_file())
-            && let Ok(start) = File::open(&path).map(|file| BufReader::new(file.take(START)))
-        {
-            start.split(b'\n').map_while(Result::ok).for_each(|line| unreadable.learn(&line));
+    pub(super) fn of(place: &dyn Place, name: &str, error: TranscriptError) -> Self {
+        let written = place.written(name);
+        let mut unreadable = Self { id: SessionId::new(name), error, workspace: None, is_child: false, written };
+        if let Ok(Some(mut lines)) = place.lines(name) {
+            while let Ok(Some(line)) = lines.next()
+                && line.offset < START
+            {
+                let is_last = !line.is_complete;
+                unreadable.learn(line.bytes);
+                if is_last {
+                    break;
+                }
+            }
         }
         unreadable
     }
@@ -82,8 +84,7 @@ impl TranscriptStore {
         let list = self.list()?;
         let is_own = |one: &&TranscriptSummary| one.header.spawned_by.is_none() && one.is_of(workspace);
         let latest = list.sessions.iter().find(is_own).map(|one| one.id.clone());
-        let written =
-            |id: &SessionId| fs::metadata(self.folder(id).join(file::TRANSCRIPT)).and_then(|file| file.modified()).ok();
+        let written = |id: &SessionId| self.place.written(&self.place.name_of(id));
         let after = latest.as_ref().and_then(written);
         let later = list.unreadable.into_iter().filter(|one| one.may_be_of(workspace) && one.written >= after);
         match (later.max_by_key(|one| one.written), latest) {

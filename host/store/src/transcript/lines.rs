@@ -1,9 +1,38 @@
-//! Reads the lines of a file, with their numbers and offsets, through one buffer.
+//! Reads the lines of a transcript, with their numbers and offsets, through one buffer.
 
+use std::fmt::Debug;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Where the bytes of a transcript come from.
+pub(super) trait Source: Debug + Send {
+    /// Reads more; 0 at the end of what is written.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Continues at this offset, the end of a complete line.
+    fn seek(&mut self, offset: u64) -> io::Result<()>;
+
+    /// Whether this still is the transcript at `path`, of which `offset` bytes were read.
+    fn is_in_place(&self, path: &Path, offset: u64) -> io::Result<bool>;
+}
+
+impl Source for File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        io::Read::read(self, buffer)
+    }
+
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        io::Seek::seek(self, SeekFrom::Start(offset)).map(drop)
+    }
+
+    fn is_in_place(&self, path: &Path, offset: u64) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt as _;
+        let (ours, named) = (self.metadata()?, std::fs::metadata(path)?);
+        Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino()) && ours.len() >= offset)
+    }
+}
 
 /// How much is read at once; less at first, where often only the header is wanted.
 const CHUNK: usize = 256 << 10;
@@ -15,7 +44,7 @@ const LONGEST: usize = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Lines {
     path: Arc<Path>,
-    file: File,
+    source: Box<dyn Source>,
     buffer: Vec<u8>,
     /// Where the bytes of `buffer` that are not read yet start and end.
     start: usize,
@@ -39,16 +68,21 @@ pub(super) struct Line<'a> {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        Ok(Self { path: path.into(), file, buffer: Vec::new(), start: 0, end: 0, number: 1, offset: 0 })
+        Ok(Self::of(path, Box::new(File::open(path)?)))
+    }
+
+    /// Reads from a source that is at the first line.
+    pub(super) fn of(path: &Path, source: Box<dyn Source>) -> Self {
+        Self { path: path.into(), source, buffer: Vec::new(), start: 0, end: 0, number: 1, offset: 0 }
     }
 
     pub(super) fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
+    /// Whether the source still is the transcript of the path.
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+        self.source.is_in_place(&self.path, self.offset)
     }
 
     /// The offset of the next line.
@@ -56,7 +90,7 @@ impl Lines {
         self.offset
     }
 
-    /// Reads the next line; `None` at the end of the file.
+    /// Reads the next line; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = self.start;
         let found = loop {
@@ -86,7 +120,7 @@ impl Lines {
     /// Forgets what was read of a line without an end: its writer may complete it, or the next owner cut it off.
     pub(super) fn retry(&mut self) -> io::Result<()> {
         (self.start, self.end) = (0, 0);
-        self.file.seek(SeekFrom::Start(self.offset)).map(drop)
+        self.source.seek(self.offset)
     }
 
     /// Reads more; 0 at the end of the file.
@@ -104,7 +138,7 @@ impl Lines {
             self.buffer.resize((self.end + chunk).max(2 * self.end), 0);
         }
         loop {
-            match self.file.read(&mut self.buffer[self.end..]) {
+            match self.source.read(&mut self.buffer[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => {
                     let read = read?;

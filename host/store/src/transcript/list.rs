@@ -1,15 +1,12 @@
 //! Lists sessions from the ends of their files, and finds one by the start of its id.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
-
 use flow::SessionId;
 
-use super::error::{TranscriptError, failed, unusable};
+use super::check;
+use super::error::{TranscriptError, unusable};
 use super::format::{JsonRecord, TranscriptHeader, head};
-use super::{TranscriptStore, UnreadableTranscript, file, is_plain};
-use crate::lock::LockFile;
+use super::place::Place;
+use super::{TranscriptStore, UnreadableTranscript};
 
 /// How many records at the start of a thread are looked at for its title.
 const TITLE_WITHIN: usize = 100;
@@ -17,8 +14,6 @@ const TITLE_WITHIN: usize = 100;
 const TITLE_LENGTH: usize = 120;
 /// How many ids an error lists.
 const CANDIDATES: usize = 10;
-/// How much of the end of a file is read for its last record, at first.
-const TAIL: u64 = 16 << 10;
 
 /// The sessions of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,12 +68,12 @@ impl TranscriptStore {
     /// The folder cannot be read. A session that cannot be read is one of the problems of the list.
     pub fn list(&self) -> Result<TranscriptList, TranscriptError> {
         let mut list = TranscriptList::default();
-        for folder in self.folders()? {
-            match self.summary_in(&folder) {
+        for name in self.place.names()? {
+            match self.summary_of(&name) {
                 Ok(summary) => list.sessions.extend(summary),
                 Err(error) => {
                     list.add_problem(error.clone());
-                    list.unreadable.push(UnreadableTranscript::of(&folder, error));
+                    list.unreadable.push(UnreadableTranscript::of(&*self.place, &name, error));
                 }
             }
         }
@@ -91,7 +86,7 @@ impl TranscriptStore {
     /// # Errors
     /// It does not exist, or it cannot be read.
     pub fn summary(&self, id: &SessionId) -> Result<TranscriptSummary, TranscriptError> {
-        self.summary_in(&self.folder(id))?.ok_or_else(|| self.missing(id))
+        self.summary_of(&self.place.name_of(id))?.ok_or_else(|| self.missing(id))
     }
 
     /// Returns the session whose id is `prefix`, or else the only one whose id starts with it. No transcript is read, unless its folder
@@ -122,50 +117,37 @@ impl TranscriptStore {
 
     /// The ids of all sessions, in their order.
     fn ids(&self) -> Result<Vec<SessionId>, TranscriptError> {
-        let mut ids: Vec<SessionId> = self.folders()?.iter().filter_map(|folder| id_of(folder)).collect();
+        let mut ids: Vec<SessionId> = self.place.names()?.iter().filter_map(|name| self.id_of(name)).collect();
         ids.sort_unstable();
         Ok(ids)
     }
 
-    /// The ids of the sessions whose files were written last, for an error.
+    /// The ids of the sessions whose transcripts were written last, for an error.
     fn latest_ids(&self) -> Result<Vec<SessionId>, TranscriptError> {
-        let mut folders = self.folders()?;
-        folders.sort_by_cached_key(|folder| {
-            let written = fs::metadata(folder.join(file::TRANSCRIPT)).and_then(|about| about.modified());
-            std::cmp::Reverse(written.ok())
-        });
-        Ok(folders.iter().filter_map(|folder| id_of(folder)).take(CANDIDATES).collect())
+        let mut names = self.place.names()?;
+        names.sort_by_cached_key(|name| std::cmp::Reverse(self.place.written(name)));
+        Ok(names.iter().filter_map(|name| self.id_of(name)).take(CANDIDATES).collect())
     }
 
-    /// The folders that contain a transcript.
-    pub(super) fn folders(&self) -> Result<Vec<PathBuf>, TranscriptError> {
-        self.folders_with(file::TRANSCRIPT)
+    /// The id of a session. Its transcript is read only where its name is not its id.
+    fn id_of(&self, name: &str) -> Option<SessionId> {
+        self.place.id_of(name).or_else(|| match check::open(&*self.place, name) {
+            Ok(found) => found.map(|(header, _)| SessionId::new(header.thread_id)),
+            Err(error) => {
+                tracing::warn!(%error, "the id of a session cannot be read");
+                None
+            }
+        })
     }
 
-    /// The folders of sessions that contain this file.
-    pub(super) fn folders_with(&self, file: &str) -> Result<Vec<PathBuf>, TranscriptError> {
-        let failed = |error| failed(&self.root, &error);
-        let entries = fs::read_dir(&self.root).map_err(failed)?.collect::<io::Result<Vec<_>>>().map_err(failed)?;
-        let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let shown = folders.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
-        // One that cannot be looked into is not one without a transcript.
-        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        let is_session = |folder: &PathBuf| {
-            fs::symlink_metadata(folder.join(file)).err().as_ref().is_none_or(|error| !is_missing(error))
-        };
-        Ok(shown.map(|entry| entry.path()).filter(is_session).collect())
-    }
-
-    fn summary_in(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
-        let Some((header, lines)) = file::open(folder)? else { return Ok(None) };
+    fn summary_of(&self, name: &str) -> Result<Option<TranscriptSummary>, TranscriptError> {
+        let Some((header, lines)) = check::open(&*self.place, name)? else { return Ok(None) };
         let (path, id) = (lines.path(), SessionId::new(header.thread_id.as_str()));
-        if self.folder(&id) != folder {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            file::check_thread(path, &header, &name)?;
+        if self.place.name_of(&id) != name {
+            check::check_thread(path, &header, name)?;
         }
-        let (last, bytes) = last_record(path, lines.offset())?;
-        let lock = folder.join(file::LOCK);
-        let owner = LockFile::owner(&lock, &self.root).map_err(|error| failed(&lock, &error))?;
+        let (last, bytes) = last_record(&*self.place, name, lines.offset())?;
+        let owner = self.place.owner(name)?;
         let records = last.as_ref().map_or(header.first_seq(), |(seq, _)| seq + 1);
         let ((title, workspace), last) = (self.start(&id)?, last.map(|(_, last)| last));
         Ok(Some(TranscriptSummary { id, header, title, workspace, records, last, bytes, owner }))
@@ -212,21 +194,6 @@ impl TranscriptSummary {
     }
 }
 
-/// The id of the session in a folder. The file is read only where the folder does not have the id as its name.
-fn id_of(folder: &Path) -> Option<SessionId> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    if is_plain(&name) {
-        return Some(SessionId::new(name));
-    }
-    match file::open(folder) {
-        Ok(found) => found.map(|(header, _)| SessionId::new(header.thread_id)),
-        Err(error) => {
-            tracing::warn!(%error, "the id of a session cannot be read");
-            None
-        }
-    }
-}
-
 /// The text that a user wrote, if this is its record.
 fn input(record: &JsonRecord) -> Option<&str> {
     let payload = &record["payload"];
@@ -239,33 +206,19 @@ fn input(record: &JsonRecord) -> Option<&str> {
 }
 
 /// Reads the last complete line after the header, which has `header` bytes: its number and the record. Also returns the size of the
-/// file.
-fn last_record(path: &Path, header: u64) -> Result<(Option<(u64, LastRecord)>, u64), TranscriptError> {
-    let failed = |error| failed(path, &error);
-    let mut file = File::open(path).map_err(failed)?;
-    let size = file.metadata().map_err(failed)?.len();
-    let mut window = TAIL;
-    loop {
-        let from = header.max(size.saturating_sub(window));
-        file.seek(SeekFrom::Start(from)).map_err(failed)?;
-        let mut tail = Vec::new();
-        (&mut file).take(size.saturating_sub(from)).read_to_end(&mut tail).map_err(failed)?;
-        let end = memchr::memrchr(b'\n', &tail);
-        let start = end.and_then(|end| memchr::memrchr(b'\n', &tail[..end])).map(|start| start + 1);
-        let line = match (start, end) {
-            (Some(start), Some(end)) => &tail[start..end],
-            (None, Some(end)) if from == header => &tail[..end],
-            (None, None) if from == header => return Ok((None, size)),
-            _ => {
-                window = window.saturating_mul(8);
-                continue;
-            }
-        };
-        // The number of the line is not known here.
-        let head = head(line).map_err(|reason| {
-            unusable(path, format!("its last line: {reason}; `tidegate session repair` keeps what can be recovered"))
-        })?;
-        let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned() };
-        return Ok((Some((head.seq, last)), size));
-    }
+/// transcript.
+fn last_record(
+    place: &dyn Place,
+    name: &str,
+    header: u64,
+) -> Result<(Option<(u64, LastRecord)>, u64), TranscriptError> {
+    let (line, size) = place.last_line(name, header)?;
+    let Some(line) = line else { return Ok((None, size)) };
+    // The number of the line is not known here.
+    let head = head(&line).map_err(|reason| {
+        let reason = format!("its last line: {reason}; `tidegate session repair` keeps what can be recovered");
+        unusable(&place.path(name), reason)
+    })?;
+    let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned() };
+    Ok((Some((head.seq, last)), size))
 }

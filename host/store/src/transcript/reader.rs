@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::SessionId;
 use serde::de::DeserializeOwned;
 
+use super::check;
 use super::error::{TranscriptError, failed, invalid, unusable};
-use super::file;
 use super::format::{JsonRecord, TranscriptHeader, head};
 use super::lines::Lines;
+use super::place::Place;
 
 /// How often a reader that follows a transcript looks for more.
 const POLL: Duration = Duration::from_millis(100);
@@ -38,14 +40,14 @@ struct Part {
 }
 
 impl TranscriptReader {
-    /// Opens a transcript and those of its parents. `folder_of` returns the folder of a thread, and `missing_parent` the error where one
-    /// is gone; `None`: the thread itself does not exist.
+    /// Opens a transcript and those of its parents. `missing_parent` returns the error where one is gone; `None`: the thread itself does
+    /// not exist.
     pub(super) fn open(
         id: &str,
-        folder_of: impl Fn(&str) -> PathBuf,
+        place: &dyn Place,
         missing_parent: impl Fn(&str) -> TranscriptError,
     ) -> Result<Option<Self>, TranscriptError> {
-        let Some((header, lines)) = file::open_thread(&folder_of(id), id)? else { return Ok(None) };
+        let Some((header, lines)) = check::open_thread(place, id)? else { return Ok(None) };
         let mut seen = HashSet::from([id.to_owned()]);
         let mut parent = header.parent.clone();
         let mut parts = vec![Part {
@@ -58,10 +60,11 @@ impl TranscriptReader {
         while let Some(fork) = parent {
             if !seen.insert(fork.thread_id.clone()) {
                 let reason = "it is a fork of itself, or one of its parents is; remove it";
-                return Err(invalid(&folder_of(id).join(file::TRANSCRIPT), 1, reason));
+                let name = place.name_of(&SessionId::new(id));
+                return Err(invalid(&place.path(&name), 1, reason));
             }
             let id = &fork.thread_id;
-            let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing_parent(id))?;
+            let (header, lines) = check::open_thread(place, id)?.ok_or_else(|| missing_parent(id))?;
             // A fork of a fork may share less than its parent does.
             let shared = parts.last().and_then(|part| part.last_event).unwrap_or(u64::MAX);
             parts.push(Part {
@@ -228,11 +231,8 @@ impl Part {
 
 /// A transcript that was replaced, or cut, is not the one that was read until now.
 fn check_in_place(lines: &Lines) -> Result<(), TranscriptError> {
-    use std::os::unix::fs::MetadataExt as _;
     let path: &Path = lines.path();
-    let (ours, named) = (lines.file().metadata(), std::fs::metadata(path));
-    let (ours, named) = (ours.map_err(|error| failed(path, &error))?, named.map_err(|error| failed(path, &error))?);
-    if (ours.dev(), ours.ino()) != (named.dev(), named.ino()) || ours.len() < lines.offset() {
+    if !lines.is_in_place().map_err(|error| failed(path, &error))? {
         let reason = "it was repaired, replaced or cut while it was read; read it again from the start";
         return Err(unusable(path, reason).into());
     }

@@ -1,8 +1,9 @@
 //! Repairs a transcript with damaged lines: every valid record is kept.
 
 use std::fmt::Display;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use flow::SessionId;
@@ -14,7 +15,7 @@ use serde_json::value::RawValue;
 use super::error::{TranscriptError, failed, unusable};
 use super::format::{TranscriptHeader, head};
 use super::lines::Lines;
-use super::{TranscriptStore, file};
+use super::{TranscriptStore, check, file};
 
 /// What a repair has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,28 +69,29 @@ impl TranscriptStore {
         id: &SessionId,
         usable: impl Fn(&Record) -> Result<(), E>,
     ) -> Result<Repair, TranscriptError> {
-        let folder = self.folder(id);
-        let path = folder.join(file::TRANSCRIPT);
-        if !path.is_file() {
+        let name = self.place.name_of(id);
+        let path = self.place.path(&name);
+        if self.place.lines(&name)?.is_none() {
             return Err(self.missing(id));
         }
-        let _lock = file::lock(&folder, &self.owner)?;
-        let header = read_header(&path)?;
+        let mut held = self.place.hold(&name)?;
+        let lines = || self.place.lines(&name)?.ok_or_else(|| unusable(&path, "it was removed"));
+        let header = read_header(&path, lines()?)?;
         let mut repair = Repair { new_header: header.is_none(), ..Repair::default() };
-        header.as_ref().map_or(Ok(()), |header| file::check_thread(&path, header, id.as_str()))?;
+        header.as_ref().map_or(Ok(()), |header| check::check_thread(&path, header, id.as_str()))?;
         let header = header.unwrap_or_else(|| TranscriptHeader::new(id, self.clock.now_ms(), None));
         let usable = |record: &Record| usable(record).map_err(|error| error.to_string());
         // Nothing is written where nothing is wrong.
-        copy_valid(&path, &header, &usable, &mut repair, &mut io::sink())?;
+        copy_valid(lines()?, &header, &usable, &mut repair, &mut io::sink())?;
         if repair.dropped.is_empty() && repair.renumbered == 0 && !repair.new_header {
             return Ok(repair);
         }
-        let copy = copy_damaged(&folder).map_err(|error| failed(&path, &error))?;
+        let copy = copy_damaged(&self.folder(id), lines()?).map_err(|error| failed(&path, &error))?;
         let line = header.line().map_err(|error| unusable(&path, error.to_string()))?;
         let mut again = Repair { new_header: repair.new_header, ..Repair::default() };
-        file::replace(&folder, |file| {
-            file.write_all(&line)?;
-            copy_valid(&path, &header, &usable, &mut again, file).map_err(io::Error::other)
+        held.replace(&mut |out| {
+            out.write_all(&line)?;
+            copy_valid(lines().map_err(io::Error::other)?, &header, &usable, &mut again, out).map_err(io::Error::other)
         })?;
         repair.copy = Some(copy);
         Ok(repair)
@@ -97,8 +99,7 @@ impl TranscriptStore {
 }
 
 /// Reads the header; `None` if it is damaged. A newer format is not damage.
-fn read_header(path: &Path) -> Result<Option<TranscriptHeader>, TranscriptError> {
-    let mut lines = Lines::open(path).map_err(|error| failed(path, &error))?;
+fn read_header(path: &Path, mut lines: Lines) -> Result<Option<TranscriptHeader>, TranscriptError> {
     let Some(line) = lines.next().map_err(|error| failed(path, &error))? else { return Ok(None) };
     match TranscriptHeader::parse(path, line.bytes) {
         Ok(header) => Ok(Some(header)),
@@ -109,14 +110,14 @@ fn read_header(path: &Path) -> Result<Option<TranscriptHeader>, TranscriptError>
 
 /// Copies the valid records, with their new numbers, and notes what is left out.
 fn copy_valid(
-    path: &Path,
+    mut lines: Lines,
     header: &TranscriptHeader,
     usable: Usable<'_>,
     repair: &mut Repair,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> Result<(), JournalError> {
-    let failed = |error| failed(path, &error);
-    let mut lines = Lines::open(path).map_err(failed)?;
+    let path = std::sync::Arc::clone(lines.path());
+    let failed = |error| failed(&path, &error);
     let mut next_seq = header.first_seq();
     while let Some(line) = lines.next().map_err(failed)? {
         let is_header = line.number == 1 && !repair.new_header && line.is_complete;
@@ -159,15 +160,24 @@ fn renumber(line: &[u8], seq: u64, usable: Usable<'_>) -> Result<(usize, usize, 
     Ok((start, start + digits.len(), found != seq))
 }
 
-/// Copies the damaged file under a free name.
-fn copy_damaged(folder: &Path) -> io::Result<PathBuf> {
+/// Copies the damaged lines to a file under a free name.
+fn copy_damaged(folder: &Path, mut lines: Lines) -> io::Result<PathBuf> {
+    file::create_folder(folder)?;
     for number in 1_u32.. {
         let copy = folder.join(format!("transcript.damaged-{number}.jsonl"));
-        if !copy.try_exists()? {
-            fs::copy(folder.join(file::TRANSCRIPT), &copy)?;
-            fs::File::open(&copy)?.sync_all()?;
-            return Ok(copy);
+        let mut out = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            opened => BufWriter::new(opened?),
+        };
+        while let Some(line) = lines.next()? {
+            out.write_all(line.bytes)?;
+            if !line.is_complete {
+                break;
+            }
+            out.write_all(b"\n")?;
         }
+        out.into_inner()?.sync_all()?;
+        return Ok(copy);
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }

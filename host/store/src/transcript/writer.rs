@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use flow::Event;
 use flow::ports::{JournalError, JournalProgress};
 
-use super::appender::Appender;
+use super::appender::{Appender, Lost};
 use super::error::unusable;
 use super::format::write_line;
 use super::journal::Shared;
@@ -52,6 +52,22 @@ impl Shared {
             self.status.send_modify(|status| status.closed = true);
         }
         self.ask(self.queue.written());
+    }
+
+    /// Has this called when another writer takes over the transcript.
+    pub(super) fn on_lost(&self, lost: Lost) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lines) = lines.as_mut() {
+            lines.appender.on_lost(lost);
+        }
+    }
+
+    /// Another writer has taken over the transcript.
+    pub(super) fn lose(&self, error: JournalError) {
+        let has_failed = self.status.borrow().failed.is_some();
+        if !has_failed {
+            fail(self, error);
+        }
     }
 
     fn path(&self) -> std::path::PathBuf {

@@ -11,29 +11,6 @@ use tidegate_store::{RecordAll, TranscriptError};
 use super::{Place, error, id, turn};
 
 #[tokio::test]
-async fn a_session_continues_where_it_was() {
-    let place = Place::new();
-    let opened = place.open("a");
-    assert!(opened.is_new);
-    assert_eq!((opened.next_event, opened.records, opened.torn_bytes), (0, 0, 0));
-    // Two events are not recorded: the number of the event and that of its record are different from here on.
-    for event in turn(1, 2) {
-        opened.journal.append(&event);
-    }
-    opened.journal.close().await.unwrap();
-
-    let opened = place.open("a");
-    assert!(!opened.is_new);
-    assert_eq!((opened.next_event, opened.records, opened.torn_bytes), (7, 5, 0));
-    assert_eq!((opened.header.thread_id.as_str(), &opened.header.parent), ("a", &None));
-    opened.journal.close().await.unwrap();
-    place.add_turns("a", 2..=3).await;
-    let listing = place.listing("a");
-    assert_eq!(listing.len(), 15);
-    assert_eq!(listing[4..7], ["4/6/turn_finish", "5/7/turn_start", "6/8/cognition_in"]);
-}
-
-#[tokio::test]
 async fn only_the_owner_can_read_the_files() {
     let place = Place::new();
     let opened = place.open("a");
