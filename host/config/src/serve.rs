@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use flow::Address;
+
 use crate::document::{Document, steps};
 use crate::listening::ServerTable;
 use crate::typed::{ServeFile, ServeLimitsFile, ServeTokenFile};
@@ -15,6 +17,8 @@ const TABLE: ServerTable = ServerTable { name: "serve", code: Code::ConfigServe,
 pub struct ServeSettings {
     /// The address that it listens on.
     pub listen: SocketAddr,
+    /// The URL at which other hosts reach it; `None`: where it listens.
+    pub address: Option<String>,
     /// Names of the server in addition to its address, in lower case.
     pub hosts: Vec<String>,
     /// Origins of pages that are allowed to call it, as browsers send them.
@@ -63,6 +67,7 @@ impl ServeSettings {
         let listen = TABLE.listen(document, &typed.listen, !tokens.is_empty());
         Self {
             listen: listen.unwrap_or_else(|| Self::default().listen),
+            address: address(document, typed.address.as_deref()),
             hosts: TABLE.hosts(document, &typed.hosts),
             origins: origins(document, &typed.origins),
             tokens,
@@ -76,12 +81,26 @@ impl Default for ServeSettings {
         let typed = ServeFile::default();
         Self {
             listen: typed.listen.parse().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
+            address: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             tokens: Vec::new(),
             limits: ServeLimits::of(&typed.limits),
         }
     }
+}
+
+/// Reads the URL of this server, which has no path.
+fn address(document: &mut Document<'_>, typed: Option<&str>) -> Option<String> {
+    let typed = typed?;
+    let rest = typed.strip_prefix("http://").or_else(|| typed.strip_prefix("https://"));
+    let is_origin = rest.is_some_and(|rest| !rest.contains(['/', '?', '#', '@'])) && Address::of_url(typed).is_ok();
+    if !is_origin {
+        let message = format!("`{}` is not the URL of a server", typed.escape_debug());
+        let help = "write it with its scheme and without a path, such as `http://10.0.0.2:8791`";
+        document.error(TABLE.code, &steps!["serve", "address"], message, help);
+    }
+    Some(typed.to_owned())
 }
 
 impl ServeLimits {

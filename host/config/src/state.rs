@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flow::{KeySource, StateBackend};
+use flow::{KeySource, StateBackend, TranscriptBackend};
 
 use crate::document::{Document, Step, steps};
 use crate::listening::variable;
@@ -54,6 +54,8 @@ pub struct RedisPlace {
     pub certificate_key: Option<PlacedFile>,
     /// Whether the password is sent to another machine without encryption.
     pub allow_plaintext_password: bool,
+    /// How long a host that has died keeps its sessions; `None`: the default of the store.
+    pub lease: Option<Duration>,
     /// The location of `password_env`, for diagnostics.
     pub password_place: Option<Location>,
 }
@@ -111,6 +113,7 @@ fn redis(document: &mut Document<'_>, typed: &StateFile) -> RedisPlace {
         certificate: file("certificate", &typed.certificate),
         certificate_key: file("certificate_key", &typed.certificate_key),
         allow_plaintext_password: typed.allow_plaintext_password,
+        lease: typed.lease_s.map(|seconds| Duration::from_secs(u64::from(seconds))),
         password_place: password.map(|_| document.place(&at("password"))),
     }
 }
@@ -118,6 +121,7 @@ fn redis(document: &mut Document<'_>, typed: &StateFile) -> RedisPlace {
 /// Reports what cannot have the effect that it seems to have.
 pub(crate) fn check_state(document: &mut Document<'_>, typed: &OperatorFile) {
     check_backend(document, &typed.state);
+    check_transcript(document, typed);
     check_pairs(document, &typed.state);
     let own = typed.plugin.iter().enumerate().filter_map(|(index, plugin)| {
         Some((steps!["plugin", index, "limits", "state_mib"].to_vec(), plugin.limits.state_mib?))
@@ -125,6 +129,15 @@ pub(crate) fn check_state(document: &mut Document<'_>, typed: &OperatorFile) {
     let all = (steps!["limits", "state_mib"].to_vec(), typed.limits.state_mib);
     for (path, mib) in own.chain([all]) {
         check_size(document, &path, mib, typed.state.session_mib);
+    }
+}
+
+/// A session whose records are on a server has its state there, too: what continues it elsewhere needs both.
+fn check_transcript(document: &mut Document<'_>, typed: &OperatorFile) {
+    if typed.transcript.backend == TranscriptBackend::Redis && typed.state.backend != Some(StateBackend::Redis) {
+        let message = "`backend = \"redis\"` under `[transcript]` requires `backend = \"redis\"` under `[state]`";
+        let help = "set it there, with the variable that contains the URL of the server";
+        document.error(Code::ConfigStateBackend, &steps!["transcript", "backend"], message, help);
     }
 }
 
@@ -166,6 +179,7 @@ fn check_backend(document: &mut Document<'_>, typed: &StateFile) {
         ("certificate", typed.certificate.is_some(), StateBackend::Redis),
         ("certificate_key", typed.certificate_key.is_some(), StateBackend::Redis),
         ("allow_plaintext_password", typed.allow_plaintext_password, StateBackend::Redis),
+        ("lease_s", typed.lease_s.is_some(), StateBackend::Redis),
     ];
     for (key, is_set, backend) in keys {
         if is_set && typed.backend != Some(backend) {

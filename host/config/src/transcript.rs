@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use flow::TranscriptBackend;
+
 use crate::typed::TranscriptFile;
 
 /// Whether sessions are recorded, where, and for how long.
@@ -10,6 +12,8 @@ use crate::typed::TranscriptFile;
 pub struct TranscriptSettings {
     /// Whether they are; `None`: the operator has not decided, and the front end does.
     pub enabled: Option<bool>,
+    /// Where the records are: in the folder, or on the Redis server of the state.
+    pub backend: TranscriptBackend,
     /// The folder of all transcripts; `None`: the default folder.
     pub folder: Option<PathBuf>,
     /// How long a session is kept after its last record; `None`: until somebody removes it.
@@ -21,6 +25,7 @@ impl TranscriptSettings {
         let keep = Some(typed.keep_days).filter(|days| *days > 0);
         Self {
             enabled: typed.enabled,
+            backend: typed.backend,
             folder: typed.folder.as_ref().map(|path| folder.join(path)),
             keep: keep.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
         }

@@ -212,7 +212,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 49] = [
+const MEANINGS: [(&[&str], &str); 51] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -245,6 +245,7 @@ const MEANINGS: [(&[&str], &str); 49] = [
     (&["gateway", "token", "*", "value"], "whoever has the value of this variable is admitted to the gateway"),
     (&["gateway", "audit"], "the gateway writes this file"),
     (&["serve", "listen"], "the server for front ends takes requests at this address"),
+    (&["serve", "address"], "other hosts send the requests for sessions of this one to it, with the tokens of users"),
     (&["serve", "hosts"], "the server for front ends takes requests under these names"),
     (&["serve", "origins"], "pages of these origins are allowed to call the server for front ends"),
     (
@@ -275,6 +276,7 @@ const MEANINGS: [(&[&str], &str); 49] = [
         "the password of that server can be sent without encryption, so that everyone on the way reads it",
     ),
     (&["state", "backend"], "where what plugins keep is kept"),
+    (&["transcript", "backend"], "where sessions are recorded"),
     (&["transcript", "folder"], "conversations are written to this folder"),
     (&["transcript", "enabled"], "whether conversations are recorded"),
     (&["prompt", "system"], "instructs the model"),

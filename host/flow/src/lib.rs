@@ -89,5 +89,5 @@ pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
     Action, BreakerScope, BreakerState, CompactionCause, CompactionMethod, ErrorClass, FailureKind, KeptText,
     KeySource, Limit, NotAVariable, PermissionMode, Position, Power, ProviderKind, RegistrationAction, RetryHeader,
-    RetryWait, SettingKind, SettingValue, StateBackend, SuspendReason, ThreadMode,
+    RetryWait, SettingKind, SettingValue, StateBackend, SuspendReason, ThreadMode, TranscriptBackend,
 };

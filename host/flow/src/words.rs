@@ -82,6 +82,16 @@ words! {
 }
 
 words! {
+    /// Where the records of sessions are kept.
+    TranscriptBackend {
+        /// In one file for each session.
+        Disk = "disk",
+        /// In the Redis server of the state, each host of which can continue the sessions.
+        Redis = "redis",
+    }
+}
+
+words! {
     /// A power that is granted by name. (`log`, `events`, `settings`, `clock` and `random` are always granted.)
     Power {
         /// Keep state that persists.

@@ -150,6 +150,9 @@ pub enum HostError {
         /// Where this host keeps transcripts.
         folder: PathBuf,
     },
+    /// Transcripts are to be kept in the Redis server of the state, and the state is kept elsewhere.
+    #[error("transcripts are to be kept in the Redis server of the state, and the state is kept elsewhere")]
+    NoTranscriptServer,
     /// State is to be kept in Redis, and this build has no client for it.
     #[error("the state of plugins is to be kept in Redis, and this program was built without it")]
     NoRedis,
@@ -286,6 +289,7 @@ impl HostError {
             Self::ChildThread { id, parent } => {
                 format!("continue `{parent}`, which started it, or a fork of `{id}` (`tidegate session fork {id}`)")
             }
+            Self::NoTranscriptServer => "set `backend = \"redis\"` under `[state]` in tidegate.toml".to_owned(),
             Self::NoRedis => "set `backend = \"disk\"` under `[state]` in tidegate.toml, or build the crate `tidegate` with the feature `redis`"
                 .to_owned(),
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
@@ -334,6 +338,7 @@ impl HostError {
             Self::UnknownPrice { .. } => Some(DiagnosticCode::LimitsUnknownPrice),
             Self::Transcript(_)
             | Self::NoTranscriptFolder
+            | Self::NoTranscriptServer
             | Self::NotRecorded
             | Self::HistoryGiven { .. }
             | Self::TranscriptElsewhere { .. }

@@ -184,6 +184,11 @@ impl Hub {
         self.0.listeners.store(state.listeners(), Ordering::SeqCst);
     }
 
+    /// Whether the journal has failed: nothing is recorded any more.
+    pub fn is_unrecorded(&self) -> bool {
+        self.0.lock().unrecorded
+    }
+
     /// Sets where in the run the next events are.
     pub fn set_place(&self, place: RunPosition) {
         self.0.lock().place = place;

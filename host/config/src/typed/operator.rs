@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::{PermissionMode, Power, ProviderKind, StateBackend};
+use flow::{PermissionMode, Power, ProviderKind, StateBackend, TranscriptBackend};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -396,6 +396,10 @@ pub(crate) struct StateFile {
     pub(crate) certificate_key: Option<String>,
     /// Whether the password of `backend = "redis"` is sent to another machine without encryption (`redis://`).
     pub(crate) allow_plaintext_password: bool,
+    /// How many seconds a host that has died keeps its sessions with `backend = "redis"`: another host can continue them after that. It is also how
+    /// long a host can be without the server before another one takes over. Default: 30.
+    #[schemars(range(min = 2, max = 600))]
+    pub(crate) lease_s: Option<u32>,
     /// How long the state of a session is kept after its last turn, in hours.
     #[schemars(range(min = 1, max = 87_600))]
     pub(crate) session_ttl_h: u32,
@@ -420,6 +424,7 @@ impl Default for StateFile {
             certificate: None,
             certificate_key: None,
             allow_plaintext_password: false,
+            lease_s: None,
             session_ttl_h: 720,
             session_mib: 64,
             absent_days: 7,
@@ -434,6 +439,9 @@ pub(crate) struct TranscriptFile {
     /// Whether sessions are recorded, which `tidegate run --continue` needs. Default: `true` for `tidegate run`, `chat` and
     /// `acp`, `false` for embedders.
     pub(crate) enabled: Option<bool>,
+    /// Where the records are kept. `redis` requires `backend = "redis"` under `[state]`, and is on the same server: each host of it can continue
+    /// the sessions.
+    pub(crate) backend: TranscriptBackend,
     /// The folder of all transcripts, relative to this file. Default: `tidegate/sessions` in the user's state folder.
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
@@ -445,7 +453,7 @@ pub(crate) struct TranscriptFile {
 
 impl Default for TranscriptFile {
     fn default() -> Self {
-        Self { enabled: None, folder: None, keep_days: 30 }
+        Self { enabled: None, backend: TranscriptBackend::Disk, folder: None, keep_days: 30 }
     }
 }
 

@@ -11,6 +11,10 @@ pub(crate) struct ServeFile {
     /// `[[serve.token]]`.
     #[schemars(length(min = 1))]
     pub(crate) listen: String,
+    /// The URL at which other hosts of the same Redis server reach this one, such as `http://10.0.0.2:8791`: requests for a session that runs here are
+    /// passed on to it, with the tokens of users. Default: `listen`, unless that is an address of all networks.
+    #[schemars(length(min = 1))]
+    pub(crate) address: Option<String>,
     /// Names of this server that clients use in addition to the address itself, `127.0.0.1` and `localhost`, without a port: a request for
     /// another host is refused.
     #[schemars(inner(length(min = 1)))]
@@ -28,6 +32,7 @@ impl Default for ServeFile {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:8791".to_owned(),
+            address: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             token: Vec::new(),

@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 42] = [
+const FILES: [(&str, &str); 45] = [
     ("gateway.audit", "[gateway]\naudit = \"more\"\n"),
     ("gateway.listen", "[gateway]\nlisten = \"127.0.0.1:9\"\n"),
     ("gateway.route.path", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 42] = [
     ),
     ("gateway.hosts", "[gateway]\nhosts = [\"more\"]\n"),
     ("serve.listen", "[serve]\nlisten = \"127.0.0.1:9\"\n"),
+    ("serve.address", "[serve]\naddress = \"http://more\"\n"),
     ("serve.hosts", "[serve]\nhosts = [\"more\"]\n"),
     ("serve.origins", "[serve]\norigins = [\"http://more\"]\n"),
     ("serve.token.name", "[[serve.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\n"),
@@ -68,6 +69,8 @@ const FILES: [(&str, &str); 42] = [
     ("state.folder", "[state]\nbackend = \"disk\"\nfolder = \"more\"\n"),
     ("state.url_env", "[state]\nbackend = \"redis\"\nurl_env = \"SOME_VARIABLE\"\n"),
     ("tools.permission.*", "[tools.permission]\nshell = \"allow\"\n"),
+    ("state.lease_s", "[state]\nbackend = \"redis\"\nlease_s = 9\n"),
+    ("transcript.backend", "[state]\nbackend = \"redis\"\n[transcript]\nbackend = \"redis\"\n"),
     ("transcript.enabled", "[transcript]\nenabled = false\n"),
 ];
 

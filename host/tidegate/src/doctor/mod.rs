@@ -155,17 +155,18 @@ fn disabled(operator: &Operator) -> Vec<Check> {
     operator.disabled.iter().map(check).collect()
 }
 
-/// The check of the folder that sessions are recorded in.
+/// The check of the place that sessions are recorded in.
 const TRANSCRIPTS: &str = "transcripts";
 
 /// Whether a new session could be recorded; `None`: sessions are not recorded.
 ///
 /// # Errors
-/// The folder cannot be written.
+/// Their place cannot be written.
 fn check_transcripts(store: Option<&TranscriptStore>) -> Result<Option<Check>, HostError> {
     let Some(store) = store else { return Ok(None) };
-    store.check_writable()?;
-    Ok(Some(Check::good(TRANSCRIPTS, "a file was written to their folder and removed")))
+    let promised = store.check_writable()?;
+    let health = if promised.is_durable == Some(false) { Health::Warning } else { Health::Good };
+    Ok(Some(Check::new(TRANSCRIPTS, health, promised.detail)))
 }
 
 impl Check {

@@ -33,7 +33,10 @@ enum Setting {
 impl Keeping {
     fn of(operator: &Operator, users: Option<&Operator>, workspaces: &[PathBuf]) -> Self {
         // Another folder of transcripts has no sessions by the user's settings.
-        let users = users.filter(|users| users.transcript.folder == operator.transcript.folder);
+        let users = users.filter(|users| {
+            let (users, own) = (&users.transcript, &operator.transcript);
+            (&users.folder, users.backend) == (&own.folder, own.backend)
+        });
         let others = users.and_then(|users| users.transcript.keep);
         Self { workspaces: workspaces.to_vec(), own: operator.transcript.keep, others }
     }

@@ -11,7 +11,7 @@ pub(crate) mod loaded;
 pub(crate) mod looks;
 pub(crate) mod policy;
 #[cfg(feature = "redis")]
-mod redis_place;
+pub(crate) mod redis_place;
 pub(crate) mod stored;
 
 use std::path::{Path, PathBuf};

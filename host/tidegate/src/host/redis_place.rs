@@ -15,6 +15,7 @@ pub(crate) fn options(place: &RedisPlace, store: StoreOptions) -> Result<RedisOp
     let url = variable(&place.url_env).ok_or_else(|| HostError::NoStateUrl { variable: place.url_env.clone() })?;
     let mut redis = RedisOptions::new(url);
     redis.store = store;
+    redis.lease = place.lease.unwrap_or(redis.lease);
     redis.allow_plaintext_password = place.allow_plaintext_password;
     redis.user.clone_from(&place.user);
     if let Some(name) = &place.password_env {

@@ -188,6 +188,12 @@ impl Session {
         lock(&self.0.state).running.is_some()
     }
 
+    /// Whether its transcript has failed, so that nothing is recorded any more: the disk is full, or another host has taken over the session.
+    /// Close it, and open it again.
+    pub fn is_unrecorded(&self) -> bool {
+        self.0.handles.hub.is_unrecorded()
+    }
+
     /// What the end of another process, or closing the session there, has left of the last turn, until a turn begins; `None`: nothing.
     pub fn interrupted(&self) -> Option<Interrupted> {
         lock(&self.0.state).interrupted

@@ -12,6 +12,7 @@ use turn::{Budget, CancellationToken};
 use super::{Session, Shared, State};
 use crate::front_end::recent::Recent;
 use crate::host::assemble;
+use crate::host::blocking;
 use crate::host::loaded::Loaded;
 use crate::plugins::of_session::SessionPlugins;
 use crate::session::approvals::Desk;
@@ -158,7 +159,11 @@ pub(super) fn price(budget: &Budget, loaded: &Loaded, model: &str) -> Result<Opt
 /// It is such an id, somebody has the session open, or the state cannot be read.
 async fn refuse_foreign(store: &TranscriptStore, options: &SessionOptions, loaded: &Loaded) -> Result<(), HostError> {
     let is_new = options.role.is_none() && options.history.is_empty();
-    let Some(id) = options.id.as_ref().filter(|id| is_new && !store.folder(id).exists()) else { return Ok(()) };
+    let Some(id) = options.id.as_ref().filter(|_| is_new) else { return Ok(()) };
+    let (here, of) = (store.clone(), id.clone());
+    if blocking(move || Ok(here.exists(&of)?)).await? {
+        return Ok(());
+    }
     match loaded.shared.basis.stored.admin.show(id).await? {
         // The lease says who has it.
         Some(shown) if shown.summary.owner.is_some() => Ok(()),

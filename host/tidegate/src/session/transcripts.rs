@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::{ChatSession, SavedChat};
-use config::TranscriptSettings;
 use config::events::Variables;
+use config::{Operator, StatePlace};
 use flow::ports::{Clock, JournalError};
-use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId};
+use flow::{Event, EventCatalogue, EventKind, RunPosition, SessionId, TranscriptBackend};
 use record::{Body, Record, RecordError};
 use store::emission::EmissionPolicy;
 use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
@@ -38,13 +38,25 @@ pub(crate) struct Recorded {
 /// Opens the store as the operator's file says; `None`: sessions are not recorded.
 ///
 /// # Errors
-/// The folder cannot be used.
-pub(crate) fn open(settings: &TranscriptSettings, clock: Arc<dyn Clock>) -> Result<Option<TranscriptStore>, HostError> {
+/// The folder, or the settings of the server, cannot be used.
+pub(crate) fn open(operator: &Operator, clock: Arc<dyn Clock>) -> Result<Option<TranscriptStore>, HostError> {
+    let settings = &operator.transcript;
     if settings.enabled != Some(true) {
         return Ok(None);
     }
     let folder = settings.folder.clone().or_else(default_folder).ok_or(HostError::NoTranscriptFolder)?;
-    Ok(Some(TranscriptStore::new(folder, StoreOptions::default().owner, clock)?))
+    Ok(Some(match (settings.backend, &operator.state.place) {
+        #[cfg(feature = "redis")]
+        (TranscriptBackend::Redis, StatePlace::Redis(place)) => {
+            let redis = crate::host::redis_place::options(place, StoreOptions::default())?;
+            TranscriptStore::on_redis(folder, &redis, clock)?
+        }
+        #[cfg(not(feature = "redis"))]
+        (TranscriptBackend::Redis, StatePlace::Redis(_)) => return Err(HostError::NoRedis),
+        // An embedder has replaced the settings of the state that the file is checked with.
+        (TranscriptBackend::Redis, _) => return Err(HostError::NoTranscriptServer),
+        (TranscriptBackend::Disk, _) => TranscriptStore::new(folder, StoreOptions::default().owner, clock)?,
+    }))
 }
 
 /// `tidegate/sessions` in the user's state folder. `None` where the user has no home.
@@ -175,8 +187,8 @@ impl HostBuilder {
     /// The transcripts of sessions, without opening the host; `None`: they are not recorded.
     ///
     /// # Errors
-    /// The folder cannot be used.
+    /// The folder, or the settings of the server, cannot be used.
     pub fn transcripts(&self) -> Result<Option<TranscriptStore>, HostError> {
-        open(&self.operator.transcript, Arc::clone(&self.clock))
+        open(&self.operator, Arc::clone(&self.clock))
     }
 }
