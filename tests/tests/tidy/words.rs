@@ -49,6 +49,7 @@ const ALSO: [(&str, &str); 13] = [
     ("reqwest::", "host/providers/src/http.rs"),
     ("std::io::stdout", "host/serve/src/acp/sdk.rs"),
     ("reqwest::", "host/serve/src/gateway/"),
+    ("reqwest::", "host/serve/src/http/peers.rs"),
     ("hyper::", "host/serve/src/gateway/"),
     ("hyper::", "host/serve/src/http/"),
     ("hyper::", "host/serve/src/inbound/"),

@@ -5,6 +5,7 @@ mod client;
 mod commands;
 mod conventions;
 mod described;
+mod hosts;
 mod life;
 mod sessions;
 mod stream;

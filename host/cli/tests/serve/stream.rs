@@ -182,7 +182,7 @@ fn a_stream_ends_when_the_session_is_deleted_or_is_not_shared_any_more() {
 }
 
 /// Reads one text frame of a websocket, as servers send it.
-fn frame(socket: &mut impl Read) -> String {
+pub(super) fn frame(socket: &mut impl Read) -> String {
     let mut head = [0; 2];
     socket.read_exact(&mut head).unwrap();
     let length = match head[1] {
@@ -205,7 +205,7 @@ fn frame(socket: &mut impl Read) -> String {
 }
 
 /// Connects a websocket with the token as a browser gives it. Returns it with the head of the response.
-fn websocket(running: &Running, path: &str, more: &str) -> (TcpStream, String) {
+pub(super) fn websocket(running: &Running, path: &str, more: &str) -> (TcpStream, String) {
     let mut socket = running.connect();
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\

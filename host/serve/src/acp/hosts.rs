@@ -98,7 +98,7 @@ impl Hosts {
     /// It cannot be opened: the reason is for the user.
     pub(super) async fn of_records(&self, workspace: &Path) -> Result<Host, Error> {
         let settings = self.settings(workspace).await?;
-        self.of(if settings.request().is_some() { settings.without() } else { settings }).await
+        Box::pin(self.of(if settings.request().is_some() { settings.without() } else { settings })).await
     }
 
     /// The hosts that are open.

@@ -29,14 +29,18 @@ type Answered = Result<Response<Body>, Problem>;
 const LAST_EVENT_ID: &str = "last-event-id";
 
 impl Call {
+    /// Returns the id of the session that the path names; `None`: it names none, or no session has such an id.
+    pub(super) fn session(&self) -> Option<SessionId> {
+        let id = self.params.first()?.as_str();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let is_id = !id.is_empty() && id.len() <= MAX_ID && id.bytes().all(is_plain);
+        is_id.then(|| SessionId::new(id))
+    }
+
     /// Returns the session that the path names.
     pub(super) async fn known(&self) -> Result<Arc<Known>, Problem> {
-        let id = self.params.first().map_or("", String::as_str);
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if id.is_empty() || id.len() > MAX_ID || !id.bytes().all(is_plain) {
-            return Err(Problem::not_found());
-        }
-        self.shared.sessions.find(&SessionId::new(id), &self.user.name).await
+        let id = self.session().ok_or_else(Problem::not_found)?;
+        self.shared.sessions.find(&id, &self.user.name).await
     }
 
     /// Returns the session that the path names, opened.

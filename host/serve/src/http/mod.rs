@@ -10,6 +10,7 @@
 //! | `events`, `sse`, `websocket` | what crosses the wire in streams |
 //! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
 //! | `export` | a session as a file |
+//! | `peers` | requests for a session that another host has open |
 
 mod access;
 mod bodies;
@@ -22,6 +23,7 @@ mod handlers;
 mod known;
 mod open;
 mod openapi;
+mod peers;
 mod problem;
 mod routes;
 mod server;
@@ -38,6 +40,7 @@ use std::sync::Arc;
 use tidegate::Host;
 use tidegate::config::{Policy, ServeSettings, ServeToken};
 use tidegate::diagnostic::{DiagnosticCode as Code, Diagnostics};
+use tidegate::transcript::TranscriptStore;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -101,6 +104,9 @@ impl Server {
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        if let Some(store) = host.transcripts() {
+            announce(store, settings, address);
+        }
         let sessions = Sessions::new(host, workspace);
         let shared = Arc::new(Shared::new(address, settings, access, sessions));
         let task = tokio::spawn(crate::inbound::accept(listener, Arc::clone(&shared)));
@@ -126,6 +132,15 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
         self.shared.closing.cancel();
+    }
+}
+
+/// Has other hosts know where this one is reached.
+fn announce(store: &TranscriptStore, settings: &ServeSettings, address: SocketAddr) {
+    match &settings.address {
+        Some(url) => store.announce(url),
+        None if !address.ip().is_unspecified() => store.announce(&format!("http://{address}")),
+        None => {}
     }
 }
 

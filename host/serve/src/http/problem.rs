@@ -5,6 +5,7 @@ use axum::http::header::{self, HeaderValue};
 use axum::http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tidegate::state::StateError;
 use tidegate::transcript::TranscriptError;
 use tidegate::{CommandError, HostError};
 
@@ -58,6 +59,14 @@ impl Problem {
     /// What failed and what to do, for a person.
     pub(super) fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// Another process has the session, named `by`.
+    pub(super) fn open_elsewhere(by: &str) -> Self {
+        let why = format!(
+            "{by} has the session open: send the request again when it is closed there, or when that host has ended"
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "open_elsewhere", why)
     }
 
     pub(super) fn response(&self) -> Response<Body> {
@@ -133,6 +142,7 @@ impl From<HostError> for Problem {
             | HostError::NoMemory { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.with_hint()),
             HostError::NotRecorded => Self::new(StatusCode::CONFLICT, "not_recorded", error.with_hint()),
             HostError::Transcript(cause) => Self::from(cause.clone()),
+            HostError::State(StateError::Leased { by, .. }) => Self::open_elsewhere(by),
             _ => Self::internal(error.with_hint()),
         }
     }
@@ -146,11 +156,7 @@ impl From<TranscriptError> for Problem {
             TranscriptError::Forked { .. } => {
                 Self::new(StatusCode::CONFLICT, "has_forks", "other sessions continue this one: delete them first")
             }
-            TranscriptError::Journal(tidegate::transcript::JournalError::Locked { .. }) => Self::new(
-                StatusCode::CONFLICT,
-                "open_elsewhere",
-                "another process has the session open: close it there, and send the request again",
-            ),
+            TranscriptError::Journal(tidegate::transcript::JournalError::Locked { by }) => Self::open_elsewhere(by),
             _ => Self::internal(error),
         }
     }

@@ -15,7 +15,7 @@ use super::access::User;
 use super::bodies::{CommandBody, NewFork, NewSession, Receipts, SessionList, Summary};
 use super::problem::Problem;
 use super::server::Shared;
-use super::{front, handlers};
+use super::{front, handlers, peers};
 use crate::conventions::{ag_ui, ui_stream};
 
 /// A request of a user to a route.
@@ -287,9 +287,13 @@ pub(super) fn router() -> Router<Arc<Shared>> {
             };
             let params = params.iter().map(|(_, value)| value.to_owned()).collect();
             let (head, body) = request.into_parts();
-            handler(Call { shared, user, params, head, body: Mutex::new(body) })
-                .await
-                .unwrap_or_else(|problem| problem.response())
+            let mut call = Call { shared, user, params, head, body: Mutex::new(body) };
+            let answered = match peers::passed_on(&mut call).await {
+                Ok(None) => handler(call).await,
+                Ok(Some(response)) => Ok(response),
+                Err(problem) => Err(problem),
+            };
+            answered.unwrap_or_else(|problem| problem.response())
         };
         router = router.route(route.path, on(route.filter, serve));
     }

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
 use super::access::{self, Access};
+use super::peers::Peers;
 use super::problem::Problem;
 use super::routes;
 use super::sessions::Sessions;
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     access: Access,
     pub(super) limits: ServeLimits,
     pub(super) sessions: Sessions,
+    pub(super) peers: Peers,
     /// Tracks connections and websockets.
     pub(super) tasks: TaskTracker,
     /// Cancelled when the server closes.
@@ -44,6 +46,7 @@ impl Shared {
             access,
             limits: settings.limits,
             sessions,
+            peers: Peers::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             router: routes::router(),

@@ -8,7 +8,9 @@ use axum::http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use tidegate::event::Backlog;
 use tidegate::model::Model;
-use tidegate::transcript::{SessionAccess, TranscriptError, TranscriptStore, TranscriptSummary, last_finished_turn};
+use tidegate::transcript::{
+    SessionAccess, SessionHolder, TranscriptError, TranscriptStore, TranscriptSummary, last_finished_turn,
+};
 use tidegate::{Host, SessionId, SessionOptions, new_session_id};
 
 use super::known::{Known, admits, of_terminal};
@@ -119,6 +121,10 @@ impl Sessions {
             Ok(_) => Ok(known),
             Err(problem) => {
                 self.lock().remove(&known.id);
+                // The same write has created it on another host, at this moment.
+                if problem.code == "open_elsewhere" {
+                    return Err(problem);
+                }
                 if let Err(left) = self.host.remove_session(&known.id).await {
                     tracing::warn!("the session {} cannot be opened, and is not removed either: {left}", known.id);
                 }
@@ -154,13 +160,45 @@ impl Sessions {
     pub(super) async fn find(&self, id: &SessionId, user: &str) -> Result<Arc<Known>, Problem> {
         let used = self.lock().get(id).cloned();
         let known = match used {
-            Some(known) => known,
+            Some(known) => {
+                self.refresh(&known).await?;
+                known
+            }
             None => {
                 let access = self.recorded(id).await?.filter(|access| admits(access, user));
                 self.insert(Known::new(id.clone(), access.ok_or_else(Problem::not_found)?))
             }
         };
         if known.admits(user) { Ok(known) } else { Err(Problem::not_found()) }
+    }
+
+    /// Returns the other host that has a session open; `None`: none has, or it is open here.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    pub(super) async fn elsewhere(&self, id: &SessionId) -> Result<Option<SessionHolder>, Problem> {
+        let is_here = || self.opened(id).is_some_and(|open| !open.session.is_unrecorded());
+        let Some(store) = self.host.transcripts().filter(|store| store.is_shared() && !is_here()).cloned() else {
+            return Ok(None);
+        };
+        let id = id.clone();
+        Ok(blocking(move || store.elsewhere(&id)).await??)
+    }
+
+    /// Notes what another host has changed: who is allowed to use the session, or that it was deleted.
+    async fn refresh(&self, known: &Known) -> Result<(), Problem> {
+        if !self.host.transcripts().is_some_and(TranscriptStore::is_shared) {
+            return Ok(());
+        }
+        match self.recorded(&known.id).await? {
+            Some(access) if access == known.access() => {}
+            Some(access) => known.set_access(access),
+            None => {
+                known.delete();
+                self.lock().remove(&known.id);
+            }
+        }
+        Ok(())
     }
 
     /// Reads whose session it is.
@@ -233,9 +271,14 @@ impl Sessions {
         if known.is_deleted() {
             return Err(Problem::not_found());
         }
-        if let Some(open) = slot.as_ref() {
+        if let Some(open) = slot.as_ref().filter(|open| !open.session.is_unrecorded()) {
             open.touch();
             return Ok(Arc::clone(open));
+        }
+        // Another host can have taken it over.
+        if let Some(lost) = slot.take() {
+            lost.session.close();
+            lost.session.closed().await;
         }
         let access = known.access();
         let mut options = SessionOptions::new(&self.workspace)

@@ -25,7 +25,9 @@ pub(super) fn of(access: SessionAccess, recorded: Option<&TranscriptSummary>, op
 fn state(recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> SessionState {
     let Some(open) = open else {
         let last = recorded.and_then(|recorded| recorded.last.as_ref());
-        return last.map_or(SessionState::Idle, |last| after(&last.kind));
+        let after = last.map_or(SessionState::Idle, |last| after(&last.kind));
+        let is_elsewhere = recorded.is_some_and(|recorded| recorded.owner.is_some());
+        return if is_elsewhere && after == SessionState::Interrupted { SessionState::Running } else { after };
     };
     let session = &open.session;
     if session.is_running() {

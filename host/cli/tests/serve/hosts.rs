@@ -1,0 +1,230 @@
+//! Several hosts on one Redis server: each continues the sessions of the others.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tidegate_servers::RedisServer;
+
+use super::client::Client;
+use super::stream::{frame, websocket};
+use super::{USERS, place, users};
+use crate::gateway::running::{Running, TOKEN_A, TOKEN_B};
+use crate::support::Place;
+use crate::support::script::Model;
+use crate::support::{code, err, out};
+
+/// How long a host that was killed keeps its sessions, in seconds.
+const LEASE: u64 = 2;
+
+/// Two hosts in one workspace, each with a folder of its own for what it keeps.
+pub(super) struct Hosts {
+    pub(super) place: Place,
+    redis: RedisServer,
+}
+
+impl Hosts {
+    pub(super) fn new(model: &Model, more: &str) -> Self {
+        let redis = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]).unwrap();
+        let settings = format!(
+            "[state]\nbackend = \"redis\"\nlease_s = {LEASE}\n[transcript]\nbackend = \"redis\"\n[tools.permission]\nwrite_file = \"ask\"\n{more}"
+        );
+        Self { place: place(model, &settings), redis }
+    }
+
+    pub(super) fn command(&self, host: &str, arguments: &[&str]) -> std::process::Command {
+        let mut command = self.place.command(arguments);
+        command.env("TIDEGATE_REDIS_URL", self.redis.url()).env("XDG_STATE_HOME", self.place.path(host));
+        command
+    }
+
+    pub(super) fn start(&self, host: &str) -> (Running, Client) {
+        let running = Running::of(self.command(host, &["serve", "--listen", "127.0.0.1:0"]));
+        let client = Client::new(&running, "");
+        (running, client)
+    }
+}
+
+/// Asks again as long as the answer is that another host has the session.
+pub(super) fn patient(mut ask: impl FnMut() -> (u16, Value)) -> (u16, Value) {
+    let begun = Instant::now();
+    loop {
+        let (status, body) = ask();
+        if status != 503 || body["code"] != "open_elsewhere" || begun.elapsed() > Duration::from_secs(60) {
+            return (status, body);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn prompt(id: &str, text: &str) -> Value {
+    json!({"command": "prompt", "messages": [{"id": id, "text": text}]})
+}
+
+#[test]
+fn a_session_continues_on_another_host_after_the_first_has_ended() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let ((mut first, one), (_second, two)) = (hosts.start("one"), hosts.start("two"));
+    let session = one.create();
+    let mut events = one.events(&session, None);
+    one.prompt(&session, "m-1", "Hello");
+    model.request().say("Good day.").end();
+    events.line("turn_finish");
+    first.signal("TERM");
+    first.ended();
+
+    let listed = two.get("/v1/sessions").1;
+    assert_eq!(listed["sessions"][0]["title"], "Hello", "{listed}");
+    assert_eq!(two.get(&session).1["turns"], 1);
+    let again = two.prompt(&session, "m-1", "Hello");
+    assert_eq!(again["receipts"][0]["receipt"], "delivered", "it was taken there: {again}");
+    let mut events = two.events(&session, None);
+    let snapshot = events.next().unwrap();
+    assert!(snapshot.data["chat"].to_string().contains("Good day."), "{snapshot:?}");
+    two.prompt(&session, "m-2", "And you?");
+    let mut request = model.request();
+    assert!(request.text().contains("Good day.") && request.text().contains("And you?"));
+    request.say("Well.").end();
+    events.line("turn_finish");
+    assert_eq!(two.delete(&session).0, 204);
+    assert_eq!(two.get(&session).0, 404);
+}
+
+#[test]
+fn a_killed_host_is_followed_by_another_once_its_lease_has_ended() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let ((mut first, one), (_second, two)) = (hosts.start("one"), hosts.start("two"));
+    let session = one.create();
+    let mut events = one.events(&session, None);
+    one.prompt(&session, "m-1", "Write");
+    model.request().call("c-1", "write_file", &json!({"path": "a.txt", "content": "written"})).end();
+    events.line("tool_confirmation_requested");
+    first.signal("KILL");
+    first.ended();
+
+    let (status, refused) = two.post(&format!("{session}/commands"), &prompt("m-2", "x"));
+    assert_eq!((status, &refused["code"]), (503, &json!("open_elsewhere")), "{refused}");
+    assert!(refused["detail"].as_str().unwrap().contains("process "), "it names the host: {refused}");
+    assert_eq!(patient(|| two.get(&format!("{session}/export"))).0, 200);
+    let mut events = two.events(&session, None);
+    let asked = events.line("tool_confirmation_requested").pop().unwrap();
+    let question = &asked.data["payload"]["question_id"];
+    two.command(&session, &json!({"command": "answer", "question": question, "answer": {"decision": "approve"}}));
+    model.request().say("Written.").end();
+    events.line("turn_finish");
+    assert_eq!(std::fs::read_to_string(hosts.place.path("a.txt")).unwrap(), "written");
+}
+
+/// Commands of the terminal read what the hosts have written, on any machine.
+#[test]
+fn sessions_of_the_server_are_listed_shown_and_exported_anywhere() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let (_first, one) = hosts.start("one");
+    let session = one.create();
+    let id = session.rsplit('/').next().unwrap();
+    let mut events = one.events(&session, None);
+    one.prompt(&session, "m-1", "Hello");
+    model.request().say("Good day.").end();
+    events.line("turn_finish");
+    let run = |arguments: &[&str]| hosts.command("elsewhere", arguments).output().unwrap();
+    for (arguments, expected) in [
+        (&["session", "list"][..], "Hello"),
+        (&["session", "show", id], "Good day."),
+        (&["session", "export", id], "Good day."),
+        (&["session", "fork", id], "turn 1"),
+        (&["doctor"], "before it is acknowledged (`appendfsync always`)"),
+    ] {
+        let output = run(arguments);
+        assert!(out(&output).contains(expected) || err(&output).contains(expected), "{arguments:?}: {output:?}");
+    }
+    let refused = run(&["session", "rm", id]);
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    assert!(err(&refused).contains("continue its records"), "{}", err(&refused));
+}
+
+/// One browser is connected to the host that runs the session, another one to the other host.
+#[test]
+fn requests_and_streams_reach_the_host_that_runs_the_session() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let ((_first, one), (_second, two)) = (hosts.start("one"), hosts.start("two"));
+    let session = one.create();
+    let (mut here, mut there) = (one.events(&session, None), two.events(&session, None));
+    two.prompt(&session, "m-1", "Write");
+    let mut request = model.request();
+    request.say("I will write.");
+    assert_eq!(
+        there.line("cognition_out_delta").last().unwrap().data,
+        here.line("cognition_out_delta").last().unwrap().data
+    );
+    for client in [&one, &two] {
+        assert_eq!(client.get(&session).1["state"], "running");
+        assert_eq!(client.get("/v1/sessions").1["sessions"][0]["state"], "running");
+    }
+    two.command(&session, &json!({"command": "queue", "message": {"id": "m-2", "text": "Later"}}));
+    assert_eq!(
+        one.command(&session, &json!({"command": "take_back", "id": "m-2"}))["receipts"][0]["receipt"],
+        "returned"
+    );
+    request.call("c-1", "write_file", &json!({"path": "a.txt", "content": "written"})).end();
+    let asked = there.line("tool_confirmation_requested").pop().unwrap();
+    let question = &asked.data["payload"]["question_id"];
+    two.command(&session, &json!({"command": "answer", "question": question, "answer": {"decision": "approve"}}));
+    let mut request = model.request();
+    request.say("Begun");
+    let position = there.line("cognition_out_delta").pop().unwrap().id;
+    two.command(&session, &json!({"command": "cancel", "id": "c"}));
+    for stream in [&mut here, &mut there] {
+        assert_eq!(stream.line("turn_finish").pop().unwrap().data["payload"]["status"], "cancelled");
+    }
+    drop(there);
+    let missed = two.events(&session, Some(&position)).line("turn_finish");
+    assert!(
+        missed.iter().all(|event| event.kind == "message"),
+        "a position of one host counts at the other: {missed:?}"
+    );
+    let exported = two.get(&format!("{session}/export")).1;
+    assert!(exported.as_str().unwrap().contains("I will write."), "{exported}");
+    assert_eq!(two.delete(&session).0, 204);
+    assert_eq!(here.until(|event| event.kind == "end").pop().unwrap().data["reason"], "deleted");
+    assert_eq!(one.get(&session).0, 404);
+}
+
+#[test]
+fn a_websocket_reaches_the_host_that_runs_the_session() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let ((_first, one), (second, _two)) = (hosts.start("one"), hosts.start("two"));
+    let session = one.create();
+    let mut live = one.events(&session, None);
+    let (mut socket, head) = websocket(&second, &format!("{session}/events"), "");
+    assert!(head.starts_with("http/1.1 101") && head.contains("sec-websocket-accept: s3pplmb"), "{head}");
+    one.prompt(&session, "m-1", "Hello");
+    model.request().say("Good day.").end();
+    let received: String = live.line("turn_finish").iter().map(|_| frame(&mut socket)).collect();
+    assert!(received.contains("Good day."), "{received}");
+}
+
+/// What one host has noted of a session changes when another one changes it.
+#[test]
+fn who_is_allowed_to_use_a_session_is_the_same_on_all_hosts() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, USERS);
+    let start = |host: &str| {
+        let mut command = hosts.command(host, &["serve", "--listen", "127.0.0.1:0"]);
+        command.env("A_TOKEN", TOKEN_A).env("B_TOKEN", TOKEN_B);
+        Running::of(command)
+    };
+    let (first, second) = (start("one"), start("two"));
+    let ([anna, bert], [anna_there, bert_there]) = (users(&first), users(&second));
+    let session = anna.create();
+    assert_eq!(bert_there.get(&session).0, 404);
+    assert_eq!(anna_there.put(&format!("{session}/users/bert")), 204);
+    assert_eq!(bert.get(&session).0, 200);
+    let events = bert_there.events(&session, None);
+    assert_eq!(anna.delete(&format!("{session}/users/bert")).0, 204);
+    assert!(events.rest().contains("\"reason\":\"closed\""));
+    assert_eq!((bert.get(&session).0, bert_there.get(&session).0), (404, 404));
+}

@@ -1,0 +1,141 @@
+//! Requests for a session that another host has open: they are passed on to it, and its answers are passed back.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Response, StatusCode};
+use futures_util::StreamExt as _;
+use http_body_util::BodyDataStream;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use net::Proxies;
+use reqwest::{Client, Url};
+use tidegate::transcript::SessionHolder;
+use tokio::io::copy_bidirectional;
+
+use super::problem::Problem;
+use super::routes::Call;
+use super::websocket;
+use crate::inbound;
+
+/// Marks a request that another host has passed on: it is answered where it arrives.
+const PASSED_ON: HeaderName = HeaderName::from_static("tidegate-passed-on");
+
+/// The time limit for a connection to another host.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Fields that are about one connection, or that the receiver of a request decides about.
+const OWN: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::HOST,
+    header::ORIGIN,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// The connections to other hosts, by their addresses.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    clients: Mutex<BTreeMap<String, Client>>,
+}
+
+impl Peers {
+    /// Returns the client for an address.
+    ///
+    /// # Errors
+    /// The address is none, or the certificates of this machine cannot be used.
+    fn client(&self, url: &Url) -> Result<Client, Problem> {
+        let key = net::place(url);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        let proxies = Proxies::of_environment().map_err(Problem::internal)?;
+        let client = net::client(url, &proxies, Some(CONNECT)).map_err(Problem::internal)?;
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+}
+
+/// Passes a request on to the host that has its session open; `None`: none has, or it is this one.
+///
+/// # Errors
+/// That host cannot be reached.
+pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>, Problem> {
+    if call.head.headers.contains_key(PASSED_ON) {
+        return Ok(None);
+    }
+    let Some(id) = call.session() else { return Ok(None) };
+    let Some(SessionHolder { name, address: Some(address), .. }) = call.shared.sessions.elsewhere(&id).await? else {
+        return Ok(None);
+    };
+    let base = Url::parse(&address).map_err(Problem::internal)?;
+    let target = call.head.uri.path_and_query().map_or("/", |target| target.as_str());
+    let url = base.join(target).map_err(Problem::internal)?;
+    let client = call.shared.peers.client(&url)?;
+    let mut headers = without_own(&call.head.headers);
+    headers.insert(PASSED_ON, HeaderValue::from_static("1"));
+    let is_websocket = websocket::is_asked_for(&call.head.headers);
+    if is_websocket {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    }
+    let limits = call.shared.limits;
+    let body = std::mem::take(&mut *call.body.lock().unwrap_or_else(PoisonError::into_inner));
+    let (bytes, _) = inbound::body::read(body, limits.body_bytes, limits.client_timeout).await?;
+    let sent = client.request(call.head.method.clone(), url).headers(headers).body(bytes).send().await;
+    let answer = sent.map_err(|error| {
+        tracing::debug!("{name} at {address} does not answer: {}", net::cause(&error));
+        Problem::open_elsewhere(&name)
+    })?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return upgraded(call, answer).map(Some);
+    }
+    Ok(Some(passed_back(call, answer)))
+}
+
+fn without_own(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for name in &OWN {
+        headers.remove(name);
+    }
+    headers
+}
+
+/// Returns the answer of another host, whose stream ends when this server closes.
+fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
+    let (head, body) = Response::<reqwest::Body>::from(answer).into_parts();
+    let closing = call.shared.closing.clone().cancelled_owned();
+    let mut response = Response::new(Body::from_stream(BodyDataStream::new(body).take_until(closing)));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = without_own(&head.headers);
+    response
+}
+
+/// Connects a websocket with that of another host.
+fn upgraded(call: &mut Call, answer: reqwest::Response) -> Result<Response<Body>, Problem> {
+    let here = call.head.extensions.remove::<OnUpgrade>().ok_or_else(|| Problem::internal("no upgrade"))?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *response.headers_mut() = answer.headers().clone();
+    let closing = call.shared.closing.clone();
+    call.shared.tasks.spawn(async move {
+        let both = async {
+            let (Ok(here), Ok(mut there)) = (here.await, answer.upgrade().await) else { return };
+            // Either of them has ended: both have.
+            let _ = copy_bidirectional(&mut TokioIo::new(here), &mut there).await;
+        };
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = both => {}
+        }
+    });
+    Ok(response)
+}
