@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use flow::ports::{Journal as _, JournalError, JournalProgress};
 use tidegate_kit::Still;
-use tidegate_servers::RedisServer;
-use tidegate_store::{OpenedTranscript, RecordAll, SessionAccess, TranscriptError, TranscriptStore};
+use tidegate_servers::{RedisCluster, RedisServer};
+use tidegate_store::{OpenedTranscript, RecordAll, RedisOptions, SessionAccess, TranscriptError, TranscriptStore};
 
 use crate::threads::{Place, error, id, options, raw, turn};
 
@@ -221,4 +221,52 @@ async fn a_host_is_found_where_it_has_said() {
     let opened = open(&two).unwrap();
     assert_eq!(one.elsewhere(&id("a")).unwrap().unwrap().address, None);
     opened.journal.close().await.unwrap();
+}
+
+/// The user of the page for operators, with the commands that transcripts need in addition: each of them is needed.
+#[test]
+fn the_documented_user_can_do_all_that_transcripts_need() {
+    let server = RedisServer::start().unwrap();
+    let page = include_str!("../../SERVE.md");
+    let (_, more) = page.split_once("`+xadd ").unwrap();
+    let more: Vec<String> =
+        format!("+xadd {}", more.split_once('`').unwrap().0).split(' ').map(str::to_owned).collect();
+    let checked = |more: &[String]| {
+        let words = [crate::redis_access::documented(), more.to_vec()].concat();
+        server.command(&["ACL", "DELUSER", "tidegate"]).unwrap();
+        server.command(&words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        let mut options = options(&server, "the user");
+        (options.user, options.password) = (Some("tidegate".to_owned()), Some("hunter2".to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        TranscriptStore::on_redis(folder.path(), &options, Arc::new(Still::default())).unwrap().check_writable()
+    };
+    let durability = checked(&more).unwrap();
+    assert_eq!(durability.is_durable, None, "{}", durability.detail);
+    for left_out in 0..more.len() {
+        let mut fewer = more.clone();
+        let command = fewer.remove(left_out);
+        let refused = checked(&fewer).unwrap_err().to_string();
+        assert!(refused.contains(&command[1..]), "{command}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_is_as_one_server() {
+    let cluster = RedisCluster::start(0).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = RedisOptions::new(cluster.url());
+    options.timeout = Duration::from_secs(20);
+    let store = TranscriptStore::on_redis(folder.path(), &options, Arc::new(Still::default())).unwrap();
+    store.check_writable().unwrap();
+    for session in ["a", "b", "c"] {
+        let opened = store.open(&id(session), Arc::new(RecordAll)).unwrap();
+        turn(1, 0).iter().for_each(|event| drop(opened.journal.append(event)));
+        opened.journal.close().await.unwrap();
+    }
+    store.fork(&id("a"), 1, &id("fork")).unwrap();
+    assert_eq!(store.list().unwrap().sessions.len(), 4);
+    assert_eq!(store.read(&id("fork")).unwrap().records::<serde_json::Value>().count(), 5);
+    store.remove(&id("fork")).unwrap();
+    store.remove(&id("a")).unwrap();
+    assert_eq!(store.list().unwrap().sessions.len(), 2);
 }

@@ -21,7 +21,7 @@ pub(crate) fn load(release: bool, flags: &[String]) -> Result<()> {
     run::step("load", Command::new(program).args(flags))
 }
 
-/// Kills writers to each backend, writers of transcripts and whole sessions this often.
+/// Kills writers to each backend, writers of transcripts, whole sessions and hosts this often.
 pub(crate) fn crash(kills: u32) -> Result<()> {
     ensure!(kills > 0, "nothing is killed 0 times");
     ensure_redis()?;
@@ -29,5 +29,8 @@ pub(crate) fn crash(kills: u32) -> Result<()> {
     test.args(["--", "crash::", "--nocapture"]);
     run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))?;
     let mut inputs = run::cargo(&["test", "--workspace", "--locked", "--test", "killed", "--", "killed_inputs::"]);
-    run::step("sessions with inputs that wait, killed", inputs.env("TIDEGATE_KILLS", kills.to_string()))
+    run::step("sessions with inputs that wait, killed", inputs.env("TIDEGATE_KILLS", kills.to_string()))?;
+    let mut hosts =
+        run::cargo(&["test", "--workspace", "--locked", "--test", "it", "--", "serve::killed", "--nocapture"]);
+    run::step("hosts of one server, killed", hosts.env("TIDEGATE_KILLS", kills.to_string()))
 }

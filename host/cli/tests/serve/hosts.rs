@@ -7,7 +7,7 @@ use tidegate_servers::RedisServer;
 
 use super::client::Client;
 use super::stream::{frame, websocket};
-use super::{USERS, place, users};
+use super::{USERS, users};
 use crate::gateway::running::{Running, TOKEN_A, TOKEN_B};
 use crate::support::Place;
 use crate::support::script::Model;
@@ -15,6 +15,12 @@ use crate::support::{code, err, out};
 
 /// How long a host that was killed keeps its sessions, in seconds.
 const LEASE: u64 = 2;
+
+fn settings(more: &str) -> String {
+    format!(
+        "[state]\nbackend = \"redis\"\nlease_s = {LEASE}\n[transcript]\nbackend = \"redis\"\n[tools.permission]\nwrite_file = \"ask\"\n{more}"
+    )
+}
 
 /// Two hosts in one workspace, each with a folder of its own for what it keeps.
 pub(super) struct Hosts {
@@ -24,11 +30,21 @@ pub(super) struct Hosts {
 
 impl Hosts {
     pub(super) fn new(model: &Model, more: &str) -> Self {
+        let hosts = Self::at("", "");
+        hosts.place.write("tidegate.toml", &model.settings(&settings(more)));
+        hosts
+    }
+
+    /// Two hosts with the model at this address.
+    pub(super) fn at(url: &str, more: &str) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]).unwrap();
-        let settings = format!(
-            "[state]\nbackend = \"redis\"\nlease_s = {LEASE}\n[transcript]\nbackend = \"redis\"\n[tools.permission]\nwrite_file = \"ask\"\n{more}"
+        let place = Place::new();
+        let model = format!(
+            "[provider]\nkind = \"anthropic\"\nmodel = \"scripted\"\nbase_url = \"{url}\"\napi_key_env = \"\"\n\
+             [rules]\nbuiltin_rules = false\n"
         );
-        Self { place: place(model, &settings), redis }
+        place.write("tidegate.toml", &(model + &settings(more)));
+        Self { place, redis }
     }
 
     pub(super) fn command(&self, host: &str, arguments: &[&str]) -> std::process::Command {

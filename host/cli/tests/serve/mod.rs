@@ -6,6 +6,7 @@ mod commands;
 mod conventions;
 mod described;
 mod hosts;
+mod killed;
 mod life;
 mod sessions;
 mod stream;

@@ -27,18 +27,12 @@ const PASSED_ON: HeaderName = HeaderName::from_static("tidegate-passed-on");
 /// The time limit for a connection to another host.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Fields that are about one connection, or that the receiver of a request decides about.
-const OWN: [HeaderName; 9] = [
-    header::CONNECTION,
-    header::CONTENT_LENGTH,
-    header::HOST,
-    header::ORIGIN,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
+/// Fields that are about one connection.
+const OF_CONNECTION: [HeaderName; 5] =
+    [header::CONNECTION, header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE];
+
+/// Fields of a request that were checked here, or that are set when it is passed on.
+const CHECKED: [HeaderName; 3] = [header::CONTENT_LENGTH, header::HOST, header::ORIGIN];
 
 /// The connections to other hosts, by their addresses.
 #[derive(Debug, Default)]
@@ -80,7 +74,7 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     let target = call.head.uri.path_and_query().map_or("/", |target| target.as_str());
     let url = base.join(target).map_err(Problem::internal)?;
     let client = call.shared.peers.client(&url)?;
-    let mut headers = without_own(&call.head.headers);
+    let mut headers = without(&call.head.headers, &[&OF_CONNECTION[..], &CHECKED].concat());
     headers.insert(PASSED_ON, HeaderValue::from_static("1"));
     let is_websocket = websocket::is_asked_for(&call.head.headers);
     if is_websocket {
@@ -101,9 +95,9 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     Ok(Some(passed_back(call, answer)))
 }
 
-fn without_own(headers: &HeaderMap) -> HeaderMap {
+fn without(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
     let mut headers = headers.clone();
-    for name in &OWN {
+    for name in names {
         headers.remove(name);
     }
     headers
@@ -115,7 +109,7 @@ fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
     let closing = call.shared.closing.clone().cancelled_owned();
     let mut response = Response::new(Body::from_stream(BodyDataStream::new(body).take_until(closing)));
     *response.status_mut() = head.status;
-    *response.headers_mut() = without_own(&head.headers);
+    *response.headers_mut() = without(&head.headers, &OF_CONNECTION);
     response
 }
 
