@@ -107,7 +107,8 @@ fn every_value_of_the_gateway_arrives() {
 
 #[test]
 fn every_value_of_the_server_for_front_ends_arrives() {
-    let ServeSettings { listen, hosts, origins, tokens, limits } = full().serve;
+    let ServeSettings { listen, address, hosts, origins, tokens, limits } = full().serve;
+    assert_eq!(address.as_deref(), Some("http://10.0.0.2:8444"));
     assert_eq!(
         (listen.to_string().as_str(), hosts.as_slice()),
         ("0.0.0.0:8444", &["agent.example.com".to_owned()][..])
