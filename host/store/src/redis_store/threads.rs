@@ -147,8 +147,10 @@ impl Threads {
             let held: Option<String> = server.command("GET", &[keys.writer]).await?;
             Ok(held.filter(|held| last.0.as_ref() == Some(held)).map(|held| (held, last.1)))
         })?;
-        let own = self.address.get();
-        let is_own = |token: &str, address: &Option<String>| owner_in(token) == self.owner && address.as_ref() == own;
+        let own = self.address.get().map_or("", String::as_str);
+        let is_own = |token: &str, address: &Option<String>| {
+            owner_in(token) == self.owner && address.as_deref().unwrap_or_default() == own
+        };
         let other = found.filter(|(token, address)| !is_own(token, address));
         Ok(other.map(|(token, address)| (owner_in(&token), address.filter(|address| !address.is_empty()))))
     }

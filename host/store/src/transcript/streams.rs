@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use flow::SessionId;
 use flow::ports::{Clock, JournalError, StateError};
@@ -26,6 +26,9 @@ const COUNT: usize = 256;
 
 /// What no session is called: the claim on it is that on the relations between threads.
 const TREE: &str = "\u{0}tree";
+/// Forks and removals are quick: another one is waited for.
+const TREE_TRIES: u32 = 50;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// The threads of a server.
 #[derive(Clone, Debug)]
@@ -150,13 +153,18 @@ impl Place for Streams {
     }
 
     fn hold_tree(&self) -> Result<Box<dyn Debug>, JournalError> {
-        match self.threads.claim(&SessionId::new(TREE)) {
-            Ok(claim) => Ok(Box::new(claim)),
-            Err(StateError::Leased { by, .. }) => {
-                let reason = format!("{by} forks or removes a session there; try again");
-                Err(unusable(Path::new(self.threads.place()), reason))
+        let mut tries = 0;
+        loop {
+            match self.threads.claim(&SessionId::new(TREE)) {
+                Ok(claim) => return Ok(Box::new(claim)),
+                Err(StateError::Leased { .. }) if tries < TREE_TRIES => tries += 1,
+                Err(StateError::Leased { by, .. }) => {
+                    let reason = format!("{by} forks or removes a session there; try again");
+                    return Err(unusable(Path::new(self.threads.place()), reason));
+                }
+                Err(error) => return Err(self.failed(&error)),
             }
-            Err(error) => Err(self.failed(&error)),
+            std::thread::sleep(BETWEEN_TRIES);
         }
     }
 

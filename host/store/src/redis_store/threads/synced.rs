@@ -1,10 +1,13 @@
 //! What a server promises of the lines that it has acknowledged.
 
+use std::sync::Arc;
+
+use ::redis::Value;
 use flow::SessionId;
 use flow::ports::StateError;
 
 use super::super::random_token;
-use super::Threads;
+use super::{Keys, Threads};
 
 /// When a server has its log on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,7 @@ impl Threads {
     /// Writes a line of a thread of its own, reads it and removes it, so that a command that the server does not permit is found.
     pub(crate) fn try_commands(&self) -> Result<(), StateError> {
         let id = SessionId::new(format!("trial-{}", random_token()?));
+        self.try_each(&id)?;
         let claim = self.claim(&id)?;
         let tried = claim
             .append(1, &[b"{}"])
@@ -37,9 +41,26 @@ impl Threads {
         tried.and(removed)
     }
 
+    /// Sends what is only sent in scripts, whose errors do not name the command.
+    fn try_each(&self, id: &SessionId) -> Result<(), StateError> {
+        let (server, keys) = (Arc::clone(&self.server), Keys::of(id));
+        self.wait(async move {
+            let Keys { thread, records, repaired, .. } = &keys;
+            for words in [
+                &["XADD", records, "1-0", "line", "{}"][..],
+                &["RENAME", records, repaired],
+                &["HEXISTS", thread, "lines"],
+                &["DEL", repaired],
+            ] {
+                server.command::<Value>(words[0], &words[1..]).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Asks the server when it syncs its log.
     pub(crate) fn synced(&self) -> Result<Synced, StateError> {
-        let server = std::sync::Arc::clone(&self.server);
+        let server = Arc::clone(&self.server);
         self.wait(async move {
             let nodes = server.nodes().await?;
             let Some(node) = nodes.first() else { return Ok(Synced::Unknown) };
