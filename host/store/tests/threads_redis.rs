@@ -260,7 +260,9 @@ async fn a_cluster_is_as_one_server() {
     store.check_writable().unwrap();
     for session in ["a", "b", "c"] {
         let opened = store.open(&id(session), Arc::new(RecordAll)).unwrap();
-        turn(1, 0).iter().for_each(|event| drop(opened.journal.append(event)));
+        for event in turn(1, 0) {
+            opened.journal.append(&event);
+        }
         opened.journal.close().await.unwrap();
     }
     store.fork(&id("a"), 1, &id("fork")).unwrap();

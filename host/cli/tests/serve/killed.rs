@@ -205,7 +205,6 @@ fn nothing_acknowledged_is_lost_and_every_session_continues() {
             assert_eq!(asked.matches(&format!("input {number}-{input}.")).count(), 1, "{number}-{input}: {asked}");
         }
     }
-    println!("{} kills, {:?} inputs", kills(), shared.delivered());
 }
 
 /// The inputs of users in the conversation. What a host had begun to deliver when it died waits again, and leaves the conversation.
