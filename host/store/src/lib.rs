@@ -3,7 +3,7 @@
 //!
 //! # Transcripts
 //!
-//! [`TranscriptStore`] records the events of each session in a file of its own, through the port [`Journal`](flow::ports::Journal); it
+//! [`TranscriptStore`] records the events of each session in a file of its own, or in a stream of a Redis server, through the port [`Journal`](flow::ports::Journal); it
 //! reads, forks, lists and repairs these files. Data flow: `append` ─► queue, which never waits ─► one of a few threads that write all
 //! transcripts of the process ─► one write and one `fdatasync` for all that is queued ─► the watcher, and who waits for `durable`. No
 //! open session has a thread or an open file of its own.

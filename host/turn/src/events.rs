@@ -237,11 +237,12 @@ impl Shared {
                 }
             }
             JournalProgress::Failed(error) => {
-                // There is nothing to wait for any more. The event says what is not recorded.
+                // There is nothing to wait for any more. The event says what is not recorded. Who gets one of these events can know it by then.
+                let is_known = std::mem::replace(&mut state.unrecorded, true);
                 while let Some((event, _)) = state.held.pop_front() {
                     state.deliver(&event);
                 }
-                if !std::mem::replace(&mut state.unrecorded, true) {
+                if !is_known {
                     let kind = EventKind::JournalFailed { message: error.to_string(), recorded: state.durable };
                     let seq = self.seq.fetch_add(1, Ordering::SeqCst);
                     let event = Event::new(seq, self.clock.now_ms(), state.place, kind);

@@ -244,3 +244,32 @@ fn who_is_allowed_to_use_a_session_is_the_same_on_all_hosts() {
     assert!(events.rest().contains("\"reason\":\"closed\""));
     assert_eq!((bert.get(&session).0, bert_there.get(&session).0), (404, 404));
 }
+
+/// A machine that is suspended, and wakes up when another host has its sessions.
+#[test]
+fn a_host_that_was_suspended_shows_nothing_that_is_not_recorded() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let ((first, one), (_second, two)) = (hosts.start("one"), hosts.start("two"));
+    let session = one.create();
+    let mut events = one.events(&session, None);
+    one.prompt(&session, "m-1", "Hello");
+    let mut stale = model.request();
+    stale.say("Begun");
+    events.line("cognition_out_delta");
+    first.signal("STOP");
+    let (status, answer) = patient(|| two.post(&format!("{session}/commands"), &prompt("m-2", "And now?")));
+    assert_eq!(status, 200, "{answer}");
+    let mut request = model.request();
+    assert!(request.text().contains("Hello") && request.text().contains("And now?"));
+    let mut there = two.events(&session, None);
+    request.say("Here.").end();
+    there.line("turn_finish");
+
+    first.signal("CONT");
+    stale.say(" and ended.").end();
+    let rest = events.rest();
+    assert!(!rest.contains("turn_finish") && !rest.contains("event: end"), "its client connects again: {rest}");
+    let shown = one.events(&session, None).next().unwrap().data["chat"].to_string();
+    assert!(shown.contains("Here.") && !shown.contains("and ended."), "{shown}");
+}

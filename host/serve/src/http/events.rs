@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use record::Shown;
 use serde_json::{Value, json};
 use tidegate::event::{Reconnection, Snapshot};
-use tidegate::{Event, EventKind, Session, Subscription};
+use tidegate::{Event, Session, Subscription};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -182,11 +182,12 @@ impl Events {
             self.own.as_ref()?;
             match self.happens().await {
                 Next::Own(Some(event)) => {
-                    self.last = Some(event.seq);
-                    // What happens next happens elsewhere, or once the session is opened again: the reader connects again.
-                    if matches!(event.kind, EventKind::JournalFailed { .. }) {
+                    // The reader connects again, and gets what is recorded.
+                    if self.open.is_lost() {
                         self.own = None;
+                        return None;
                     }
+                    self.last = Some(event.seq);
                     if let Some(shown) = Shown::of(&event, self.open.session.id().as_str()) {
                         return Some(Seen::Line(shown));
                     }

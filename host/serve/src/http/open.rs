@@ -21,6 +21,8 @@ pub(super) struct Open {
     pub(super) session: Session,
     /// Distinguishes the numbers of its events from those of another time when it was open.
     pub(super) generation: String,
+    /// Whether another host can take it over.
+    is_shared: bool,
     readers: AtomicUsize,
     state: Mutex<State>,
 }
@@ -62,12 +64,17 @@ pub(super) enum Before {
 impl Open {
     /// # Errors
     /// The system has no random numbers.
-    pub(super) fn new(session: Session) -> Result<Self, Problem> {
+    pub(super) fn new(session: Session, is_shared: bool) -> Result<Self, Problem> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(Problem::internal)?;
         let generation = format!("{:016x}", u64::from_be_bytes(bytes));
         let state = State { used: Instant::now(), done: VecDeque::new() };
-        Ok(Self { session, generation, readers: AtomicUsize::new(0), state: Mutex::new(state) })
+        Ok(Self { session, generation, is_shared, readers: AtomicUsize::new(0), state: Mutex::new(state) })
+    }
+
+    /// Whether events that follow can be of no account: another host continues the session, or will, without those that are not recorded.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_shared && self.session.is_unrecorded()
     }
 
     /// Counts a reader of its events until the result is dropped.

@@ -7,14 +7,16 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use http_body_util::BodyDataStream;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use net::Proxies;
 use reqwest::{Client, Url};
+use tidegate::SessionId;
 use tidegate::transcript::SessionHolder;
 use tokio::io::copy_bidirectional;
+use tokio::time::timeout;
 
 use super::problem::Problem;
 use super::routes::Call;
@@ -26,6 +28,9 @@ const PASSED_ON: HeaderName = HeaderName::from_static("tidegate-passed-on");
 
 /// The time limit for a connection to another host.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether a host that does not answer still has the session.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Fields that are about one connection.
 const OF_CONNECTION: [HeaderName; 5] =
@@ -84,15 +89,29 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     let limits = call.shared.limits;
     let body = std::mem::take(&mut *call.body.lock().unwrap_or_else(PoisonError::into_inner));
     let (bytes, _) = inbound::body::read(body, limits.body_bytes, limits.client_timeout).await?;
-    let sent = client.request(call.head.method.clone(), url).headers(headers).body(bytes).send().await;
-    let answer = sent.map_err(|error| {
-        tracing::debug!("{name} at {address} does not answer: {}", net::cause(&error));
-        Problem::open_elsewhere(&name)
-    })?;
+    let sent = client.request(call.head.method.clone(), url).headers(headers).body(bytes).send();
+    let answer = tokio::select! {
+        answer = sent => answer.map_err(|error| {
+            tracing::debug!("{name} at {address} does not answer: {}", net::cause(&error));
+            Problem::open_elsewhere(&name)
+        })?,
+        () = lost(call, &id, &name) => return Err(Problem::open_elsewhere(&name)),
+    };
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         return upgraded(call, answer).map(Some);
     }
     Ok(Some(passed_back(call, answer)))
+}
+
+/// Waits until the host with this name does not have the session any more: it can have stopped without its end.
+async fn lost(call: &Call, id: &SessionId, name: &str) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        match call.shared.sessions.elsewhere(id).await {
+            Ok(holder) if holder.as_ref().is_none_or(|holder| holder.name != name) => return,
+            Ok(_) | Err(_) => {}
+        }
+    }
 }
 
 fn without(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
@@ -103,11 +122,16 @@ fn without(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
     headers
 }
 
-/// Returns the answer of another host, whose stream ends when this server closes.
+/// Returns the answer of another host. Its stream ends when this server closes, and when that host is silent for longer than a stream is.
 fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
     let (head, body) = Response::<reqwest::Body>::from(answer).into_parts();
     let closing = call.shared.closing.clone().cancelled_owned();
-    let mut response = Response::new(Body::from_stream(BodyDataStream::new(body).take_until(closing)));
+    let limit = call.shared.limits.keep_alive * 3;
+    let chunks = stream::unfold(BodyDataStream::new(body), move |mut chunks| async move {
+        let next = timeout(limit, chunks.next()).await.ok().flatten();
+        next.map(|chunk| (chunk, chunks))
+    });
+    let mut response = Response::new(Body::from_stream(Box::pin(chunks).take_until(closing)));
     *response.status_mut() = head.status;
     *response.headers_mut() = without(&head.headers, &OF_CONNECTION);
     response

@@ -172,6 +172,11 @@ impl Sessions {
         if known.admits(user) { Ok(known) } else { Err(Problem::not_found()) }
     }
 
+    /// Whether other hosts can continue the sessions.
+    fn is_shared(&self) -> bool {
+        self.host.transcripts().is_some_and(TranscriptStore::is_shared)
+    }
+
     /// Returns the other host that has a session open; `None`: none has, or it is open here.
     ///
     /// # Errors
@@ -187,7 +192,7 @@ impl Sessions {
 
     /// Notes what another host has changed: who is allowed to use the session, or that it was deleted.
     async fn refresh(&self, known: &Known) -> Result<(), Problem> {
-        if !self.host.transcripts().is_some_and(TranscriptStore::is_shared) {
+        if !self.is_shared() {
             return Ok(());
         }
         match self.recorded(&known.id).await? {
@@ -292,7 +297,7 @@ impl Sessions {
             None => options.keep_model(),
         };
         let session = self.host.session(options).await?;
-        let open = Arc::new(Open::new(session)?);
+        let open = Arc::new(Open::new(session, self.is_shared())?);
         if open.session.interrupted().is_some_and(|left| left.questions > 0) {
             open.session.resume().detach();
         }
