@@ -254,29 +254,32 @@ impl Conversations {
             Some(visited) => visited,
             None => self.open.visit(id, &self.host, opening).await?,
         };
+        let refreshed = self.refresh(&visited.conversation).await;
+        // After the conversation has read the files of its own options.
         if let Some(rules) = &self.options.rule_set {
             visited.conversation.set_rules(rules);
         }
-        if self.is_without_store(&visited.conversation) {
-            return Ok(visited);
+        match refreshed {
+            Err(HostError::State(error)) if self.is_local(&error) => Ok(visited),
+            refreshed => refreshed.map(|()| visited),
         }
-        let refreshed = match visited.conversation.refresh().await {
-            Ok(()) => visited.conversation.name().await,
+    }
+
+    /// Updates a conversation from the store, unless its data could not be stored.
+    async fn refresh(&self, conversation: &Conversation) -> Result<(), HostError> {
+        if self.is_without_store(conversation) {
+            return Ok(());
+        }
+        let refreshed = match conversation.refresh().await {
+            Ok(()) => conversation.name().await,
             away => away,
         };
-        match refreshed {
-            Ok(()) => {
-                if !visited.conversation.is_local() {
-                    self.note(None);
-                }
-                Ok(visited)
-            }
-            Err(HostError::State(error)) => {
-                self.note(Some(&error));
-                if self.is_local(&error) { Ok(visited) } else { Err(error.into()) }
-            }
-            Err(error) => Err(error),
+        match &refreshed {
+            Err(HostError::State(error)) => self.note(Some(error)),
+            Ok(()) if !conversation.is_local() => self.note(None),
+            _ => {}
         }
+        refreshed
     }
 
     /// Notes whether the store answered.
