@@ -56,6 +56,11 @@ fn say_where(server: &Server, is_open: bool) -> Result<(), Failure> {
     let mut out = screen::out();
     writeln!(out, "http://{address}")?;
     out.flush()?;
+    if !Server::has_page() {
+        say::note(
+            "serve: the page is missing: this program was built without it; run `cargo xtask page`, and build it again",
+        );
+    }
     if is_open {
         say::note("serve: every program of this machine is admitted: there is no `[[serve.token]]`");
     }

@@ -146,7 +146,13 @@ pub fn ensure_web_js() -> Result<PathBuf> {
     const FROM: &str = "../../sdk/js";
     let install = |folder: &Path| install_optional(folder, FROM);
     let lock = format!("{FROM}/package-lock.json");
-    ensure("web-js", &lock, "node_modules/vitest/package.json", "TypeScript, Vitest and React (npm, 120 MB)", &install)
+    ensure(
+        "web-js",
+        &lock,
+        "node_modules/vitest/package.json",
+        "TypeScript, Vite, Vitest, React and Playwright (npm, 150 MB)",
+        &install,
+    )
 }
 
 /// Installs React 18, which `@tidegate/react` is also tested with, where it is missing, and returns the folder, which contains `node_modules`.

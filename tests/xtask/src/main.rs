@@ -46,6 +46,7 @@ cargo xtask COMMAND
   mutants [CRATE…] [-- ARGUMENT…]
                     changes the code of rules, guard, turn and sandbox with cargo-mutants and counts what the tests notice; takes
                     hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20
+  page              the page of `tidegate serve`, into target/page, from where the program embeds it when it is built
   book              all pages as a site with a search, in target/book/site; a dead link is an error
   build-plugins     builds the plugins into components
 
@@ -61,6 +62,7 @@ enum Task {
     Ci,
     Bench { filters: Vec<String> },
     Book,
+    Page,
     BuildPlugins,
     Clients,
     Load { release: bool, flags: Vec<String> },
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
         Task::Book => book::book(),
+        Task::Page => web::build(),
         Task::Clients => clients::clients(),
         Task::BuildPlugins => guests::build_plugins().map(drop),
         Task::Load { release, flags } => load::load(release, &flags),
@@ -121,6 +124,7 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
         "book" => alone(Task::Book),
+        "page" => alone(Task::Page),
         "clients" => alone(Task::Clients),
         "build-plugins" => alone(Task::BuildPlugins),
         "load" => match rest {
@@ -165,6 +169,7 @@ mod tests {
         assert_eq!(parse(&words("test")), test("", ""));
         assert_eq!(parse(&words("test cli rules -- acp:: x")), test("cli rules", "acp:: x"));
         assert_eq!(parse(&words("clients")), Ok(Task::Clients));
+        assert_eq!(parse(&words("page")), Ok(Task::Page));
         assert_eq!(parse(&words("test -- acp::")), test("", "acp::"));
         assert_eq!(parse(&words("ci --help")), Ok(Task::Help));
         assert_eq!(parse(&words("ci now")), Err("ci takes no \"now\"".to_owned()));

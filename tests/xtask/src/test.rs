@@ -20,6 +20,10 @@ pub(crate) fn test(crates: &[String], filters: &[String]) -> Result<()> {
     if tested.iter().any(|one| !matches!(one, Tested::Web(_))) || tested.is_empty() {
         prepare()?;
     }
+    if tested.iter().any(|one| matches!(one, Tested::Web(_))) || tested.is_empty() {
+        // Before the program, which embeds the page.
+        web::build()?;
+    }
     let mut counts = Counts::default();
     let results = if tested.is_empty() { all(filters, &mut counts)? } else { some(&tested, filters, &mut counts) };
     writeln!(std::io::stdout(), "\n{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.ignored)?;

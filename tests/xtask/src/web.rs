@@ -1,5 +1,7 @@
-//! The packages for web front ends: what they are built from, and their tests.
+//! The packages for web front ends and the page that is made of them: what they are built from, and their tests.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,9 +11,10 @@ use tidegate_servers::{ensure_chromium, ensure_examples_js, ensure_react_18, ens
 use crate::{run, wasm};
 
 /// The packages in the order in which they are built: the latter use the former.
-const PACKAGES: [&str; 2] = ["client", "react"];
+const PACKAGES: [&str; 3] = ["client", "react", PAGE];
+const PAGE: &str = "page";
 /// The folders of `sdk/js` that have tests: the packages, and applications that they are installed in as they are packed.
-pub(crate) const TESTED: [&str; 3] = ["client", "react", EXAMPLES];
+pub(crate) const TESTED: [&str; 4] = ["client", "react", PAGE, EXAMPLES];
 const EXAMPLES: &str = "examples";
 
 /// The environment variable that names the program.
@@ -22,7 +25,9 @@ pub(crate) fn build() -> Result<()> {
     let folder = run::root().join("sdk/js");
     link(&ensure_web_js()?.join("node_modules"), &folder.join("node_modules"))?;
     link(&ensure_react_18()?.join("node_modules"), &folder.join("react/react-18/node_modules"))?;
-    link(&folder.join("client"), &folder.join("react/node_modules/@tidegate/client"))?;
+    for (used, by) in [("client", "react"), ("client", "page"), ("react", "page")] {
+        link(&folder.join(used), &folder.join(by).join("node_modules/@tidegate").join(used))?;
+    }
     let module = wasm::build_web()?;
     run::step("embedding the primitives", in_folder("client", "node").arg("embed.mjs").arg(module))?;
     for package in PACKAGES {
@@ -31,13 +36,44 @@ pub(crate) fn build() -> Result<()> {
         let mut build = in_folder(package, "npm");
         run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
     }
+    embed(&folder.join("page/dist"), &run::root().join("target/page"))
+}
+
+/// Puts the page where the program embeds it. Files that did not change are not written, so that nothing is compiled again for them.
+fn embed(built: &Path, at: &Path) -> Result<()> {
+    for folder in ["", "assets"] {
+        let (built, at) = (built.join(folder), at.join(folder));
+        fs::create_dir_all(&at)?;
+        let (new, old) = (files(&built)?, files(&at)?);
+        for name in old.iter().filter(|name| !new.contains(name)) {
+            fs::remove_file(at.join(name))?;
+        }
+        for name in new {
+            let content = fs::read(built.join(&name))?;
+            if fs::read(at.join(&name)).ok().as_ref() != Some(&content) {
+                fs::write(at.join(&name), content)?;
+            }
+        }
+    }
     Ok(())
 }
 
-/// Builds the packages and runs the tests of some folders, those whose names contain one of the filters if there are any. `read` is shown each
-/// line.
+/// Returns the names of the files in a folder.
+fn files(folder: &Path) -> Result<Vec<OsString>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.push(entry.file_name());
+        }
+    }
+    Ok(names)
+}
+
+/// Runs the tests of some folders after [`build`], those whose names contain one of the filters if there are any. `read` is shown each line.
 pub(crate) fn test(folders: &[&str], filters: &[String], mut read: impl FnMut(&str)) -> Vec<Result<()>> {
-    match build().and_then(|()| program()) {
+    match program() {
         Ok(program) => folders.iter().map(|folder| test_folder(folder, &program, filters, &mut read)).collect(),
         Err(error) => vec![Err(error)],
     }
@@ -56,9 +92,12 @@ fn test_folder(folder: &str, program: &Path, filters: &[String], read: impl FnMu
     let mut command = in_folder(folder, "npx");
     command.args(["vitest", "run", "--passWithNoTests"]).env("NO_COLOR", "1");
     command.env(PROGRAM, program);
+    if [PAGE, EXAMPLES].contains(&folder) {
+        command.env("CHROMIUM", ensure_chromium()?);
+    }
     if folder == EXAMPLES {
         run::step("types of the examples' tests", in_folder(folder, "npx").arg("tsc"))?;
-        command.env("EXAMPLES", ensure_examples_js()?).env("CHROMIUM", ensure_chromium()?);
+        command.env("EXAMPLES", ensure_examples_js()?);
     }
     if !filters.is_empty() {
         command.arg("-t").arg(filters.join("|"));
@@ -78,8 +117,8 @@ fn link(installed: &Path, at: &Path) -> Result<()> {
         return Ok(());
     }
     // A link to what is not there any more.
-    drop(std::fs::remove_file(at));
+    drop(fs::remove_file(at));
     let folder = at.parent().context("a link needs a folder")?;
-    let linked = std::fs::create_dir_all(folder).and_then(|()| std::os::unix::fs::symlink(installed, at));
+    let linked = fs::create_dir_all(folder).and_then(|()| std::os::unix::fs::symlink(installed, at));
     linked.with_context(|| format!("cannot make {}", at.display()))
 }

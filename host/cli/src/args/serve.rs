@@ -6,7 +6,7 @@ use super::turns::{Metrics, ProviderArgs, address};
 
 /// What `serve --help` adds.
 pub(super) const SERVE_HELP: &str = "\
-Standard output has the address. Without tokens, every program of this machine is admitted, as one user:
+Standard output has the address, where a browser finds a page. Without tokens, every program of this machine is admitted, as one user:
     curl -X POST http://127.0.0.1:8791/v1/sessions -H 'Content-Type: application/json' -d '{}'
 
 With tokens, in tidegate.toml, each user has sessions of their own:

@@ -9,6 +9,7 @@
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
 //! | `events`, `sse`, `websocket` | what crosses the wire in streams |
 //! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
+//! | `page` | the page in the program, for a browser |
 //! | `export` | a session as a file |
 //! | `peers` | requests for a session that another host has open |
 
@@ -23,6 +24,7 @@ mod handlers;
 mod known;
 mod open;
 mod openapi;
+mod page;
 mod peers;
 mod problem;
 mod routes;
@@ -116,6 +118,11 @@ impl Server {
     /// The address that it listens on, with the port that was chosen.
     pub fn address(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// Whether it has the page for a browser; otherwise the program was built without it.
+    pub fn has_page() -> bool {
+        page::is_built()
     }
 
     /// Stops accepting requests, ends streams, and closes all sessions, whose state is saved. Turns that run are cancelled; a question about a

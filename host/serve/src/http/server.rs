@@ -17,8 +17,8 @@ use tower_service::Service as _;
 use super::access::{self, Access};
 use super::peers::Peers;
 use super::problem::Problem;
-use super::routes;
 use super::sessions::Sessions;
+use super::{page, routes};
 use crate::inbound::head::Names;
 use crate::inbound::{self, Connection, ConnectionLimits, Inbound};
 
@@ -74,6 +74,10 @@ impl Shared {
         if let Err(fault) = inbound::head::check(&head, names, self.limits.head_bytes) {
             return Problem::from(fault).response();
         }
+        // Links on other sites lead to it, and everyone gets the same.
+        if let Some(response) = page::answer(&head) {
+            return response;
+        }
         let origin = match self.access.origin(&head.headers) {
             Ok(origin) => origin,
             Err(problem) => return problem.response(),
@@ -99,9 +103,8 @@ pub(super) fn busy(limit: u32, setting: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy", why)
 }
 
-/// What every response has: nothing is kept, guessed or framed by who gets it.
-const ALWAYS: [(HeaderName, HeaderValue); 4] = [
-    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+/// What every response has: nothing is guessed or framed by who gets it.
+const ALWAYS: [(HeaderName, HeaderValue); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (header::VARY, HeaderValue::from_static("origin")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
@@ -136,7 +139,10 @@ impl Inbound for Shared {
         if response.status().is_client_error() {
             tracing::debug!(status = response.status().as_u16(), "a request is refused");
         }
-        response.headers_mut().extend(ALWAYS);
+        let headers = response.headers_mut();
+        headers.extend(ALWAYS);
+        // Nothing is kept but what says so of itself.
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         response
     }
 }

@@ -1,0 +1,78 @@
+import type { Sent, Waiting as Waits, Way } from "@tidegate/client";
+import type { UseChatResult } from "@tidegate/react";
+import { useId, useState } from "react";
+
+const WAYS: Readonly<Record<Way, string>> = {
+  prompt: "starts a turn",
+  steer: "after this step",
+  queue: "when idle",
+  interrupt: "at once",
+};
+
+interface WaitingProps {
+  readonly chat: UseChatResult;
+  readonly attempt: (action: () => unknown) => void;
+}
+
+/** The messages that are not in the conversation yet: those on their way, and those that wait in the session, from whichever front end. */
+export function Waiting({ chat, attempt }: WaitingProps) {
+  const waiting = new Set(chat.waiting.map(({ id }) => id));
+  const sent = chat.sent.filter(({ message }) => !waiting.has(message.id));
+  const queued = chat.queued.filter(({ id }) => !waiting.has(id));
+  if (waiting.size + sent.length + queued.length === 0) return null;
+  return (
+    <section className="card waiting" aria-label="Messages that wait">
+      <ul>
+        {sent.map(({ message, way, edited }: Sent) => (
+          <li key={message.id}><Receipt text={`sent, ${WAYS[way]}`} /><bdi>{edited ?? message.text}</bdi></li>
+        ))}
+        {queued.map((message) => (
+          <Entry key={message.id} waits={{ ...message, way: "queue" }} receipt="not sent" chat={chat} attempt={attempt} />
+        ))}
+        {chat.waiting.map((waits) => (
+          <Entry key={waits.id} waits={waits} receipt={`waits, ${WAYS[waits.way]}`} chat={chat} attempt={attempt} />
+        ))}
+      </ul>
+      {!chat.isExecuting && <button type="button" onClick={() => attempt(() => chat.flush())}>Send now</button>}
+    </section>
+  );
+}
+
+function Entry({ waits, receipt, chat, attempt }: WaitingProps & { waits: Waits; receipt: string }) {
+  const [draft, setDraft] = useState<string>();
+  const field = useId();
+  if (draft !== undefined) {
+    return (
+      <li>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            attempt(() => chat.edit(waits.id, draft));
+            setDraft(undefined);
+          }}
+        >
+          <label className="hidden" htmlFor={field}>Text of the message</label>
+          <textarea id={field} autoFocus dir="auto" rows={2} value={draft} onChange={(event) => setDraft(event.target.value)} />
+          <div className="actions">
+            <button type="submit" className="primary">Save</button>
+            <button type="button" onClick={() => setDraft(undefined)}>Back</button>
+          </div>
+        </form>
+      </li>
+    );
+  }
+  return (
+    <li>
+      <Receipt text={receipt} />
+      <bdi>{waits.text}</bdi>
+      <span className="actions">
+        <button type="button" className="quiet" onClick={() => setDraft(waits.text)}>Edit</button>
+        <button type="button" className="quiet" onClick={() => attempt(() => chat.removeQueued(waits.id))}>Remove</button>
+      </span>
+    </li>
+  );
+}
+
+function Receipt({ text }: { text: string }) {
+  return <span className="tag">{text}</span>;
+}
