@@ -42,7 +42,7 @@ function Sessions({ client, token, onToken }: SessionsProps) {
   const isMissing = route !== undefined && sessions.list !== undefined && !current;
   return (
     <div className={`frame ${route === undefined ? "at-list" : "at-chat"}`}>
-      <a className="skip" href="#message" onClick={skip}>Skip to the message</a>
+      {route !== undefined && !isMissing && <a className="skip" href="#message" onClick={skip}>Skip to the message</a>}
       <SessionList
         sessions={sessions}
         current={route}

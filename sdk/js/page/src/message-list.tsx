@@ -13,6 +13,7 @@ const NONE: readonly RuleMark[] = [];
 
 export function MessageList({ chat, activity }: { chat: UseChatResult; activity: ActivityState }) {
   const { messages, children, isExecuting } = chat;
+  const isWorking = isExecuting && chat.chatMode === "streaming";
   const [most, setMost] = useState(PAGE);
   const marks = useMarks(activity.rules);
   const [scroller, isAtEnd, toEnd] = useEnd();
@@ -36,7 +37,7 @@ export function MessageList({ chat, activity }: { chat: UseChatResult; activity:
         </details>
       ))}
       {messages.length === 0 && !isExecuting && <p className="empty">Nothing was written yet.</p>}
-      <p className={isExecuting ? "working" : "hidden"} role="status">{isExecuting && chat.chatMode === "streaming" && "Working …"}</p>
+      <p className={isWorking ? "working" : "hidden"} role="status">{isWorking && "Working …"}</p>
       {!isAtEnd && <button type="button" className="to-end" onClick={toEnd}>To the end ↓</button>}
     </div>
   );
