@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 52] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 54] = [
     "gateway.conversation_header_taken",
     "gateway.hosts_with-a-port",
     "gateway.listen_no-address",
@@ -42,6 +42,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 52] = [
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",
+    "serve.address_with-a-path",
     "serve.hosts_with-a-port",
     "serve.listen_no-address",
     "serve.listen_nobody-is-admitted",
@@ -63,6 +64,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 52] = [
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
     "tools.shell.env_an-assignment",
+    "transcript.backend_state-elsewhere",
     "turn.max_repeats_once",
 ];
 const BEYOND_POLICY_SCHEMA: [&str; 10] = [

@@ -107,7 +107,7 @@ mod tests {
             "there is no crate or plugin `ruels`; did you mean `rules`? Parts of the names of tests come after `--`"
         );
         assert!(
-            wrong("a_test_of_mine").contains("there are cli, client, examples, react, redact-secrets, rules"),
+            wrong("a_test_of_mine").contains("there are cli, client, examples, page, react, redact-secrets, rules"),
             "{}",
             wrong("a_test_of_mine")
         );
