@@ -73,6 +73,8 @@ struct State {
     is_local: bool,
     /// Whether the store was away at the last [`Conversation::settle`].
     is_unsettled: bool,
+    /// How many tasks are about to store its data.
+    pending: usize,
     /// Names by which the conversation can be found, each with its line, that are not recorded in the store yet.
     unnamed: Vec<(String, String)>,
     caller: Arc<Caller>,

@@ -117,14 +117,16 @@ impl Conversation {
         settled
     }
 
-    /// Its data is about to be stored by a task that nobody waits for.
-    pub(super) fn set_unsettled(&self) {
-        self.state().is_unsettled = true;
+    /// Its data is about to be stored by a task that nobody waits for: until the result is dropped, it counts as not stored.
+    pub(super) fn begin_to_store(&self) -> Pending {
+        self.state().pending += 1;
+        Pending(self.clone())
     }
 
-    /// Returns whether its data could not be stored the last time.
+    /// Returns whether its data could not be stored the last time, or is not stored yet.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.state().is_unsettled
+        let state = self.state();
+        state.is_unsettled || state.pending > 0
     }
 
     async fn store(&self) -> Result<(), HostError> {
@@ -169,7 +171,8 @@ impl Conversation {
     /// Returns whether some of its data is in this process only, because its store is away.
     pub(crate) fn is_unstored(&self) -> bool {
         let state = self.state();
-        self.0.options.is_kept && (state.is_local || state.is_unsettled || !state.unnamed.is_empty())
+        let has_more = state.is_unsettled || state.pending > 0 || !state.unnamed.is_empty();
+        self.0.options.is_kept && (state.is_local || has_more)
     }
 
     /// Stores the data that is in this process only, if the store is back.
@@ -226,6 +229,15 @@ impl Conversation {
         let merged = state.kept().merged(&stored.kept, &now.kept);
         state.take(merged);
         *stored = now;
+    }
+}
+
+/// A task that stores the data of a conversation.
+pub(super) struct Pending(Conversation);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.state().pending -= 1;
     }
 }
 

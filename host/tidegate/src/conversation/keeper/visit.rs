@@ -159,12 +159,17 @@ impl Visit {
         if !is_away {
             return storing.await;
         }
-        self.conversation.set_unsettled();
-        match tokio::time::timeout(AWAY, tokio::spawn(storing)).await {
-            Ok(Ok(stored)) => stored,
-            // The conversation counts as not stored.
-            Ok(Err(_)) | Err(_) => Ok(()),
-        }
+        let pending = self.conversation.begin_to_store();
+        let task = tokio::spawn(async move {
+            match storing.await {
+                Ok(()) | Err(HostError::State(StateError::Unavailable { .. })) => {}
+                Err(error) => tracing::warn!("what an exchange has changed is not stored: {}", error.in_one_line()),
+            }
+            drop(pending);
+        });
+        // Until then the conversation counts as not stored.
+        drop(tokio::time::timeout(AWAY, task).await);
+        Ok(())
     }
 
     /// The data is valid after every statement, so a panic elsewhere does not matter.
