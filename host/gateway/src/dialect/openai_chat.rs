@@ -33,11 +33,11 @@ impl Streamed {
     /// Notes a chunk. Returns whether its message, which some servers add to the end, says something else than what was streamed: rules do
     /// not read it then.
     fn contradicts(&mut self, choice: &Value) -> bool {
+        self.note(&choice["delta"]);
         let (message, has_begun) = (&choice["message"], !self.text.is_empty() || !self.calls.is_empty());
         let (whole, calls) = (said(message), arguments_of(message));
         let is_other = !whole.trim().is_empty() && whole.trim() != self.text.trim();
         let has_other = calls.iter().any(|(_, given)| !self.calls.values().any(|known| known == given));
-        self.note(&choice["delta"]);
         if !has_begun {
             self.note(message);
         }
