@@ -64,6 +64,12 @@ pub enum JournalError {
         /// The path of the transcript.
         path: String,
     },
+    /// The store of the records does not answer.
+    #[error("{reason}")]
+    Away {
+        /// Which store, and why.
+        reason: String,
+    },
     /// It cannot be written or read for another reason.
     #[error("the transcript {path}: {reason}")]
     Unusable {

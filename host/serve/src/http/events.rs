@@ -194,6 +194,10 @@ impl Events {
                 }
                 Next::Own(None) => return self.ended().await,
                 Next::NewChild(session) => self.follow(&session),
+                Next::Child(_) if self.open.is_lost() => {
+                    self.own = None;
+                    return None;
+                }
                 Next::Child(child) => {
                     if let Some(seen) = self.of_child(child) {
                         return Some(seen);

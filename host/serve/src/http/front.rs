@@ -206,7 +206,7 @@ fn current(session: &Session, kept: Vec<Shown>) -> Option<Begin> {
 /// answers, which the log takes once.
 fn restored(session: &Session, turn: Option<u32>, has: Has) -> Result<Begin, Problem> {
     let snapshot = session.subscribe_from(u64::MAX).map_err(Problem::internal)?.snapshot;
-    let saved = snapshot.ok_or_else(|| Problem::internal("the session has no snapshot"))?.chat;
+    let saved = snapshot.ok_or_else(|| Problem::internal("the session has no snapshot"))?.chat.shown();
     let mut acts = Vec::new();
     let turn = Turn::restored(&saved, turn, has, &mut acts);
     let nothing = || Problem::new(StatusCode::CONFLICT, "no_such_turn", "the session has no turn");

@@ -92,7 +92,7 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     let sent = client.request(call.head.method.clone(), url).headers(headers).body(bytes).send();
     let answer = tokio::select! {
         answer = sent => answer.map_err(|error| {
-            tracing::debug!("{name} at {address} does not answer: {}", net::cause(&error));
+            tracing::warn!("{name} at {address} does not answer: {}", net::cause(&error));
             Problem::open_elsewhere(&name)
         })?,
         () = lost(call, &id, &name) => return Err(Problem::open_elsewhere(&name)),

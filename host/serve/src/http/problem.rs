@@ -6,7 +6,7 @@ use axum::http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tidegate::state::StateError;
-use tidegate::transcript::TranscriptError;
+use tidegate::transcript::{JournalError, TranscriptError};
 use tidegate::{CommandError, HostError};
 
 use crate::inbound::body::BodyFault;
@@ -67,6 +67,13 @@ impl Problem {
             "{by} has the session open: send the request again when it is closed there, or when that host has ended"
         );
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "open_elsewhere", why)
+    }
+
+    /// The store of records or of state does not answer. Why is in the log only, since it names servers.
+    fn store_away(why: &str) -> Self {
+        tracing::warn!("{why}");
+        let detail = "the store of this server does not answer: send the request again";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_away", detail)
     }
 
     pub(super) fn response(&self) -> Response<Body> {
@@ -143,6 +150,7 @@ impl From<HostError> for Problem {
             HostError::NotRecorded => Self::new(StatusCode::CONFLICT, "not_recorded", error.with_hint()),
             HostError::Transcript(cause) => Self::from(cause.clone()),
             HostError::State(StateError::Leased { by, .. }) => Self::open_elsewhere(by),
+            HostError::State(StateError::Unavailable { .. }) => Self::store_away(&error.with_hint()),
             _ => Self::internal(error.with_hint()),
         }
     }
@@ -156,7 +164,8 @@ impl From<TranscriptError> for Problem {
             TranscriptError::Forked { .. } => {
                 Self::new(StatusCode::CONFLICT, "has_forks", "other sessions continue this one: delete them first")
             }
-            TranscriptError::Journal(tidegate::transcript::JournalError::Locked { by }) => Self::open_elsewhere(by),
+            TranscriptError::Journal(JournalError::Locked { by }) => Self::open_elsewhere(by),
+            TranscriptError::Journal(JournalError::Away { reason }) => Self::store_away(reason),
             _ => Self::internal(error),
         }
     }

@@ -53,7 +53,7 @@ impl Sessions {
     /// The host does not have the model, or the session cannot be opened.
     pub(super) async fn create(&self, user: &str, wanted: Wanted) -> Result<Arc<Known>, Problem> {
         let id = id_of(user, "create", wanted.write.as_deref());
-        if let Ok(known) = self.find(&id, user).await {
+        if let Some(known) = self.created(&id, user).await? {
             return Ok(known);
         }
         if let Some(model) = &wanted.model {
@@ -75,7 +75,7 @@ impl Sessions {
         (write, turn): (Option<String>, Option<u32>),
     ) -> Result<Arc<Known>, Problem> {
         let id = id_of(user, &format!("fork {}", parent.id), write.as_deref());
-        if let Ok(known) = self.find(&id, user).await {
+        if let Some(known) = self.created(&id, user).await? {
             return Ok(known);
         }
         let nothing = || Problem::new(StatusCode::CONFLICT, "no_such_turn", "no turn of the session has finished");
@@ -91,6 +91,16 @@ impl Sessions {
         let of = parent.access();
         let access = self.owned(&id, user, of.agent, of.model);
         self.add(id, access).await
+    }
+
+    /// Returns the session that the same write has created before; `None`: there is none.
+    async fn created(&self, id: &SessionId, user: &str) -> Result<Option<Arc<Known>>, Problem> {
+        match self.find(id, user).await {
+            Ok(known) => Ok(Some(known)),
+            Err(problem) if problem.status == StatusCode::NOT_FOUND.as_u16() => Ok(None),
+            // It can be there: a new one would take its place.
+            Err(problem) => Err(problem),
+        }
     }
 
     /// Returns the number of the last turn of a session that has finished.

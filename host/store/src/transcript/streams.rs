@@ -72,7 +72,7 @@ impl Streams {
     }
 
     fn failed(&self, error: &StateError) -> JournalError {
-        unusable(Path::new(self.threads.place()), with_causes(error))
+        of_thread(Path::new(self.threads.place()), error)
     }
 
     fn at(&self, name: &str) -> impl Fn(StateError) -> JournalError + use<> {
@@ -85,6 +85,7 @@ impl Streams {
 fn of_thread(path: &Path, error: &StateError) -> JournalError {
     match error {
         StateError::Leased { by, .. } => JournalError::Locked { by: by.clone() },
+        StateError::Unavailable { .. } => JournalError::Away { reason: with_causes(error) },
         StateError::Fenced { by, .. } => {
             let reason = format!("{by} has taken over the session; what follows is not recorded here");
             unusable(path, reason)
