@@ -96,7 +96,7 @@ export class Session implements SessionAccessor {
     };
   }
 
-  /** Takes errors of the stream: each that ends a connection. */
+  /** Takes each error that ends a connection, and what listeners throw. */
   onError(listener: (error: unknown) => void): Unsubscribe {
     this.#errors.add(listener);
     return () => void this.#errors.delete(listener);
@@ -217,7 +217,15 @@ export class Session implements SessionAccessor {
   }
 
   #emit(item: StreamItem): void {
-    for (const listener of [...this.#items]) listener(item);
+    for (const listener of [...this.#items]) {
+      try {
+        listener(item);
+      } catch (error) {
+        // The other listeners have the item, too, and the connection goes on.
+        if (this.#errors.size === 0) console.error(error);
+        for (const failed of this.#errors) failed(error);
+      }
+    }
   }
 
   #become(state: ConnectionState): void {
