@@ -10,6 +10,7 @@ use chat::{Command, QuestionId};
 use record::{Shown, ShownBody};
 use tidegate::Session;
 use tidegate::input::{InputId, Receipt};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::bodies::{LimitBody, check_id};
 use super::commands;
@@ -29,16 +30,18 @@ pub(super) async fn ui_messages(call: Call) -> Answered {
     call.known().await?;
     let request: ui_stream::Request = call.body().await?;
     let post = request.post()?;
+    let permit = permit(&call)?;
     let (events, begin) = carried_out(&call, &post).await?;
-    streamed(&call, events, begin, Convention::ui(), String::new())
+    Ok(streamed((&call, permit), events, begin, Convention::ui(), String::new()))
 }
 
 /// Streams the turn that runs to `useChat`, which has lost it.
 pub(super) async fn resume_ui_messages(call: Call) -> Answered {
+    let permit = permit(&call)?;
     let (known, open) = call.open().await?;
     let (events, kept) = Events::kept((&known, &open, &call.user.name), &call.shared.closing)?;
     match current(&open.session, kept) {
-        Some(begin) => streamed(&call, events, begin, Convention::ui(), String::new()),
+        Some(begin) => Ok(streamed((&call, permit), events, begin, Convention::ui(), String::new())),
         None => {
             let mut nothing = Response::new(Body::empty());
             *nothing.status_mut() = StatusCode::NO_CONTENT;
@@ -51,6 +54,7 @@ pub(super) async fn resume_ui_messages(call: Call) -> Answered {
 pub(super) async fn ag_ui(call: Call) -> Answered {
     call.known().await?;
     let request: ag_ui::Request = call.body().await?;
+    let permit = permit(&call)?;
     let (run, post) = request.post();
     let mut text = String::new();
     let done = match post.map_err(Problem::from) {
@@ -65,7 +69,7 @@ pub(super) async fn ag_ui(call: Call) -> Answered {
     };
     let convention = Convention::ag_ui(run, &mut text);
     match done {
-        Ok((events, begin)) => streamed(&call, events, begin, convention, text),
+        Ok((events, begin)) => Ok(streamed((&call, permit), events, begin, convention, text)),
         Err(problem) if [400, 409, 422].contains(&problem.status) => {
             let mut convention = convention;
             convention.fail(problem.code, problem.detail(), &mut text);
@@ -75,10 +79,20 @@ pub(super) async fn ag_ui(call: Call) -> Answered {
     }
 }
 
-fn streamed(call: &Call, events: Events, begin: Begin, convention: Convention, text: String) -> Answered {
+/// Returns the permit for a stream. Nothing is carried out for a client that cannot see it.
+fn permit(call: &Call) -> Result<OwnedSemaphorePermit, Problem> {
     let streams = &call.user.streams;
-    let permit = streams.enter().ok_or_else(|| busy(streams.limit, "streams"))?;
-    Ok(response(TurnStream::new(events, convention, begin, text), call.shared.limits.keep_alive, permit))
+    streams.enter().ok_or_else(|| busy(streams.limit, "streams"))
+}
+
+fn streamed(
+    (call, permit): (&Call, OwnedSemaphorePermit),
+    events: Events,
+    begin: Begin,
+    convention: Convention,
+    text: String,
+) -> Response<Body> {
+    response(TurnStream::new(events, convention, begin, text), call.shared.limits.keep_alive, permit)
 }
 
 /// Carries out what a client wants, and returns where its stream begins. The events are subscribed to before anything happens.
