@@ -56,7 +56,7 @@ export interface ActivityState {
   /** How many events came as a snapshot, without what is shown here. */
   readonly omitted: number;
   readonly model: string | undefined;
-  readonly context: { readonly used: number; readonly of: number | undefined } | undefined;
+  readonly context: number | undefined;
 }
 
 export const EMPTY: ActivityState = {
@@ -135,9 +135,8 @@ function withRest(state: ActivityState, event: StreamEvent, payload: Payload): A
     case "thread_resumed":
       return { ...state, model: text(payload["model"]) };
     case "step_finish": {
-      const used = number(((payload["tokens"] ?? {}) as Payload)["input_tokens"]);
-      const of = payload["context_tokens"] === undefined ? undefined : number(payload["context_tokens"]);
-      return used > 0 ? { ...state, context: { used, of } } : state;
+      const used = number(payload["context_tokens"]);
+      return used > 0 ? { ...state, context: used } : state;
     }
     case "step_start":
     case "turn_finish":

@@ -54,7 +54,7 @@ function Figures({ activity, summary }: { activity: ActivityState; summary: Sess
     ["Tokens out", total("output_tokens").toLocaleString("en")],
     ["Cost", cost > 0 ? `$${cost.toFixed(4)}` : "not known"],
   ];
-  if (context) facts.push(["Context", context.of ? `${Math.round((100 * context.used) / context.of)} %` : `${context.used.toLocaleString("en")} tokens`]);
+  if (context) facts.push(["Context", `${context.toLocaleString("en")} tokens`]);
   return <dl className="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>)}</dl>;
 }
 
