@@ -35,7 +35,71 @@ fn no_order_and_no_repeat_gets_past() {
         let delta = |(index, text): (u64, &str)| json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: text}});
         anthropic(&[&[block(0), block(1)][..], &order.map(delta)].concat())
     };
+    let message =
+        |id: &str, text: &str| json!({"type": "message", "id": id, "content": [{"type": "output_text", "text": text}]});
+    let call = |id: &str, text: &str| json!({"type": "function_call", "id": id, "call_id": "c", "name": "write", "arguments": text});
+    let thinking = |id: &str, text: &str| json!({"type": "reasoning", "id": id, "content": [{"type": "reasoning_text", "text": text}]});
+    let done = |index: u64, item: Value| at("response.output_item.done", index, 0, json!({"item": item}));
+    let after = |item: Value, then: Value| responses(&[done(0, item), then]);
     let cases: Vec<(&str, Wire, Vec<u8>)> = vec![
+        (
+            "another message with an id that has ended",
+            Wire::OpenAiResponses,
+            after(message("i", "Fine."), done(1, message("i", "forbidden"))),
+        ),
+        (
+            "another call with an id that has ended",
+            Wire::OpenAiResponses,
+            after(call("i", "{}"), done(1, call("i", "{\"a\":\"forbidden\"}"))),
+        ),
+        (
+            "other reasoning with an id that has ended",
+            Wire::OpenAiResponses,
+            after(thinking("i", "Fine."), done(1, thinking("i", "forbidden"))),
+        ),
+        (
+            "a message that ends twice",
+            Wire::OpenAiResponses,
+            after(message("i", "Fine."), done(0, message("j", "forbidden"))),
+        ),
+        (
+            "a call that ends twice",
+            Wire::OpenAiResponses,
+            after(call("i", "{}"), done(0, call("i", "{\"a\":\"forbidden\"}"))),
+        ),
+        (
+            "a text after the end of its item",
+            Wire::OpenAiResponses,
+            after(message("i", "Fine."), at("response.output_text.done", 0, 1, json!({"text": "forbidden"}))),
+        ),
+        (
+            "a part after the end of its item",
+            Wire::OpenAiResponses,
+            after(message("i", "Fine."), at("response.content_part.done", 0, 1, part("output_text", "text"))),
+        ),
+        (
+            "a delta after the end of its item",
+            Wire::OpenAiResponses,
+            after(message("i", "Fine."), at(text, 0, 1, json!({"delta": "forbidden"}))),
+        ),
+        (
+            "arguments after the end of their call",
+            Wire::OpenAiResponses,
+            after(
+                call("i", "{}"),
+                at("response.function_call_arguments.done", 0, 0, json!({"arguments": "{\"a\":\"forbidden\"}"})),
+            ),
+        ),
+        (
+            "reasoning after the end of its item",
+            Wire::OpenAiResponses,
+            after(thinking("i", "Fine."), at("response.reasoning_text.done", 0, 1, json!({"text": "forbidden"}))),
+        ),
+        (
+            "a delta of reasoning after the end of its item",
+            Wire::OpenAiResponses,
+            after(thinking("i", "Fine."), at(thought, 0, 1, json!({"delta": "forbidden"}))),
+        ),
         (
             "a part that only ends",
             Wire::OpenAiResponses,
@@ -127,7 +191,7 @@ fn no_order_and_no_repeat_gets_past() {
             blocks("thinking_delta", "thinking", [(0, "forb"), (1, "Fine."), (0, "idden")]),
         ),
     ];
-    let set = forbidden_in("\"text\", \"thinking\"", "");
+    let set = forbidden_in("\"text\", \"thinking\", \"tool\"", "");
     for (case, wire, answer) in cases {
         let fine = stream(wire, 2, &[Said::Text("Good.")], 100);
         for cut in [1, 1 << 20] {

@@ -15,8 +15,8 @@ pub(super) struct Reasoning {
     parts: BTreeMap<Key, String>,
     /// The part that was streamed last.
     latest: Option<Key>,
-    /// The items that have ended: rules read nothing of them afterwards.
-    ended: Vec<u64>,
+    /// The items that have ended, by their index and id: rules read nothing of them afterwards.
+    ended: Vec<(u64, String)>,
 }
 
 impl Reasoning {
@@ -51,14 +51,17 @@ impl Reasoning {
 
     /// A client puts the parts in their order, so a later delta of an earlier part would be read elsewhere than it is shown.
     fn streams(&mut self, key: Key, delta: &Value) -> bool {
-        self.parts.entry(key).or_default().push_str(delta.as_str().unwrap_or_default());
-        self.latest.replace(key).is_some_and(|latest| latest > key)
+        let delta = delta.as_str().unwrap_or_default();
+        self.parts.entry(key).or_default().push_str(delta);
+        let has_ended = !delta.is_empty() && self.has_ended(key.0, "");
+        self.latest.replace(key).is_some_and(|latest| latest > key) || has_ended
     }
 
-    /// The end of a part repeats it, or has it alone.
+    /// The end of a part repeats it, or has it alone, unless its item has ended.
     fn repeats(&mut self, key: Key, whole: &str) -> bool {
+        let has_ended = self.has_ended(key.0, "");
         let known = self.parts.entry(key).or_default();
-        if known.is_empty() {
+        if known.is_empty() && !has_ended {
             whole.clone_into(known);
         }
         !whole.is_empty() && known != whole
@@ -73,9 +76,14 @@ impl Reasoning {
         !text.is_empty() && !self.parts.values().chain(whole.values()).any(|known| known == text)
     }
 
+    fn has_ended(&self, index: u64, id: &str) -> bool {
+        self.ended.iter().any(|(at, known)| *at == index || (!id.is_empty() && known == id))
+    }
+
     fn ends(&mut self, index: u64, item: &Value) -> bool {
-        let has_ended = self.ended.contains(&index);
-        self.ended.push(index);
+        let id = item["id"].as_str().unwrap_or_default();
+        let has_ended = self.has_ended(index, id);
+        self.ended.push((index, id.to_owned()));
         let is_streamed = self.parts.iter().any(|((known, ..), part)| *known == index && !part.is_empty());
         if is_streamed || has_ended {
             return parts_of(item).any(|(_, text)| self.adds(&text));

@@ -25,6 +25,8 @@ struct Item {
     name: Option<String>,
     /// The content of its first event, which can have whole calls.
     begun: String,
+    /// The id in its end.
+    id: String,
     /// The item as its end has it: its name, and its text or arguments.
     end: Option<(String, String)>,
 }
@@ -45,13 +47,12 @@ impl Streamed {
             }
             "response.in_progress" | "response.queued" => has_content(&event["response"]),
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.streams(index, part, &event["delta"]);
+                let has_ended = self.streams(index, part, &event["delta"]);
                 // A client puts the parts in their order, so a later delta of an earlier part would be read elsewhere than it is shown.
-                std::mem::replace(&mut self.latest, (index, part)) > (index, part)
+                has_ended || std::mem::replace(&mut self.latest, (index, part)) > (index, part)
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.streams(index, part, &event["delta"]);
-                false
+                self.streams(index, part, &event["delta"])
             }
             "response.output_text.done" => self.repeats(index, part, &texts(&event["text"])),
             "response.refusal.done" => self.repeats(index, part, &texts(&event["refusal"])),
@@ -60,7 +61,7 @@ impl Streamed {
             "response.content_part.added" => !texts(&event["part"]).is_empty(),
             "response.content_part.done" => self.repeats(index, part, &texts(&event["part"])),
             "response.output_item.added" => self.begins(index, &event["item"]),
-            "response.output_item.done" => self.ends(index, &event["item"]),
+            "response.output_item.done" => self.ends(event["output_index"].as_u64(), &event["item"]),
             "response.completed" | "response.incomplete" => {
                 let output = &event["response"]["output"];
                 self.finishes(output) || self.reasoning.finishes(output) || has_other_text(&event["response"])
@@ -89,29 +90,47 @@ impl Streamed {
         said.any(|said| !is_known(&said)) || has_other_text(response)
     }
 
-    fn streams(&mut self, index: u64, part: u64, delta: &Value) {
-        let text = self.items.entry(index).or_default().parts.entry(part).or_default();
-        text.push_str(delta.as_str().unwrap_or_default());
+    /// Notes a delta. Returns whether its item has ended: rules read nothing of it then.
+    fn streams(&mut self, index: u64, part: u64, delta: &Value) -> bool {
+        let delta = delta.as_str().unwrap_or_default();
+        let item = self.items.entry(index).or_default();
+        item.parts.entry(part).or_default().push_str(delta);
+        !delta.is_empty() && item.end.is_some()
     }
 
-    /// The end of a text repeats it, or has it alone.
+    /// The end of a text repeats it, or has it alone. What follows the end of its item repeats that.
     fn repeats(&mut self, index: u64, part: u64, whole: &str) -> bool {
-        let known = self.items.entry(index).or_default().parts.entry(part).or_default();
+        let item = self.items.entry(index).or_default();
+        let known = item.parts.entry(part).or_default();
         if known.is_empty() {
             whole.clone_into(known);
         }
-        !whole.is_empty() && known != whole
+        !whole.is_empty() && (known != whole || item.has_ended_without(whole))
     }
 
-    /// What was not streamed at all is read from the end itself.
+    /// What was not streamed at all is read from the end itself, unless its item has ended.
     fn differs(&self, index: u64, part: u64, whole: &Value) -> bool {
-        let text = self.items.get(&index).and_then(|item| item.parts.get(&part)).filter(|text| !text.is_empty());
-        text.is_some_and(|text| whole.as_str().is_some_and(|whole| whole != text))
+        let (Some(item), Some(whole)) = (self.items.get(&index), whole.as_str().filter(|whole| !whole.is_empty()))
+        else {
+            return false;
+        };
+        let text = item.parts.get(&part).filter(|text| !text.is_empty());
+        text.is_some_and(|text| whole != text) || item.has_ended_without(whole)
     }
 
-    fn ends(&mut self, index: u64, item: &Value) -> bool {
-        let (name, said) = (name(item), said(item));
-        let known = self.items.entry(index).or_default();
+    /// `index`: as the event has it.
+    fn ends(&mut self, index: Option<u64>, item: &Value) -> bool {
+        let id = item["id"].as_str().unwrap_or_default();
+        let end = (name(item), said(item));
+        // Rules do not read what ends again, by its index or by its id.
+        let mut again =
+            self.items.iter().filter(|(at, known)| Some(**at) == index || (!id.is_empty() && known.id == id));
+        if again.any(|(_, known)| known.end.as_ref().is_some_and(|known| *known != end)) {
+            return true;
+        }
+        let (name, said) = end;
+        let known = self.items.entry(index.unwrap_or(0)).or_default();
+        id.clone_into(&mut known.id);
         let text: String = known.parts.values().map(String::as_str).collect();
         let is_other = (!text.is_empty() && !said.is_empty() && text != said)
             || (!known.begun.is_empty() && known.begun != said)
@@ -139,6 +158,13 @@ impl Streamed {
             return !streamed.is_empty() && items.any(|item| !said(item).is_empty() && !goes_on(item));
         }
         items.any(|item| !is_known(item))
+    }
+}
+
+impl Item {
+    /// Returns whether the item has ended, and its end does not have this text.
+    fn has_ended_without(&self, text: &str) -> bool {
+        self.end.as_ref().is_some_and(|(_, said)| !said.contains(text))
     }
 }
 
