@@ -315,3 +315,54 @@ fn a_run_that_does_not_answer_what_is_asked_changes_nothing() {
     let again = post(&client, &path, &answer);
     assert!(again.1.contains("As you like.") && again.1.contains("RUN_FINISHED"), "{again:?}");
 }
+
+/// A turn whose end is not in events any more has the status that its messages have.
+#[test]
+fn a_turn_that_broke_off_is_not_complete_after_a_restart() {
+    let model = Model::start();
+    let place = place(&model, "");
+    let mut running = start(&place);
+    let client = Client::new(&running, "");
+    let [killed, cancelled] = [client.create(), client.create()];
+    let body = |id: &str| json!({"messages": [user(id, "Hello")]});
+    for (session, id) in [(&cancelled, "m-2"), (&killed, "m-1")] {
+        let mut events = client.events(session, None);
+        client.prompt(session, id, "Hello");
+        let mut request = model.request();
+        request.say("A start. ");
+        events.line("cognition_out_delta");
+        if session == &cancelled {
+            client.command(session, &json!({"command": "cancel"}));
+            events.line("turn_finish");
+        }
+    }
+    running.signal("KILL");
+    running.ended();
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    for (session, id, status) in [(&killed, "m-1", "interrupted"), (&cancelled, "m-2", "cancelled")] {
+        let again = post(&client, &format!("{session}/ui-messages"), &body(id));
+        assert!(again.1.contains(&format!("\"status\":\"{status}\"")), "{status}: {again:?}");
+    }
+}
+
+#[test]
+fn a_message_waits_for_the_answer_to_a_question() {
+    let model = Model::start();
+    let place = place(&model, ASK);
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let session = client.create();
+    let path = format!("{session}/ui-messages");
+    let send = |id: &str| post(&client, &path, &json!({"messages": [user(id, "Write")]}));
+    let first = std::thread::scope(|scope| {
+        let first = scope.spawn(|| send("m-1"));
+        model.request().call("c-1", "write_file", &json!({"path": "a.txt", "content": "x"})).end();
+        first.join().unwrap()
+    });
+    assert!(first.1.contains("tool-approval-request"), "{first:?}");
+    let other = send("m-2");
+    assert!(other.0 == 409 && other.1.contains("interrupts_open"), "{other:?}");
+    let again = send("m-1");
+    assert!(again.1.contains("tool-approval-request"), "{again:?}");
+}

@@ -32,8 +32,11 @@ impl Turn {
         let _changed = restored.log.restore(saved.log().clone());
         if !state.steering.is_executing() || restored.number < last {
             let error = state.error.as_ref().filter(|_| restored.number == last);
-            let status = error.map_or("completed", |error| &*error.status).to_owned();
-            restored.end(status, error.map(|error| error.message.to_string()), acts);
+            let (status, why) = match error {
+                Some(error) => (error.status.to_string(), Some(error.message.to_string())),
+                None => end_of(&state, restored.number),
+            };
+            restored.end(status, why, acts);
         }
         Some(restored)
     }
@@ -114,6 +117,25 @@ impl Turn {
             expires_ms: question.expires_ms,
         };
         self.calls.ask(asked, acts);
+    }
+}
+
+/// Returns the status of a turn that is over and why it broke off, as its messages have it: nothing else of an earlier turn is kept, or of one
+/// whose process has ended.
+fn end_of(state: &ChatState, turn: u32) -> (String, Option<String>) {
+    let mut own =
+        state.messages.messages().filter(|message| message.turn == turn && message.author == Author::Assistant);
+    let Some(last) = own.next_back() else {
+        return ("interrupted".to_owned(), Some("the turn has no answer".to_owned()));
+    };
+    let has_open_call = last.calls.iter().any(|call| call.status == ToolStatus::Cancelled);
+    match last.partial.as_deref() {
+        Some("cancelled") => ("cancelled".to_owned(), None),
+        Some(why) => ("interrupted".to_owned(), Some(why.to_owned())),
+        None if has_open_call => {
+            ("interrupted".to_owned(), Some("the turn ended before the result of a call".to_owned()))
+        }
+        None => ("completed".to_owned(), None),
     }
 }
 

@@ -31,6 +31,11 @@ pub(super) async fn ui_messages(call: Call) -> Answered {
     let request: ui_stream::Request = call.body().await?;
     let post = request.post()?;
     let permit = permit(&call)?;
+    if post.replies.is_empty() {
+        let (_, open) = call.open().await?;
+        let why = "the session waits for answers to its questions: answer them, and send the message then";
+        covered(&open.session, &post, &questions(&open.session), why)?;
+    }
     let (events, begin) = carried_out(&call, &post).await?;
     Ok(streamed((&call, permit), events, begin, Convention::ui(), String::new()))
 }
@@ -60,7 +65,10 @@ pub(super) async fn ag_ui(call: Call) -> Answered {
     let done = match post.map_err(Problem::from) {
         Ok(post) => {
             let (_, open) = call.open().await?;
-            match covered(&open.session, &post) {
+            let limit = open.session.pending_limit().map(|limit| limit.id);
+            let waits_for: Vec<String> = questions(&open.session).into_iter().chain(limit).collect();
+            match covered(&open.session, &post, &waits_for, "the session waits for answers that `resume` does not have")
+            {
                 Ok(()) => carried_out(&call, &post).await,
                 Err(problem) => Err(problem),
             }
@@ -139,20 +147,22 @@ fn replied(open: &Arc<Open>, reply: &Reply, user: &str) -> Result<(), Problem> {
     }
 }
 
-/// A run has to answer everything that the turn waits for.
-fn covered(session: &Session, post: &Post) -> Result<(), Problem> {
+/// Returns the ids of the questions of a session, without those of its child agents.
+fn questions(session: &Session) -> Vec<String> {
     let own = session.pending_questions().into_iter().filter(|question| question.session == *session.id());
-    let limit = session.pending_limit().map(|limit| limit.id);
-    let open: Vec<String> = own.map(|question| question.id.as_str().to_owned()).chain(limit).collect();
+    own.map(|question| question.id.as_str().to_owned()).collect()
+}
+
+/// A request that has something new has to answer what the turn waits for. A client would not see its message delivered.
+fn covered(session: &Session, post: &Post, waits_for: &[String], why: &str) -> Result<(), Problem> {
     let left: Vec<&str> =
-        open.iter().filter(|id| !post.replies.iter().any(|reply| reply.id == **id)).map(String::as_str).collect();
+        waits_for.iter().filter(|id| !post.replies.iter().any(|reply| reply.id == **id)).map(String::as_str).collect();
     // A client that has nothing new, such as one that sends its input again, is shown what the turn waits for.
     let is_known = post.messages.iter().all(|message| commands::is_known(session, &(&message.id).into()));
     if left.is_empty() || (post.replies.is_empty() && is_known) {
         return Ok(());
     }
-    let why = format!("the session waits for answers that `resume` does not have: {}", left.join(", "));
-    Err(Problem::new(StatusCode::CONFLICT, "interrupts_open", why))
+    Err(Problem::new(StatusCode::CONFLICT, "interrupts_open", format!("{why}: {}", left.join(", "))))
 }
 
 /// The turn of an input.

@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { Exact } from "./exact.js";
 
 const KINDS: Readonly<Record<string, string>> = { "+": "ins", "-": "del", "@": "at" };
 
@@ -8,7 +9,7 @@ export const Diff = memo(function Diff({ text }: { text: string }) {
   return (
     <pre className="diff" tabIndex={0} aria-label="Change">
       {lines.map((line, index) => (
-        <span key={index} className={kindOf(line)}><bdi>{line}</bdi>{"\n"}</span>
+        <span key={index} className={kindOf(line)}><Exact text={line} />{"\n"}</span>
       ))}
     </pre>
   );
