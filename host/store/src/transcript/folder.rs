@@ -226,7 +226,7 @@ pub(super) fn name_of(id: &SessionId) -> String {
     if is_plain(id.as_str()) { id.as_str().to_owned() } else { encoded(id, '@') }
 }
 
-/// Whether an id is the name of its folder: every file system tells such names apart, and none means anything else.
+/// Whether an id is the name of its folder: every file system distinguishes such names, and none means anything else.
 fn is_plain(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
     id.len() <= 128 && id.starts_with(|first: char| first.is_ascii_alphanumeric()) && id.bytes().all(plain)

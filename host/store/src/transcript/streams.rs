@@ -236,11 +236,11 @@ fn promised(place: &str, synced: Synced) -> TranscriptDurability {
             (Some(true), "syncs each record to its disk before it is acknowledged (`appendfsync always`)")
         }
         Synced::EverySecond => (
-            Some(true),
+            Some(false),
             "syncs records to its disk within a second (`appendfsync everysec`): a crash of its machine can lose the last second",
         ),
         Synced::Sometime => (
-            Some(true),
+            Some(false),
             "leaves it to its operating system when records are synced (`appendfsync no`): a crash of its machine can lose them",
         ),
         Synced::Unknown => (None, "does not say when it syncs them (`CONFIG GET appendonly` and `appendfsync`)"),

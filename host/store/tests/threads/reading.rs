@@ -47,7 +47,7 @@ async fn a_follower_gets_every_record_while_another_process_writes_and_ends_when
     let until = Arc::clone(&ends);
     let follower = std::thread::spawn(move || {
         let records = other.read(&id("a")).unwrap().records::<JsonRecord>();
-        // It is told to end when all is written, and it looks once more after that.
+        // It is stopped when all is written, and it reads once more after that.
         let mut last = false;
         let goes_on = || !std::mem::replace(&mut last, until.load(Ordering::SeqCst));
         records.follow(goes_on).map(|entry| entry.unwrap().seq).collect::<Vec<_>>()
