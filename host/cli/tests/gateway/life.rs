@@ -166,7 +166,7 @@ fn a_plugin_stays_where_its_component_is_broken() {
     assert_eq!(wrong["status"], "degraded", "{wrong}: {}", running.log());
 }
 
-/// Data in memory goes on only with its route and its store.
+/// Data in memory is kept only with its route and its store.
 #[test]
 fn a_reload_reports_the_conversations_that_it_forgets() {
     let model = Model::start();

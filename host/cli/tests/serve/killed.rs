@@ -1,5 +1,5 @@
 //! Two hosts on one Redis server, one of which is killed at random moments while users send and read, case 7 of the specification: no record
-//! that somebody was told of is lost, every session continues on the other host, and every input is delivered once, in order.
+//! that was acknowledged to somebody is lost, every session continues on the other host, and every input is delivered once, in order.
 //!
 //! `TIDEGATE_KILLS` is how often a host is killed; `cargo xtask crash` sets it.
 
@@ -238,7 +238,7 @@ fn around(records: &[Value], text: &str) -> String {
     records[first.saturating_sub(6)..(last + 6).min(records.len())].iter().map(line).collect()
 }
 
-/// Compares what users were told with the records.
+/// Compares what was acknowledged to users with the records.
 fn check(hosts: &Hosts, number: usize, id: &str, acknowledged: &[u64], seen: &BTreeMap<u64, String>) {
     let shown = hosts.command("reader", &["session", "show", id, "--json"]).output().unwrap();
     let records: Vec<Value> = out(&shown).lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -9,7 +9,7 @@ use tidegate::question::QuestionId;
 use super::act::Aside;
 use super::calls::wire;
 
-/// Returns what a front end gets of a line beside the text and the calls; `None`: nothing.
+/// Returns what a front end gets of a line in addition to the text and the calls; `None`: nothing.
 pub(super) fn aside(line: &Shown) -> Option<Aside> {
     let id = id(line)?;
     let mut body = serde_json::to_value(&line.body).ok()?;

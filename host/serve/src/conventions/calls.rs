@@ -49,7 +49,7 @@ struct Call {
 }
 
 impl Calls {
-    /// What the turn waits for, while nothing else of it goes on.
+    /// What the turn waits for, while nothing else of it runs.
     pub(super) fn waits_for(&self) -> &[Open] {
         if self.calls.values().any(|call| call.is_running) { &[] } else { &self.open }
     }

@@ -40,7 +40,7 @@ impl Turn {
         self.is_over
     }
 
-    /// What it waits for, while nothing else of it goes on.
+    /// What it waits for, while nothing else of it runs.
     pub(crate) fn waits_for(&self) -> &[Open] {
         if self.part.is_some() { &[] } else { self.calls.waits_for() }
     }

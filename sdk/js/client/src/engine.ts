@@ -55,9 +55,9 @@ function memory(exports: Exports): Uint8Array {
 
 /** Writes a string to the input of the module and returns its length in bytes. */
 function write(exports: Exports, text: string): number {
-  const room = text.length * 3;
-  const at = exports.input(room);
-  return encoder.encodeInto(text, memory(exports).subarray(at, at + room)).written;
+  const capacity = text.length * 3;
+  const at = exports.input(capacity);
+  return encoder.encodeInto(text, memory(exports).subarray(at, at + capacity)).written;
 }
 
 function read(exports: Exports, len: number): Output | undefined {

@@ -221,7 +221,7 @@ export class Session implements SessionAccessor {
       try {
         listener(item);
       } catch (error) {
-        // The other listeners have the item, too, and the connection goes on.
+        // The other listeners have the item, too, and the connection stays open.
         if (this.#errors.size === 0) console.error(error);
         for (const failed of this.#errors) failed(error);
       }

@@ -8,7 +8,7 @@ const SCHEMES = /^(?:https?:|mailto:)/i;
 const COMPONENTS: Components = {
   a: ({ href, children }) =>
     href ? <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a> : <span>{children}</span>,
-  // An image of another server tells it who reads.
+  // An image of another server would report the reader to it.
   img: ({ alt, src }) => <span className="image">[image: {alt || String(src ?? "")}]</span>,
   table: ({ children }) => <div className="wide" tabIndex={0} role="region" aria-label="Table"><table>{children}</table></div>,
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,

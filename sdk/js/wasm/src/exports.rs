@@ -15,7 +15,7 @@ thread_local! {
     static INSTANCES: RefCell<Vec<Option<Instance>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes room for an input of `len` bytes, and returns where it is.
+/// Reserves memory for an input of `len` bytes, and returns where it is.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|buffer| {
