@@ -15,7 +15,7 @@ pub(crate) enum Act {
     StepStarted,
     /// Text or reasoning begins.
     PartStarted(Part),
-    /// It continues.
+    /// More of the text or the reasoning that has begun.
     PartGrew(Part, String),
     /// Nothing is added to it any more, unless all of the answer becomes void.
     PartEnded(Part),
