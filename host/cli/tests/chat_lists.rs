@@ -26,7 +26,8 @@ fn tab_completes_commands_arguments_and_files() {
     for name in ["src/main.rs", "docs/two words.md", "target/main.rs"] {
         place.write(name, "");
     }
-    place.write(".gitignore", "target\n");
+    // The state of the program is in the workspace of a test.
+    place.write(".gitignore", "target\nstate\ncache\n");
     for (typed, completed) in [
         ("/he", "› /help\n"),
         ("/mo", "› /model\n"),

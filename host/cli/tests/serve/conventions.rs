@@ -325,12 +325,15 @@ fn a_turn_that_broke_off_is_not_complete_after_a_restart() {
     let client = Client::new(&running, "");
     let [killed, cancelled] = [client.create(), client.create()];
     let body = |id: &str| json!({"messages": [user(id, "Hello")]});
+    // Open until the end: an answer that ends without its last event fails.
+    let mut requests = Vec::new();
     for (session, id) in [(&cancelled, "m-2"), (&killed, "m-1")] {
         let mut events = client.events(session, None);
         client.prompt(session, id, "Hello");
         let mut request = model.request();
         request.say("A start. ");
         events.line("cognition_out_delta");
+        requests.push(request);
         if session == &cancelled {
             client.command(session, &json!({"command": "cancel"}));
             events.line("turn_finish");
