@@ -28,7 +28,8 @@ impl Terminal {
     /// The same from a shell that controls its jobs. When the program was stopped, the terminal shows `stopped N` and whether it reads
     /// whole lines, `+icanon`, and continues the program after the next line.
     pub(crate) fn start_as_job(place: &Place, arguments: &[&str]) -> Self {
-        let stopped = "echo stopped $?; stty -a | grep -o '[ -]icanon' | tr ' ' +; stty sane; echo sane; read line; fg;";
+        let stopped =
+            "echo stopped $?; stty -a | grep -o '[ -]icanon' | tr ' ' +; stty sane; echo sane; read line; fg;";
         Self::shell(place, arguments, &[], ("set -m;", stopped))
     }
 
