@@ -108,7 +108,7 @@ impl RuleSet {
     }
 
     /// The stream rules that watch.
-    pub(crate) fn active_rules(&self) -> impl Iterator<Item = &Rule> {
+    pub fn active_rules(&self) -> impl Iterator<Item = &Rule> {
         self.active.iter().map(|at| &self.rules[*at as usize])
     }
 

@@ -47,9 +47,8 @@ impl Now {
     pub(crate) fn new(rules: &RuleSession, said: &str) -> Self {
         let prefix = Prefix { text: said.to_owned(), released: said.len() };
         let core = Attempt::new(rules, prefix, &mut Vec::new());
-        let set = rules.rules();
-        let is_about = |rule: &rules::Rule| rule.scopes.iter().any(|scope| matches!(scope, Scope::Thinking));
-        let watches_thinking = set.rules().any(|info| is_about(info.rule) && set.active(&info.rule.name).is_some());
+        let mut scopes = rules.rules().active_rules().flat_map(|rule| &rule.scopes);
+        let watches_thinking = scopes.any(|scope| matches!(scope, Scope::Thinking));
         Self { core, input: Input::None, queue: Queue::default(), kinds: Vec::new(), watches_thinking }
     }
 

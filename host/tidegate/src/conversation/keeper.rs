@@ -10,6 +10,7 @@ mod side_requests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests;
+mod unused;
 mod visit;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -4,14 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use flow::SessionId;
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 
 use super::super::Conversation;
 use super::open::lock;
+use super::unused::Unused;
 
 pub(super) struct Entry {
+    pub(super) id: SessionId,
     pub(super) cell: OnceCell<Conversation>,
     pub(super) use_of: Mutex<Use>,
+    /// All entries without an exchange.
+    unused: Arc<Mutex<Unused>>,
     /// The shared total of what all conversations remember, to which this entry has added `counted`.
     bytes: Arc<AtomicUsize>,
     counted: AtomicUsize,
@@ -27,6 +32,8 @@ pub(super) struct Ended(#[expect(dead_code, reason = "it is held until it is dro
 pub(super) struct Use {
     pub(super) exchanges: u32,
     pub(super) last: Instant,
+    /// The place among those without an exchange; `None` while there is one.
+    place: Option<u64>,
     /// The conversation is about to be closed and must not be used any more.
     pub(super) is_over: bool,
 }
@@ -67,11 +74,11 @@ impl Drop for Entry {
 }
 
 impl Entry {
-    pub(super) fn new(bytes: &Arc<AtomicUsize>) -> Arc<Self> {
-        let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), is_over: false });
-        let (cell, closing, bytes) = (OnceCell::new(), Arc::default(), Arc::clone(bytes));
+    pub(super) fn new(id: SessionId, unused: &Arc<Mutex<Unused>>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
+        let use_of = Mutex::new(Use { exchanges: 0, last: Instant::now(), place: None, is_over: false });
+        let (cell, closing, unused, bytes) = (OnceCell::new(), Arc::default(), Arc::clone(unused), Arc::clone(bytes));
         let (counted, was_reported) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Arc::new(Self { cell, use_of, bytes, counted, closing, was_reported })
+        Arc::new(Self { id, cell, use_of, unused, bytes, counted, closing, was_reported })
     }
 
     /// Updates the number of bytes that it is counted with.
@@ -84,15 +91,28 @@ impl Entry {
     /// Begins an exchange; returns `None` if the entry must not be used any more.
     pub(super) fn join(self: &Arc<Self>) -> Option<Joined> {
         let mut use_of = lock(&self.use_of);
-        use_of.exchanges += u32::from(!use_of.is_over);
-        (!use_of.is_over).then(|| Joined(Arc::clone(self)))
+        if use_of.is_over {
+            return None;
+        }
+        use_of.exchanges += 1;
+        self.leave_place(&mut use_of);
+        Some(Joined(Arc::clone(self)))
     }
 
-    fn leave(&self) {
+    fn leave(self: &Arc<Self>) {
         self.count(self.cell.get().map_or(0, Conversation::stored_bytes));
         let mut use_of = lock(&self.use_of);
         use_of.exchanges = use_of.exchanges.saturating_sub(1);
         use_of.last = Instant::now();
+        if use_of.exchanges == 0 {
+            use_of.place = Some(lock(&self.unused).push(self));
+        }
+    }
+
+    fn leave_place(&self, use_of: &mut Use) {
+        if let Some(place) = use_of.place.take() {
+            lock(&self.unused).remove(place);
+        }
     }
 
     /// Returns whether some of its data is in memory only.
@@ -109,6 +129,7 @@ impl Entry {
         // The lock is free: callers wait for it only once the use is over.
         let closing = Arc::clone(&self.closing).try_lock_owned().ok()?;
         use_of.is_over = true;
+        self.leave_place(&mut use_of);
         Some(Ended(closing))
     }
 }

@@ -14,6 +14,7 @@ use super::super::Conversation;
 use super::entry::{Ended, Entry, Visited};
 use super::inheritance::Inheritance;
 use super::side_requests::Counted;
+use super::unused::Unused;
 use super::{ConversationCounts, ConversationLimits};
 use crate::{Host, HostError};
 
@@ -23,15 +24,13 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// The number of conversations that are closed concurrently: each of them can wait for an unavailable store.
 const CLOSES: usize = 16;
 
-/// The part of the maximum number of open conversations that is closed at a time to make way for others: one in so many.
-const EVICTED: usize = 256;
-
 /// The open conversations, and the number of exchanges in each.
 pub(super) struct OpenConversations {
     limits: ConversationLimits,
     /// The store is in memory: closed conversations stay there.
     is_in_memory: bool,
     open: Mutex<HashMap<SessionId, Arc<Entry>>>,
+    unused: Arc<Mutex<Unused>>,
     inheritance: Inheritance,
     sweeps: AtomicBool,
     /// One permit for each conversation that is being closed.
@@ -46,9 +45,9 @@ pub(super) struct OpenConversations {
 impl OpenConversations {
     pub(super) fn new(limits: ConversationLimits, is_in_memory: bool, inheritance: Inheritance) -> Self {
         let (evicted, forgotten, lost) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let (open, sweeps) = (Mutex::default(), AtomicBool::new(false));
+        let (open, unused, sweeps) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
         let (closes, way) = (Arc::new(Semaphore::new(CLOSES)), tokio::sync::Mutex::default());
-        Self { limits, is_in_memory, open, inheritance, sweeps, closes, way, evicted, forgotten, lost }
+        Self { limits, is_in_memory, open, unused, inheritance, sweeps, closes, way, evicted, forgotten, lost }
     }
 
     /// Returns how many conversations are open, and what happened to the others.
@@ -204,8 +203,11 @@ impl OpenConversations {
         let _way = self.way.lock().await;
         while self.is_full() {
             let mut closes = Vec::new();
-            for (id, entry) in self.oldest() {
-                closes.extend(self.close_later(id, entry, |_| true, host).await);
+            // Several where there are too many: each of them can wait for an unavailable store.
+            let over = lock(&self.open).len().saturating_sub(self.limits.open).clamp(1, CLOSES);
+            let oldest = lock(&self.unused).oldest(over);
+            for entry in oldest {
+                closes.extend(self.close_later(entry.id.clone(), entry, |_| true, host).await);
             }
             if closes.is_empty() {
                 return;
@@ -231,25 +233,6 @@ impl OpenConversations {
     /// Returns the total size of what they remember, in bytes.
     pub(super) fn remembered(&self) -> usize {
         self.inheritance.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Returns the least recently used conversations without an exchange, preferring those whose data is all in the store. It returns several
-    /// where many may be open, as finding them takes a look at each, or where there are too many: each of them can wait for an unavailable store.
-    fn oldest(&self) -> Vec<(SessionId, Arc<Entry>)> {
-        let open = lock(&self.open);
-        let last = |entry: &Arc<Entry>| {
-            let use_of = lock(&entry.use_of);
-            use_of.is_free(|_| true).then_some(use_of.last)
-        };
-        let free = open.iter().filter_map(|(id, entry)| Some((last(entry)?, id, entry)));
-        let mut free: Vec<_> = free.map(|(last, id, entry)| ((entry.is_unstored(), last), id, entry)).collect();
-        let over = open.len().saturating_sub(self.limits.open);
-        let number = (self.limits.open / EVICTED).max(over).clamp(1, CLOSES).min(free.len());
-        if number < free.len() {
-            free.select_nth_unstable_by_key(number, |(order, ..)| *order);
-        }
-        free.truncate(number);
-        free.into_iter().map(|(_, id, entry)| (id.clone(), Arc::clone(entry))).collect()
     }
 
     async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
@@ -293,7 +276,9 @@ impl OpenConversations {
 
     fn entry(&self, id: &SessionId) -> Arc<Entry> {
         let mut open = lock(&self.open);
-        Arc::clone(open.entry(id.clone()).or_insert_with(|| Entry::new(&self.inheritance.bytes)))
+        Arc::clone(
+            open.entry(id.clone()).or_insert_with(|| Entry::new(id.clone(), &self.unused, &self.inheritance.bytes)),
+        )
     }
 
     fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
