@@ -44,11 +44,13 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
     let files = Arc::new(Files::new(common.clone(), args.listen, Some(metrics.clone())));
     let (site, settings) = files.first().await?;
     let address = settings.listen;
-    let gateway = Gateway::open(address, site, &metrics).await.map_err(Failure::setup)?;
+    let gateway =
+        Gateway::open(address, settings.certificate.as_ref(), site, &metrics).await.map_err(Failure::setup)?;
     gateway.follow(Arc::<Files>::clone(&files));
-    if !address.ip().is_loopback() {
+    if !address.ip().is_loopback() && settings.certificate.is_none() {
         say::note(format_args!(
-            "warning: tokens and conversations are not encrypted on their way to {address}: put a server with TLS in front of it"
+            "warning: tokens and conversations are not encrypted on their way to {address}: set `certificate` under `[gateway]`, or put a server with TLS in \
+             front of it"
         ));
     }
     say_where(&gateway, &settings)?;
@@ -137,7 +139,7 @@ pub(crate) async fn doctor(common: &Common, operator: &Operator) -> Vec<Check> {
 
 fn say_where(gateway: &Gateway, settings: &GatewaySettings) -> Result<(), Failure> {
     let mut out = screen::out();
-    let base = format!("http://{}", gateway.address());
+    let base = gateway.url();
     writeln!(out, "{base}")?;
     for route in &settings.routes {
         let key = match &route.key {

@@ -49,7 +49,7 @@ pub(crate) async fn run(common: &Common, args: Guard) -> Result<Exit, Failure> {
     let routes = upstreams.routes(&conversations);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let site = Site { routes, ..Site::default() };
-    let gateway = Gateway::open(address, site, &Metrics::new()).await.map_err(Failure::setup)?;
+    let gateway = Gateway::open(address, None, site, &Metrics::new()).await.map_err(Failure::setup)?;
     let base = format!("http://{}", gateway.address());
     let mut child = start(&args, &base)?;
     say::note(format_args!(

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use serve::http::{Server, check_policy};
-use tidegate::config::machine_policy;
+use tidegate::config::{ServeSettings, machine_policy};
 use tidegate::metrics::Metrics;
 use tidegate::{Host, Operator};
 
@@ -40,7 +40,7 @@ pub(crate) async fn run(common: &Common, args: Serve, exported: Option<&Metrics>
         other => Failure::setup(other),
     })?;
     ending.begin_work();
-    say_where(&server, served.tokens.is_empty())?;
+    say_where(&server, &served)?;
     run::remove_expired(&host, &common.workspace).await;
     ending.requested().await;
     server.close().await;
@@ -51,22 +51,22 @@ fn settings(common: &Common, args: &Serve, operator: Operator) -> Result<Operato
     open::session_settings(common, operator, &args.provider, args.no_transcript, false)
 }
 
-fn say_where(server: &Server, is_open: bool) -> Result<(), Failure> {
+fn say_where(server: &Server, settings: &ServeSettings) -> Result<(), Failure> {
     let address = server.address();
     let mut out = screen::out();
-    writeln!(out, "http://{address}")?;
+    writeln!(out, "{}", server.url())?;
     out.flush()?;
     if !Server::has_page() {
         say::note(
             "serve: the page is missing: this program was built without it; run `cargo xtask page`, and build it again",
         );
     }
-    if is_open {
+    if settings.tokens.is_empty() {
         say::note("serve: every program of this machine is admitted: there is no `[[serve.token]]`");
     }
-    if !address.ip().is_loopback() {
+    if !address.ip().is_loopback() && settings.certificate.is_none() {
         say::note(format_args!(
-            "warning: tokens and sessions are not encrypted on their way to {address}: put a server with TLS in front of it"
+            "warning: tokens and sessions are not encrypted on their way to {address}: set `certificate` under `[serve]`, or put a server with TLS in front of it"
         ));
     }
     Ok(())

@@ -41,5 +41,6 @@ mod sources;
 mod start;
 mod state;
 mod support;
+mod tls;
 mod trust;
 mod watch;

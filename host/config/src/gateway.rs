@@ -11,7 +11,7 @@ pub use self::limits::GatewayLimits;
 pub use self::route::{GatewayRoute, RouteKey};
 pub use self::token::GatewayToken;
 use crate::document::{Document, Step, steps};
-use crate::listening::ServerTable;
+use crate::listening::{ServerCertificate, ServerTable};
 use crate::typed::GatewayFile;
 use crate::{Code, Location, WithoutStore};
 
@@ -22,6 +22,8 @@ pub struct GatewaySettings {
     pub listen: SocketAddr,
     /// Names of the server in addition to its address, in lower case.
     pub hosts: Vec<String>,
+    /// Its certificate; `None`: clients connect without TLS.
+    pub certificate: Option<ServerCertificate>,
     /// The header in which clients name their conversation, in lower case.
     pub conversation_header: Option<String>,
     /// The file with a line for each answer that a rule stopped.
@@ -53,6 +55,7 @@ impl GatewaySettings {
         Self {
             listen: listen.unwrap_or_else(|| Self::default().listen),
             hosts: TABLE.hosts(document, &typed.hosts),
+            certificate: TABLE.certificate(document, typed.certificate.as_deref(), typed.certificate_key.as_deref()),
             conversation_header: header(document, typed.conversation_header.as_deref()),
             audit: typed.audit.as_ref().map(|file| document.folder(&steps!["gateway", "audit"]).join(file)),
             without_store: typed.without_store,
@@ -69,6 +72,7 @@ impl Default for GatewaySettings {
         Self {
             listen: typed.listen.parse().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
             hosts: Vec::new(),
+            certificate: None,
             conversation_header: None,
             audit: None,
             without_store: typed.without_store,

@@ -83,6 +83,7 @@ pub use gateway::{GatewayLimits, GatewayRoute, GatewaySettings, GatewayToken, Ro
 pub use guidance::Guidance;
 pub use in_force::{SettingInForce, SettingOrigin};
 pub use kinds::by_kind;
+pub use listening::ServerCertificate;
 pub use manifest::{BuildKind, EventDecl, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use misplaced::misplaced;
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TrustedFiles, operator_file};

@@ -1,11 +1,24 @@
-//! What the tables of servers share, `[gateway]` and `[serve]`: the address that is listened on, names of the server, and tokens of clients.
+//! What the tables of servers share, `[gateway]` and `[serve]`: the address that is listened on, names of the server, its certificate, and tokens
+//! of clients.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use flow::KeySource;
 
-use crate::Code;
 use crate::document::{Document, Step, steps};
+use crate::{Code, Location};
+
+/// The certificate with which a server identifies itself to its clients, over TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerCertificate {
+    /// The file in PEM with the certificate, and with those that lead to its authority.
+    pub certificate: PathBuf,
+    /// The file in PEM with its private key.
+    pub key: PathBuf,
+    /// The location of `certificate`, for diagnostics that are only known when the server starts.
+    pub place: Location,
+}
 
 /// A table of a server, with the code of its diagnostics and a complete address for the help of its own.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +45,32 @@ impl ServerTable {
             document.error(self.code, &at, message, "add a token, or listen on 127.0.0.1");
         }
         Some(address)
+    }
+
+    /// Reads the files of the certificate, of which there are two or none.
+    pub(crate) fn certificate(
+        self,
+        document: &mut Document<'_>,
+        certificate: Option<&str>,
+        key: Option<&str>,
+    ) -> Option<ServerCertificate> {
+        let at = |key: &str| steps![self.name, key];
+        let (set, missing, what) = match (certificate, key) {
+            (None, None) => return None,
+            (Some(certificate), Some(key)) => {
+                let file = |name: &str, file: &str| document.folder(&at(name)).join(file);
+                return Some(ServerCertificate {
+                    certificate: file("certificate", certificate),
+                    key: file("certificate_key", key),
+                    place: document.place(&at("certificate")),
+                });
+            }
+            (Some(_), None) => ("certificate", "certificate_key", "the file with the private key of this certificate"),
+            (None, Some(_)) => ("certificate_key", "certificate", "the file with the certificate of this key"),
+        };
+        let message = format!("`{set}` has no effect without `{missing}`");
+        document.error(self.code, &at(set), message, format!("name {what}, or remove `{set}`"));
+        None
     }
 
     /// Reads the names of the server, in lower case.

@@ -122,7 +122,9 @@ fn drop_replaced(base: &mut Table<'_>, over: &Table<'_>) {
     drop("state", "backend", &server);
     drop("state", "url_env", &server);
     drop("state", "user", &["password"]);
-    drop("state", "certificate", &["certificate_key"]);
+    for table in ["state", "gateway", "serve"] {
+        drop(table, "certificate", &["certificate_key"]);
+    }
     drop("prompt", "system", &["system_file"]);
     drop("prompt", "system_file", &["system"]);
     let kind = |of: &Table<'_>| text(of, "provider", "kind").map(str::to_owned);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use flow::Address;
 
 use crate::document::{Document, steps};
-use crate::listening::ServerTable;
+use crate::listening::{ServerCertificate, ServerTable};
 use crate::typed::{ServeFile, ServeLimitsFile, ServeTokenFile};
 use crate::{Code, Location};
 
@@ -21,6 +21,8 @@ pub struct ServeSettings {
     pub address: Option<String>,
     /// Names of the server in addition to its address, in lower case.
     pub hosts: Vec<String>,
+    /// Its certificate; `None`: clients connect without TLS.
+    pub certificate: Option<ServerCertificate>,
     /// Origins of pages that are allowed to call it, as browsers send them.
     pub origins: Vec<String>,
     /// The tokens of users; if there are none, everyone who can connect is the user `local`.
@@ -69,6 +71,7 @@ impl ServeSettings {
             listen: listen.unwrap_or_else(|| Self::default().listen),
             address: address(document, typed.address.as_deref()),
             hosts: TABLE.hosts(document, &typed.hosts),
+            certificate: TABLE.certificate(document, typed.certificate.as_deref(), typed.certificate_key.as_deref()),
             origins: origins(document, &typed.origins),
             tokens,
             limits: ServeLimits::of(&typed.limits),
@@ -83,6 +86,7 @@ impl Default for ServeSettings {
             listen: typed.listen.parse().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
             address: None,
             hosts: Vec::new(),
+            certificate: None,
             origins: Vec::new(),
             tokens: Vec::new(),
             limits: ServeLimits::of(&typed.limits),

@@ -212,7 +212,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// What keys mean for who runs them, the most powerful first.
-const MEANINGS: [(&[&str], &str); 51] = [
+const MEANINGS: [(&[&str], &str); 55] = [
     (&["provider", "base_url"], "requests go to this address, with the conversation and all that tools return"),
     (&["provider", "api_key_env"], "the value of this variable of your environment is sent to the provider"),
     (
@@ -242,11 +242,15 @@ const MEANINGS: [(&[&str], &str); 51] = [
     (&["gateway", "conversation_header"], "clients choose with this header whose budgets and masks a request has"),
     (&["gateway", "listen"], "the gateway takes requests at this address"),
     (&["gateway", "hosts"], "the gateway takes requests under these names"),
+    (&["gateway", "certificate"], "the certificate with which the gateway identifies itself to its clients"),
+    (&["gateway", "certificate_key"], "the key with which the gateway identifies itself to its clients"),
     (&["gateway", "token", "*", "value"], "whoever has the value of this variable is admitted to the gateway"),
     (&["gateway", "audit"], "the gateway writes this file"),
     (&["serve", "listen"], "the server for front ends takes requests at this address"),
     (&["serve", "address"], "other hosts send the requests for sessions of this one to it, with the tokens of users"),
     (&["serve", "hosts"], "the server for front ends takes requests under these names"),
+    (&["serve", "certificate"], "the certificate with which the server for front ends identifies itself to them"),
+    (&["serve", "certificate_key"], "the key with which the server for front ends identifies itself to them"),
     (&["serve", "origins"], "pages of these origins are allowed to call the server for front ends"),
     (
         &["serve", "token", "*", "value"],

@@ -11,7 +11,7 @@ use flow::{
 };
 use tidegate_config::{
     GatewaySettings, LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits,
-    RouteKey, ServeSettings, StatePlace, WithoutStore,
+    RouteKey, ServeSettings, ServerCertificate, StatePlace, WithoutStore,
 };
 
 fn full() -> Operator {
@@ -75,15 +75,30 @@ fn every_value_arrives() {
     assert_eq!((operator.turn.max_steps, operator.turn.max_repeats, operator.turn.max_retries), (5, 3, Some(0)));
 }
 
+fn files(of: &Option<ServerCertificate>) -> [&Path; 2] {
+    let ServerCertificate { certificate, key, .. } = of.as_ref().unwrap();
+    [certificate, key]
+}
+
 #[test]
 fn every_value_of_the_gateway_arrives() {
-    let GatewaySettings { listen, hosts, conversation_header, audit, without_store, routes, tokens, limits } =
-        full().gateway;
+    let GatewaySettings {
+        listen,
+        hosts,
+        certificate,
+        conversation_header,
+        audit,
+        without_store,
+        routes,
+        tokens,
+        limits,
+    } = full().gateway;
     assert_eq!(without_store, WithoutStore::Local);
     assert_eq!(
         (listen.to_string().as_str(), hosts.as_slice()),
         ("0.0.0.0:8443", &["gateway.example.com".to_owned()][..])
     );
+    assert_eq!(files(&certificate), ["folder/server.pem", "folder/server.key"].map(Path::new));
     assert_eq!(conversation_header.as_deref(), Some("x-conversation"));
     assert_eq!(audit.as_deref(), Some(Path::new("folder/audit.jsonl")));
     let [anthropic, rest] = routes.as_slice() else { panic!("{routes:?}") };
@@ -107,12 +122,13 @@ fn every_value_of_the_gateway_arrives() {
 
 #[test]
 fn every_value_of_the_server_for_front_ends_arrives() {
-    let ServeSettings { listen, address, hosts, origins, tokens, limits } = full().serve;
+    let ServeSettings { listen, address, hosts, certificate, origins, tokens, limits } = full().serve;
     assert_eq!(address.as_deref(), Some("http://10.0.0.2:8444"));
     assert_eq!(
         (listen.to_string().as_str(), hosts.as_slice()),
         ("0.0.0.0:8444", &["agent.example.com".to_owned()][..])
     );
+    assert_eq!(files(&certificate), ["folder/own.pem", "folder/own.key"].map(Path::new));
     assert_eq!(origins, ["https://app.example.com", "http://localhost:3000"]);
     let [token] = tokens.as_slice() else { panic!("{tokens:?}") };
     assert_eq!((token.name.as_str(), token.variable.as_str()), ("anna", "ANNA_TOKEN"));

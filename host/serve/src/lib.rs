@@ -16,3 +16,5 @@ pub mod http;
 mod conventions;
 mod inbound;
 mod token;
+
+pub use self::inbound::CertificateError;

@@ -8,6 +8,7 @@ pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     CompactionSettings, FoundFiles, GatewayLimits, GatewayRoute, GatewaySettings, GatewayToken, Layer, LayerKind,
     NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, OperatorFiles, PlacedFile, Policy, Provider, RedisPlace,
-    RouteKey, RuleFolders, SETTINGS_VARIABLE, ServeLimits, ServeSettings, ServeToken, SettingInForce, SettingOrigin,
-    StatePlace, StateSettings, TerminalSettings, ToolSettings, TranscriptSettings, TurnSettings, WithoutStore, is_user,
+    RouteKey, RuleFolders, SETTINGS_VARIABLE, ServeLimits, ServeSettings, ServeToken, ServerCertificate,
+    SettingInForce, SettingOrigin, StatePlace, StateSettings, TerminalSettings, ToolSettings, TranscriptSettings,
+    TurnSettings, WithoutStore, is_user,
 };

@@ -139,7 +139,7 @@ fn serving(
         let urls = UpstreamUrls { anthropic: Some(model.url.clone()), openai: Some(format!("{}/v1", model.url)) };
         let limits = GatewayLimits { request_timeout, ..GatewayLimits::default() };
         let site = Site { routes: urls.routes(&conversations), limits, ..Site::default() };
-        Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), site, &Metrics::new()).await.unwrap()
+        Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, site, &Metrics::new()).await.unwrap()
     });
     (runtime, gateway)
 }

@@ -15,6 +15,13 @@ pub(crate) struct GatewayFile {
     /// another host is refused.
     #[schemars(inner(length(min = 1)))]
     pub(crate) hosts: Vec<String>,
+    /// A file in PEM with the certificate of this server, and with those that lead to its authority, relative to this file. With it, clients connect
+    /// over TLS, and those without are refused. The file is read again when it changes.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate: Option<String>,
+    /// A file in PEM with the private key of `certificate`, relative to this file.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate_key: Option<String>,
     /// The header in which clients name their conversation. It counts before the headers and fields of known clients.
     #[schemars(length(min = 1))]
     pub(crate) conversation_header: Option<String>,
@@ -37,6 +44,8 @@ impl Default for GatewayFile {
         Self {
             listen: "127.0.0.1:8790".to_owned(),
             hosts: Vec::new(),
+            certificate: None,
+            certificate_key: None,
             conversation_header: None,
             audit: None,
             without_store: WithoutStore::Refuse,

@@ -19,6 +19,13 @@ pub(crate) struct ServeFile {
     /// another host is refused.
     #[schemars(inner(length(min = 1)))]
     pub(crate) hosts: Vec<String>,
+    /// A file in PEM with the certificate of this server, and with those that lead to its authority, relative to this file. With it, clients connect
+    /// over TLS, and those without are refused. The file is read again when it changes.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate: Option<String>,
+    /// A file in PEM with the private key of `certificate`, relative to this file.
+    #[schemars(length(min = 1))]
+    pub(crate) certificate_key: Option<String>,
     /// Origins of pages that are allowed to call the server from a browser, such as `https://app.example.com`, in addition to the server's own.
     #[schemars(inner(length(min = 1)))]
     pub(crate) origins: Vec<String>,
@@ -34,6 +41,8 @@ impl Default for ServeFile {
             listen: "127.0.0.1:8791".to_owned(),
             address: None,
             hosts: Vec::new(),
+            certificate: None,
+            certificate_key: None,
             origins: Vec::new(),
             token: Vec::new(),
             limits: ServeLimitsFile::default(),

@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Files of keys that need others, or a value that their type does not show.
-const FILES: [(&str, &str); 45] = [
+const FILES: [(&str, &str); 49] = [
     ("gateway.audit", "[gateway]\naudit = \"more\"\n"),
     ("gateway.listen", "[gateway]\nlisten = \"127.0.0.1:9\"\n"),
     ("gateway.route.path", "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n"),
@@ -39,6 +39,10 @@ const FILES: [(&str, &str); 45] = [
         "[[gateway.route]]\npath = \"/\"\nupstream = \"http://127.0.0.1:9\"\n[[gateway.token]]\nname = \"more\"\nvalue = \"env:SOME_TOKEN\"\nroutes = [\"/\"]\n",
     ),
     ("gateway.hosts", "[gateway]\nhosts = [\"more\"]\n"),
+    ("gateway.certificate", "[gateway]\ncertificate = \"more\"\ncertificate_key = \"more\"\n"),
+    ("gateway.certificate_key", "[gateway]\ncertificate = \"more\"\ncertificate_key = \"more\"\n"),
+    ("serve.certificate", "[serve]\ncertificate = \"more\"\ncertificate_key = \"more\"\n"),
+    ("serve.certificate_key", "[serve]\ncertificate = \"more\"\ncertificate_key = \"more\"\n"),
     ("serve.listen", "[serve]\nlisten = \"127.0.0.1:9\"\n"),
     ("serve.address", "[serve]\naddress = \"http://more\"\n"),
     ("serve.hosts", "[serve]\nhosts = [\"more\"]\n"),

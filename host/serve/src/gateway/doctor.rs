@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub async fn doctor(settings: &GatewaySettings, site: Site) -> Vec<Check> {
     let what = "gateway";
     let tokens: Vec<_> = site.tokens.iter().map(|token| (token.name.clone(), token.value.clone())).collect();
-    let gateway = match Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), site, &Metrics::new()).await {
+    let gateway = match Gateway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, site, &Metrics::new()).await {
         Ok(gateway) => gateway,
         Err(error) => return vec![Check::new(what, Health::Bad, error.to_string())],
     };

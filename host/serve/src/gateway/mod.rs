@@ -42,6 +42,7 @@ use std::time::Duration;
 
 pub use gateway::{HeldLimits, Watching};
 use reqwest::Url;
+use tidegate::config::ServerCertificate;
 use tidegate::metrics::Metrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -56,6 +57,7 @@ pub use self::report::{PluginCount, Report, RuleCount};
 pub use self::settings::{KeptConversations, check_policy};
 use self::shared::Shared;
 pub use self::site::Site;
+use crate::inbound::{CertificateError, Tls};
 
 /// The servers of the two vendors, for a client that has no routes. Requests for one that is `None` are refused.
 #[derive(Clone, Debug)]
@@ -101,6 +103,7 @@ impl UpstreamUrls {
 #[derive(Debug)]
 pub struct Gateway {
     shared: Arc<Shared>,
+    url: String,
     task: JoinHandle<()>,
 }
 
@@ -121,32 +124,47 @@ pub enum OpenError {
         /// What the system reports.
         source: std::io::Error,
     },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// An address of a model cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
 }
 
 impl Gateway {
-    /// Listens on an address; port 0 selects a free port. `metrics`: where it counts.
+    /// Listens on an address; port 0 selects a free port. With a certificate, clients connect over TLS. `metrics`: where it counts.
     ///
     /// # Errors
-    /// The address is in use, or is not one of this machine and nobody needs a token; or an upstream's URL cannot be used.
-    pub async fn open(address: SocketAddr, site: Site, metrics: &Metrics) -> Result<Self, OpenError> {
+    /// The address is in use, or is not one of this machine and nobody needs a token; the certificate, or an upstream's URL, cannot be used.
+    pub async fn open(
+        address: SocketAddr,
+        certificate: Option<&ServerCertificate>,
+        site: Site,
+        metrics: &Metrics,
+    ) -> Result<Self, OpenError> {
         if !address.ip().is_loopback() && site.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
+        let tls = certificate.map(Tls::open).transpose()?;
         let site = site::Open::new(site, None)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let url = crate::inbound::url(address, tls.is_some());
         let shared = Arc::new(Shared::new(address, site, metrics.clone()));
-        let task = tokio::spawn(crate::inbound::accept(listener, Arc::clone(&shared)));
-        Ok(Self { shared, task })
+        let task = tokio::spawn(crate::inbound::accept(listener, tls, Arc::clone(&shared)));
+        Ok(Self { shared, url, task })
     }
 
     /// The address that it listens on, with the port that was chosen.
     pub fn address(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// The URL at which this machine reaches it.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// What it has done so far.

@@ -51,6 +51,7 @@ pub use self::openapi::openapi;
 use self::server::Shared;
 use self::sessions::Sessions;
 use crate::inbound::tokens::{Named, Of};
+use crate::inbound::{CertificateError, Tls};
 
 /// What diagnostics about the variables of tokens say.
 const OF: Of = Of { code: Code::ConfigServe, server: "server" };
@@ -59,6 +60,7 @@ const OF: Of = Of { code: Code::ConfigServe, server: "server" };
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
+    url: String,
     task: JoinHandle<()>,
 }
 
@@ -79,6 +81,9 @@ pub enum OpenError {
         /// What the system reports.
         source: std::io::Error,
     },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// A token is missing or cannot be used.
     #[error(transparent)]
     Tokens(#[from] Diagnostics),
@@ -96,28 +101,35 @@ impl Server {
     /// Listens as the settings say; port 0 selects a free port. The sessions are those of the host in this workspace.
     ///
     /// # Errors
-    /// The address is in use, or is not one of this machine and nobody needs a token; or a token is missing.
+    /// The address is in use, or is not one of this machine and nobody needs a token; the certificate cannot be used, or a token is missing.
     pub async fn open(settings: &ServeSettings, host: Host, workspace: &Path) -> Result<Self, OpenError> {
         let address = settings.listen;
         if !address.ip().is_loopback() && settings.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
         let access = Access { users: users(settings)?, origins: settings.origins.iter().cloned().collect() };
+        let tls = settings.certificate.as_ref().map(Tls::open).transpose()?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let url = crate::inbound::url(address, tls.is_some());
         if let Some(store) = host.transcripts() {
-            announce(store, settings, address);
+            announce(store, settings, (address, &url));
         }
         let sessions = Sessions::new(host, workspace);
         let shared = Arc::new(Shared::new(address, settings, access, sessions));
-        let task = tokio::spawn(crate::inbound::accept(listener, Arc::clone(&shared)));
-        Ok(Self { shared, task })
+        let task = tokio::spawn(crate::inbound::accept(listener, tls, Arc::clone(&shared)));
+        Ok(Self { shared, url, task })
     }
 
     /// The address that it listens on, with the port that was chosen.
     pub fn address(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// The URL at which this machine reaches it.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Whether it has the page for a browser; otherwise the program was built without it.
@@ -143,10 +155,10 @@ impl Drop for Server {
 }
 
 /// Has other hosts know where this one is reached.
-fn announce(store: &TranscriptStore, settings: &ServeSettings, address: SocketAddr) {
+fn announce(store: &TranscriptStore, settings: &ServeSettings, (address, url): (SocketAddr, &str)) {
     match &settings.address {
-        Some(url) => store.announce(url),
-        None if !address.ip().is_unspecified() => store.announce(&format!("http://{address}")),
+        Some(of_others) => store.announce(of_others),
+        None if !address.ip().is_unspecified() => store.announce(url),
         None => {}
     }
 }

@@ -11,12 +11,15 @@ use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patient::Patient;
+use super::tls::Tls;
 
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -75,8 +78,14 @@ pub(crate) trait Inbound: Send + Sync + 'static {
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
-/// Accepts connections until the server closes, without waiting for any of them.
-pub(crate) async fn accept<S: Inbound>(listener: TcpListener, server: Arc<S>) {
+/// Returns the URL of a server.
+pub(crate) fn url(address: SocketAddr, is_encrypted: bool) -> String {
+    format!("{}://{address}", if is_encrypted { "https" } else { "http" })
+}
+
+/// Accepts connections until the server closes, without waiting for any of them. `tls`: what they are encrypted with.
+pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, server: Arc<S>) {
+    let tls = tls.map(Arc::new);
     let mut places = (0, Arc::new(Semaphore::new(0)));
     loop {
         let limit = server.limits().connections;
@@ -94,12 +103,12 @@ pub(crate) async fn accept<S: Inbound>(listener: TcpListener, server: Arc<S>) {
         };
         match accepted {
             (place, Ok((stream, _))) => {
-                let server = Arc::clone(&server);
+                let (server, tls) = (Arc::clone(&server), tls.clone());
                 let tasks = server.tasks().clone();
                 tasks.spawn(async move {
                     let _place = place;
                     server.connected(1);
-                    connection(stream, &server).await;
+                    connection(stream, tls.as_deref(), &server).await;
                     server.connected(-1);
                 });
             }
@@ -111,10 +120,25 @@ pub(crate) async fn accept<S: Inbound>(listener: TcpListener, server: Arc<S>) {
     }
 }
 
-async fn connection<S: Inbound>(stream: TcpStream, server: &Arc<S>) {
+async fn connection<S: Inbound>(stream: TcpStream, tls: Option<&Tls>, server: &Arc<S>) {
     drop(stream.set_nodelay(true));
     let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
     let limits = server.limits();
+    let stream = Patient::new(stream, limits.write_timeout);
+    let Some(tls) = tls else { return serve(stream, own, limits, server).await };
+    match timeout(limits.head_timeout, tls.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => serve(stream, own, limits, server).await,
+        Ok(Err(error)) => tracing::debug!("a connection to the {} is not encrypted: {error}", S::NAME),
+        Err(_) => tracing::debug!("a connection to the {} did not begin to be encrypted in time", S::NAME),
+    }
+}
+
+async fn serve<S: Inbound>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    own: Connection,
+    limits: ConnectionLimits,
+    server: &Arc<S>,
+) {
     let service = service_fn(|request| {
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
@@ -123,8 +147,7 @@ async fn connection<S: Inbound>(stream: TcpStream, server: &Arc<S>) {
     // A head that is slightly too large is refused with a named error; a larger one only gets the status.
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
     http.max_buf_size((2 * limits.head_bytes).max(MIN_BUFFER)).max_headers(MAX_HEADERS);
-    let stream = TokioIo::new(Patient::new(stream, limits.write_timeout));
-    let mut connection = pin!(http.serve_connection(stream, service).with_upgrades());
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let mut closing = pin!(server.closing().cancelled());
     let mut is_closing = false;
     let ended = loop {

@@ -1,11 +1,14 @@
-//! What the servers over HTTP share: connections, checks of heads and bodies, tokens of the environment, and permits.
+//! What the servers over HTTP share: connections, with or without TLS, checks of heads and bodies, tokens of the environment, and permits.
 
 mod accept;
 pub(crate) mod body;
 pub(crate) mod head;
 mod patient;
 mod permits;
+mod tls;
 pub(crate) mod tokens;
 
-pub(crate) use self::accept::{Connection, ConnectionLimits, Inbound, accept};
+pub(crate) use self::accept::{Connection, ConnectionLimits, Inbound, accept, url};
 pub(crate) use self::permits::Permits;
+pub use self::tls::CertificateError;
+pub(crate) use self::tls::Tls;

@@ -1,0 +1,170 @@
+//! The certificates of `[serve]` and `[gateway]`, with `openssl s_client` as the client of another TLS library.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use tidegate_servers::Certificates;
+
+use crate::gateway::running::Running;
+use crate::support::script::Model;
+use crate::support::{Place, code, err};
+
+/// The servers, each with a request that it answers with status 200.
+const SERVERS: [(&str, &str, &str); 2] = [
+    ("serve", "", "/v1/sessions"),
+    ("gateway", "[[gateway.route]]\npath = \"/m\"\nupstream = \"http://127.0.0.1:9\"\n", "/healthz"),
+];
+
+/// A workspace with a certificate and the settings of a server that uses it.
+fn place(server: &str, more: &str, from: &Certificates) -> Place {
+    let place = Place::new();
+    place.write(
+        "tidegate.toml",
+        &format!("[{server}]\ncertificate = \"own.pem\"\ncertificate_key = \"own.key\"\n{more}"),
+    );
+    install(&place, from);
+    place
+}
+
+fn install(place: &Place, from: &Certificates) {
+    for (name, file) in [("server.pem", "own.pem"), ("server.key", "own.key")] {
+        std::fs::copy(from.path(name), place.path(file)).unwrap();
+    }
+}
+
+fn start(place: &Place, server: &str) -> (Running, String) {
+    let running = Running::of(place.command(&[server, "--listen", "127.0.0.1:0"]));
+    let port = running.address.strip_prefix("https://127.0.0.1:").unwrap().to_owned();
+    (running, port)
+}
+
+/// Returns the response to a client that trusts this authority; `None`: it does not trust the server.
+fn ask(port: &str, authority: &Path, line: &str, headers: &str) -> Option<String> {
+    let mut client = Command::new("openssl");
+    client.args(["s_client", "-quiet", "-verify_return_error", "-servername", "localhost"]);
+    client.args(["-verify_hostname", "localhost", "-connect", &format!("127.0.0.1:{port}"), "-CAfile"]).arg(authority);
+    let client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut client = client.unwrap();
+    // One that does not trust the server is gone already.
+    let request = format!("{line} HTTP/1.1\r\nHost: localhost:{port}\r\n{headers}\r\n");
+    drop(client.stdin.as_mut().unwrap().write_all(request.as_bytes()));
+    let (mut response, mut byte) = (Vec::new(), [0]);
+    let stdout = client.stdout.as_mut().unwrap();
+    while !response.ends_with(b"\r\n\r\n") && stdout.read(&mut byte).unwrap() == 1 {
+        response.extend(byte);
+    }
+    let head = String::from_utf8_lossy(&response).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    stdout.take(length.unwrap_or(0)).read_to_end(&mut response).unwrap();
+    drop(client.kill());
+    drop(client.wait());
+    Some(String::from_utf8(response).unwrap()).filter(|response| !response.is_empty())
+}
+
+fn get(port: &str, authority: &Path, path: &str) -> Option<String> {
+    ask(port, authority, &format!("GET {path}"), "")
+}
+
+#[test]
+fn clients_connect_over_tls_and_in_no_other_way() {
+    let certificates = Certificates::make().unwrap();
+    for (server, more, path) in SERVERS {
+        let place = place(server, more, &certificates);
+        let (running, port) = start(&place, server);
+        let authority = certificates.path("authority.pem");
+        let head = get(&port, &authority, path).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{server}: {head}");
+        assert_eq!(get(&port, &certificates.path("stranger.pem"), path), None, "{server}");
+        let mut plain = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        let mut answer = Vec::new();
+        plain.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).unwrap();
+        drop(plain.read_to_end(&mut answer));
+        assert!(!answer.starts_with(b"HTTP"), "{server}: {}", String::from_utf8_lossy(&answer));
+        if server == "serve" {
+            assert!(!running.log().contains("not encrypted"), "{}", running.log());
+        }
+    }
+}
+
+#[test]
+fn a_websocket_is_encrypted_too() {
+    let (model, certificates) = (Model::start(), Certificates::make().unwrap());
+    let place = place("serve", "", &certificates);
+    let settings = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", &model.settings(&settings));
+    let (_running, port) = start(&place, "serve");
+    let authority = certificates.path("authority.pem");
+    let headers = "Content-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}";
+    let created = ask(&port, &authority, "POST /v1/sessions", headers).unwrap();
+    let id = created.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let upgraded = ask(&port, &authority, &format!("GET /v1/sessions/{id}/events"), upgrade).unwrap();
+    assert!(upgraded.starts_with("HTTP/1.1 101 "), "{upgraded}");
+}
+
+#[test]
+fn a_renewed_certificate_is_used_and_a_damaged_one_is_not() {
+    let [old, new] = [(); 2].map(|()| Certificates::make().unwrap());
+    for (server, more, path) in SERVERS {
+        let place = place(server, more, &old);
+        let (running, port) = start(&place, server);
+        let is_served = |by: &Certificates| get(&port, &by.path("authority.pem"), path).is_some();
+        assert!(is_served(&old) && !is_served(&new));
+        sleep(Duration::from_millis(1_100));
+        let from = running.log().len();
+        place.write("own.pem", "-----BEGIN CERTIFICATE-----\nMA");
+        assert!(is_served(&old), "{server}: {}", running.log());
+        assert!(running.log_has(from, "the certificate before stays in use"), "{server}: {}", running.log());
+        install(&place, &new);
+        sleep(Duration::from_millis(1_100));
+        assert!(is_served(&new) && !is_served(&old), "{server}: {}", running.log());
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_said_before_it_begins() {
+    let certificates = Certificates::make().unwrap();
+    let key = std::fs::read_to_string(certificates.path("server.key")).unwrap();
+    let cut = key.replace("-----END PRIVATE KEY-----", "");
+    type Change<'a> = &'a dyn Fn(&Place);
+    let cases: [(Change<'_>, &str); 6] = [
+        (
+            &|place| std::fs::remove_file(place.path("own.pem")).unwrap(),
+            "the certificate of the server cannot be read from",
+        ),
+        (&|place| place.write("own.pem", &key), "it has no certificate in PEM"),
+        (&|place| place.write("own.key", ""), "it has no private key in PEM"),
+        (&|place| place.write("own.key", &cut), "cannot be read from"),
+        (
+            &|place| assert!(std::fs::copy(certificates.path("client.key"), place.path("own.key")).is_ok()),
+            "cannot be used with the private key in",
+        ),
+        (
+            &|place| place.write("own.pem", "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n"),
+            "cannot be used with",
+        ),
+    ];
+    for (server, more, _) in SERVERS {
+        for (change, expected) in &cases {
+            let place = place(server, more, &certificates);
+            change(&place);
+            let output = place.run(&[server, "--listen", "127.0.0.1:0"]);
+            assert_eq!(code(&output), 2, "{}", err(&output));
+            assert!(err(&output).contains(expected), "{expected}: {}", err(&output));
+            let secret = key.lines().nth(1).unwrap();
+            assert!(!err(&output).contains(secret), "{}", err(&output));
+        }
+        for (set, missing) in [("certificate", "certificate_key"), ("certificate_key", "certificate")] {
+            let place = Place::new();
+            place.write("tidegate.toml", &format!("[{server}]\n{set} = \"own.pem\"\n{more}"));
+            let output = place.run(&[server, "--listen", "127.0.0.1:0"]);
+            assert_eq!(code(&output), 2, "{}", err(&output));
+            assert!(err(&output).contains(&format!("`{set}` has no effect without `{missing}`")), "{}", err(&output));
+        }
+    }
+}
