@@ -143,7 +143,7 @@ pub(crate) fn clients() -> Result<()> {
     let installed = ensure_clients()?;
     run::step("the program", &mut run::cargo(&["build", "--package", "tidegate-cli", "--locked"]))?;
     let model = Scripted::start()?;
-    let mut table = String::from("\n| client |");
+    let mut table = String::from("\nThe requests of each client:\n\n| client |");
     CASES.iter().for_each(|case| table += &format!(" {} |", case.what));
     table += &format!("\n|---|{}\n", "---|".repeat(CASES.len()));
     let mut failures = Vec::new();
@@ -155,7 +155,7 @@ pub(crate) fn clients() -> Result<()> {
             let result = try_case(&place, &installed, &model, client, case);
             step.done();
             table += &match &result {
-                Ok(requests) => format!(" {requests} requests |"),
+                Ok(requests) => format!(" {requests} |"),
                 Err(_) => " **failed** |".to_owned(),
             };
             failures.extend(result.err().map(|error| format!("{}, {}: {error:#}", client.name, case.what)));

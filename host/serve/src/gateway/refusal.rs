@@ -187,7 +187,7 @@ impl Refusal {
                 "gateway_unread",
                 format!(
                     "the plugin `{by}` guards requests, and the gateway reads those of `/messages`, `/chat/completions` and `/responses`, not of this endpoint; \
-                     send the texts there, or add a `[[gateway.route]]` for this path whose `plugins` does not name it"
+                     send the texts there, or run without the plugin; `tidegate gateway` can have a `[[gateway.route]]` for this path whose `plugins` does not name it"
                 ),
             ),
             Self::Blocked { why, .. } => form(StatusCode::BAD_REQUEST, "gateway_blocked", why.clone()),
