@@ -4,18 +4,21 @@ const LATE_MS = 100;
 const FRAME_MS = 16;
 
 const due = new Set<() => void>();
+let isScheduled = false;
 
 /** Calls a function at the next frame, once however often this is called, and all functions in one task: React renders what they change together. */
 export function atNextFrame(callback: () => void): void {
   due.add(callback);
-  if (due.size === 1) schedule();
+  if (!isScheduled) schedule();
 }
 
 function schedule(): void {
+  isScheduled = true;
   const hasFrames = typeof requestAnimationFrame === "function";
   const run = () => {
     clearTimeout(timer);
     if (frame !== undefined) cancelAnimationFrame(frame);
+    isScheduled = false;
     const callbacks = [...due];
     due.clear();
     for (const callback of callbacks) callback();

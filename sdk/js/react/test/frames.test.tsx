@@ -33,6 +33,20 @@ test("100,000 deltas take one commit for each frame", () => {
   vi.useRealTimers();
 });
 
+test("deltas between two frames have one timer and one frame", () => {
+  const frame = frames();
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  const source = new Source();
+  const { Probe } = probe(() => useChat({ sessionId: "s" }));
+  renderWith(source, <Probe />);
+  for (let seq = 0; seq < 3_000; seq += 1) {
+    source.session("s").emit(delta(seq, "word "));
+    if (seq % 1_000 === 999) frame();
+  }
+  const late = timers.mock.calls.filter(([, ms]) => ms === 100);
+  expect([late.length, vi.mocked(requestAnimationFrame).mock.calls.length]).toEqual([3, 3]);
+});
+
 test("a message that did not change is not rendered again", async () => {
   const source = new Source();
   const session = source.session("s");
