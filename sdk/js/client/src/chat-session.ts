@@ -1,8 +1,7 @@
 import type { StreamEvent } from "./events.js";
 import { logOptions, type MessageLogOptions } from "./message-log.js";
 import { type MessageSteeringOptions, Steering, steeringOptions } from "./message-steering.js";
-import type { StreamingTextState } from "./primitive.js";
-import type { SessionSource } from "./session.js";
+import type { ConnectionState, SessionSource } from "./session.js";
 import {
   answerOf,
   type ConfirmationPolicy,
@@ -27,6 +26,7 @@ import type {
   TurnError,
   Waiting,
 } from "./types.js";
+import type { StreamingTextState } from "./view.js";
 
 /** What a mode is derived from. */
 export interface ChatModeInput {
@@ -55,7 +55,7 @@ export interface ChatSessionOptions<Mode extends string = ChatMode>
   readonly deriveMode?: ChatModeDeriver<Mode>;
   /** Called with each event before it is processed, those of children included. */
   readonly onEvent?: (event: StreamEvent, child?: ChildThread) => void;
-  /** What can be attached to a message. Default: 10 images or PDF files. */
+  /** What can be attached to a message. Default: 10 images, or addresses of images and PDF files. */
   readonly attachments?: { readonly most: number; readonly types: readonly string[] };
 }
 
@@ -79,8 +79,12 @@ export interface ChatSessionState<Mode extends string = ChatMode> {
   readonly isExecuting: boolean;
   readonly mode: SteeringMode;
   readonly streaming: StreamingTextState;
-  /** Why the last turn did not complete, or `null`. */
+  /** Why the last turn did not complete, or `null`. That the server cannot be reached is in `connectionError`. */
   readonly error: TurnError | null;
+  /** Whether the events of the session arrive: `waiting` while the connection is lost, `ended` where there will be none. */
+  readonly connection: ConnectionState;
+  /** Why they do not arrive, and what to do, or `null`: a {@link TidegateError} where the server refuses, else a {@link ConnectionError}. */
+  readonly connectionError: Error | null;
   readonly plan: readonly PlanItem[];
   /** The attachments of the next message. */
   readonly attachments: readonly Attachment[];
@@ -127,12 +131,15 @@ export class ChatSession<Mode extends string = ChatMode> extends Steering<ChatSe
     return this.state.mode;
   }
 
-  /** Answers a question: that with the id, or else the oldest one. Without a question, nothing happens. */
+  /**
+   * Answers a question: that with the id, or else the oldest one that waits; where none does, nothing happens. Throws a {@link RefusedError} where the
+   * question with the id is not open any more, or this front end has answered it.
+   */
   respondToConfirmation(response: ToolConfirmationResponse, id = this.toolConfirmation?.request.id): void {
     if (id !== undefined) this.answer(id, answerOf(response));
   }
 
-  /** Answers the question with an id. */
+  /** Answers the question with an id. Throws a {@link RefusedError} where it is not open any more, or this front end has answered it. */
   answer(id: string, answer: Answer): void {
     this.act("respond", { question: id, answer });
   }
@@ -162,32 +169,39 @@ export class ChatSession<Mode extends string = ChatMode> extends Steering<ChatSe
     return this.act("save", {}) as SavedChat;
   }
 
+  protected override get showsConnection(): boolean {
+    return true;
+  }
+
   protected override beforeEvent(event: StreamEvent, child?: ChildThread): void {
     this.#onEvent?.(event, child);
   }
 
   protected createSnapshot(): ChatSessionState<Mode> {
-    const { executing, mode, queued, sent, waiting = [] } = this.steering;
-    const pending = pendingOf(this.questions, (id, answer) => this.answer(id, answer));
+    const { view } = this;
+    const { executing, mode, queued, sent, waiting = [] } = view.steering;
+    const pending = pendingOf(view.questions, (id, answer) => this.answer(id, answer));
     const hasPendingConfirmation = pending.length > 0;
     return {
-      messages: this.own.list,
-      children: this.children,
-      chatMode: this.#deriveMode({ isExecuting: executing, hasPendingConfirmation, hasError: this.turnError !== null }),
+      messages: view.own.list,
+      children: view.children,
+      chatMode: this.#deriveMode({ isExecuting: executing, hasPendingConfirmation, hasError: view.turnError !== null }),
       toolConfirmation: pending[0] ?? null,
       toolConfirmations: pending,
-      questions: this.questions,
-      lastSubmitted: this.lastSent?.text ?? null,
-      lastSubmittedId: this.lastSent?.id ?? null,
+      questions: view.questions,
+      lastSubmitted: view.lastSent?.text ?? null,
+      lastSubmittedId: view.lastSent?.id ?? null,
       queued,
       sent,
       waiting,
       isExecuting: executing,
       mode,
-      streaming: this.streaming,
-      error: this.turnError,
-      plan: this.planItems,
-      attachments: this.attached,
+      streaming: view.streaming,
+      error: view.turnError,
+      connection: this.connection.state,
+      connectionError: this.connection.error,
+      plan: view.plan,
+      attachments: view.attached,
     };
   }
 }

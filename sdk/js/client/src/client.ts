@@ -17,7 +17,7 @@ export interface ClientOptions {
 /** What the server tells about a session. */
 export type SessionSummary = Summary;
 
-/** What a new session is to be. Its `id` names the request, so that it is done once; the default is a random one. */
+/** What a new session is to be. Its `id` names the request, so that it is done once, and not the session; the default is a random one. */
 export type CreateSession = NewSession;
 
 /** A client of `tidegate serve`. */
@@ -49,6 +49,7 @@ export class Sessions {
     this.#http = http;
   }
 
+  /** Creates a session, whose id is in the result. */
   async create(session: CreateSession = {}): Promise<SessionSummary> {
     return requestJson(this.#http, "POST", "/v1/sessions", { id: crypto.randomUUID(), ...session });
   }

@@ -91,8 +91,10 @@ export class Instance {
   }
 
   event(event: StreamEvent): Fed {
-    if (isEvent(event, "cognition_out_delta")) return this.#delta(event, 0, event.payload.text);
-    if (isEvent(event, "cognition_reasoning_delta")) return this.#delta(event, 1, event.payload.text);
+    // A delta without text is not valid, and the module says why.
+    const text = (event.payload as { readonly text?: unknown } | null | undefined)?.text;
+    if (typeof text === "string" && isEvent(event, "cognition_out_delta")) return this.#delta(event, 0, text);
+    if (typeof text === "string" && isEvent(event, "cognition_reasoning_delta")) return this.#delta(event, 1, text);
     return read(this.#exports, this.#exports.event(this.#number, write(this.#exports, JSON.stringify(event))));
   }
 

@@ -1,4 +1,10 @@
-/** An error that the server has reported, as `application/problem+json`. */
+/** What to do about errors that are the caller's, for the author of the front end. */
+const ADVICE: Readonly<Record<string, string>> = {
+  unauthorized: "give `TidegateClient` a `token` that is in the settings of the server, under `[[serve.token]]`",
+  not_found: "`client.sessions.list()` has the sessions of this user, and `client.sessions.create()` makes one",
+};
+
+/** An error that the server has reported, as `application/problem+json`. The message is `detail`, and what to do. */
 export class TidegateError extends Error {
   override readonly name = "TidegateError";
 
@@ -12,11 +18,27 @@ export class TidegateError extends Error {
     readonly code: string,
     readonly detail: string,
   ) {
-    super(detail);
+    super(Object.hasOwn(ADVICE, code) ? `${detail}: ${ADVICE[code]}` : detail);
   }
 }
 
-/** The server could not be reached, or its answer was cut off. */
+/** The server could not be reached, its answer was cut off, or it has ended the stream of a session. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
+}
+
+/** An event that this version cannot read. It was left out; what it shows is missing. */
+export class EventError extends Error {
+  override readonly name = "EventError";
+
+  /**
+   * @param type the type of the event, where it is known
+   * @param why what is wrong with it
+   */
+  constructor(
+    readonly type: string,
+    readonly why: string,
+  ) {
+    super(`an event \`${type}\` cannot be read, and was left out: ${why}; use the version of @tidegate/client that belongs to the server`);
+  }
 }

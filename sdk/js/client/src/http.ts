@@ -17,13 +17,29 @@ export async function request(http: Http, path: string, init: RequestInit = {}):
   try {
     response = await http.fetch(http.baseUrl + path, { ...init, headers });
   } catch (cause) {
-    throw new ConnectionError(`cannot reach ${http.baseUrl}`, { cause });
+    // What a page is told of a refused origin is no more than that.
+    const check = "check that the server runs there; a page of another origin must be one of its `origins`";
+    throw new ConnectionError(`cannot reach ${server(http)}: ${check}`, { cause });
   }
   if (!response.ok) throw await problem(response);
   return response;
 }
 
-/** Makes a request whose answer is JSON, with a body of JSON. It is repeated where no answer came: its body has an id, so that it is done once. */
+/** How errors name the server. */
+export function server({ baseUrl }: Http): string {
+  return baseUrl === "" ? "the server of this page" : baseUrl;
+}
+
+/** Reads the body of a response. */
+async function textOf(http: Http, response: Response): Promise<string> {
+  try {
+    return await response.text();
+  } catch (cause) {
+    throw new ConnectionError(`the answer of ${server(http)} was cut off`, { cause });
+  }
+}
+
+/** Makes a request whose answer is JSON, with a body of JSON. It is repeated a few times where no answer came: its body has an id, so that it is done once. */
 export async function requestJson<T>(http: Http, method: string, path: string, body?: unknown): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {
@@ -33,7 +49,7 @@ export async function requestJson<T>(http: Http, method: string, path: string, b
   for (let attempt = 0; ; attempt += 1) {
     try {
       const response = await request(http, path, init);
-      const text = await response.text();
+      const text = await textOf(http, response);
       return (text === "" ? undefined : JSON.parse(text)) as T;
     } catch (error) {
       if (!isTransient(error) || attempt >= 4) throw error;

@@ -7,7 +7,7 @@ export { ChatSession, defaultDeriveMode } from "./chat-session.js";
 export type { ChatModeDeriver, ChatModeInput, ChatSessionOptions, ChatSessionState } from "./chat-session.js";
 export { TidegateClient } from "./client.js";
 export type { ClientOptions, CreateSession, Sessions, SessionSummary } from "./client.js";
-export { ConnectionError, TidegateError } from "./errors.js";
+export { ConnectionError, EventError, TidegateError } from "./errors.js";
 export { isEvent } from "./events.js";
 export type { KnownEvent, Line, OtherEvent, Payloads, StreamEvent, StreamItem } from "./events.js";
 export { MessageLog } from "./message-log.js";
@@ -16,9 +16,9 @@ export { MessageSteering } from "./message-steering.js";
 export type { MessageSteeringOptions, MessageSteeringState } from "./message-steering.js";
 export type { MessageTransform } from "./message-store.js";
 export { RefusedError } from "./primitive.js";
-export type { Primitive, PrimitiveOptions, StreamingTextState } from "./primitive.js";
-export type { ConnectionState, Session } from "./remote-session.js";
-export type { MessageReceipt, SessionAccessor, SessionSource } from "./session.js";
+export type { Primitive, PrimitiveOptions } from "./primitive.js";
+export type { Session } from "./remote-session.js";
+export type { Connection, ConnectionState, MessageReceipt, SessionAccessor, SessionSource } from "./session.js";
 export { StreamingText } from "./streaming-text.js";
 export { ToolConfirmations } from "./tool-confirmations.js";
 export type {
@@ -31,3 +31,4 @@ export type {
   ToolConfirmationsState,
 } from "./tool-confirmations.js";
 export type * from "./types.js";
+export type { StreamingTextState } from "./view.js";

@@ -35,7 +35,7 @@ export class MessageLog extends Primitive<MessageLogState> {
   }
 
   protected createSnapshot(): MessageLogState {
-    return { messages: this.own.list, children: this.children };
+    return { messages: this.view.own.list, children: this.view.children };
   }
 }
 

@@ -29,7 +29,7 @@ export interface MessageSteeringState {
 
 /** What sends messages, and has their receipts. */
 export abstract class Steering<State> extends Primitive<State> {
-  /** Sends a message if nothing runs; otherwise steers or queues it, as the mode says. Returns its id. */
+  /** Sends a message if nothing runs; otherwise steers or queues it, as the mode says. Returns its id. Throws a {@link RefusedError} where it is blank. */
   submit(text: string, attachments: readonly Attachment[] = []): string {
     return this.act("submit", { text, attachments }) as string;
   }
@@ -61,7 +61,7 @@ export abstract class Steering<State> extends Primitive<State> {
 
   /** Removes a message that waits, by its id or by its index in the queue. */
   removeQueued(message: string | number): void {
-    const id = typeof message === "number" ? this.steering.queued[message]?.id : message;
+    const id = typeof message === "number" ? this.view.steering.queued[message]?.id : message;
     if (id !== undefined) this.act("remove", { id });
   }
 
@@ -96,7 +96,7 @@ export class MessageSteering extends Steering<MessageSteeringState> {
   }
 
   protected createSnapshot(): MessageSteeringState {
-    const { executing, mode, queued, sent, waiting = [] } = this.steering;
+    const { executing, mode, queued, sent, waiting = [] } = this.view.steering;
     return { queued, sent, waiting, isExecuting: executing, mode };
   }
 }

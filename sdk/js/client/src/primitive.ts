@@ -1,21 +1,12 @@
-import { applyGrown, type Output, type SteeringParts } from "./change.js";
+import type { Output } from "./change.js";
 import { Instance } from "./engine.js";
-import { isEvent, type StreamEvent, type StreamItem } from "./events.js";
-import { MessageStore, type MessageTransform } from "./message-store.js";
-import type {
-  Answer,
-  Attachment,
-  ChildMessages,
-  ChildThread,
-  Command,
-  PlanItem,
-  Question,
-  Receipt,
-  SavedChat,
-  TurnError,
-  Unsubscribe,
-} from "./types.js";
-import type { SessionAccessor, SessionSource } from "./session.js";
+import { EventError } from "./errors.js";
+import type { StreamEvent, StreamItem } from "./events.js";
+import { attempt, Listeners } from "./listeners.js";
+import type { MessageTransform } from "./message-store.js";
+import { type Connection, DISCONNECTED, type SessionAccessor, type SessionSource } from "./session.js";
+import type { Answer, ChildThread, Command, Question, Receipt, SavedChat, Unsubscribe } from "./types.js";
+import { View } from "./view.js";
 
 /** What each primitive takes. */
 export interface PrimitiveOptions {
@@ -23,15 +14,11 @@ export interface PrimitiveOptions {
   readonly sessionId?: string;
   /** Take the events of the session, which is the default; `false`: a parent calls `processEvent`. */
   readonly subscribe?: boolean;
-  /** Called where a command could not be delivered. */
+  /**
+   * Called where a command was refused or could not be delivered, an event cannot be read ({@link EventError}), or a function among the options or a
+   * listener has thrown. Default: it is written to the console.
+   */
   readonly onError?: (error: unknown) => void;
-}
-
-/** The text of the current answer as the user has seen it, without what is void. */
-export interface StreamingTextState {
-  readonly active: boolean;
-  readonly text: string;
-  readonly reasoning: string;
 }
 
 /** Decides about a question; throwing asks the person. */
@@ -42,27 +29,21 @@ interface Settings {
   readonly decide?: Decider | undefined;
 }
 
-/** An action that was refused: the question is not open, or the message does not wait any more. */
+/** An action that was refused: the question is not open, the message does not wait any more, or it is blank. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
 
 /** What all primitives are: a state machine of the module, what is known of its state, and its listeners. */
 export abstract class Primitive<State> {
-  protected readonly own: MessageStore;
-  protected questions: readonly Question[] = [];
-  protected steering: SteeringParts = { executing: false, mode: "steer", queued: [], sent: [] };
-  protected streaming: StreamingTextState = { active: false, text: "", reasoning: "" };
-  protected lastSent: { readonly id: string; readonly text: string } | null = null;
-  protected turnError: TurnError | null = null;
-  protected planItems: readonly PlanItem[] = [];
-  protected attached: readonly Attachment[] = [];
-  readonly #children: { readonly thread: ChildThread; readonly store: MessageStore }[] = [];
+  protected readonly view: View;
+  /** Whether the session is connected, where it is followed. */
+  protected connection: Connection = DISCONNECTED;
   readonly #settings: Settings;
   readonly #instance: Instance;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners: Listeners;
   readonly #accessor: SessionAccessor | undefined;
-  readonly #onError: ((error: unknown) => void) | undefined;
+  readonly #report: (error: unknown) => void;
   #unsubscribe: Unsubscribe | undefined;
   #commands: Command[] = [];
   #snapshot: State | undefined;
@@ -71,13 +52,14 @@ export abstract class Primitive<State> {
 
   protected constructor(client: SessionSource | null, options: PrimitiveOptions, module: object, settings: Settings = {}) {
     this.#settings = settings;
-    this.own = new MessageStore(settings.transform);
+    this.#report = options.onError ?? ((error) => console.error(error));
+    this.#listeners = new Listeners(this.#report);
+    this.view = new View(settings.transform);
     this.#instance = new Instance(module);
-    this.#onError = options.onError;
-    this.#apply(this.#instance.start());
+    this.view.apply(this.#instance.start());
     if (client && options.sessionId !== undefined) {
       this.#accessor = client.session(options.sessionId);
-      if (options.subscribe !== false) this.#unsubscribe = this.#accessor.onItem((item) => this.processItem(item));
+      if (options.subscribe !== false) this.#unsubscribe = this.follow(this.#accessor);
     }
   }
 
@@ -88,27 +70,50 @@ export abstract class Primitive<State> {
 
   /** Calls `listener` after each event and action that changed something, once. */
   onStateChange(listener: () => void): Unsubscribe {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
+  }
+
+  /** Takes what happens in a session, and whether it is connected, until the result is called. The constructor does it, unless `subscribe` is `false`. */
+  follow(session: SessionAccessor): Unsubscribe {
+    const undoConnection = session.onConnection?.((state, error) => this.processConnection({ state, error }));
+    const undoItems = session.onItem((item) => this.processItem(item));
+    const { connection, connectionError = null } = session;
+    if (connection !== undefined) this.processConnection({ state: connection, error: connectionError });
+    return () => {
+      undoConnection?.();
+      undoItems();
+    };
+  }
+
+  /** Takes whether the session is connected. */
+  processConnection(connection: Connection): void {
+    const { state, error } = this.connection;
+    if (this.#destroyed || (connection.state === state && connection.error === error)) return;
+    this.connection = connection;
+    if (this.showsConnection) this.#notify();
   }
 
   /** Takes the next event of the session. One that was taken already changes nothing. */
   processEvent(event: StreamEvent): void {
     const seq = (event as { readonly event?: number }).event ?? event.seq;
     if (this.#destroyed || seq < this.#nextSeq) return;
-    this.beforeEvent(event);
+    attempt(() => this.beforeEvent(event), this.#report);
+    if (this.#destroyed) return;
     this.#nextSeq = seq + 1;
     const fed = this.#instance.event(event);
-    if (typeof fed === "number") this.#added(event, fed);
-    else if (fed) this.#take(fed);
+    if (typeof fed === "number") {
+      this.view.add(event, fed);
+      this.#notify();
+    } else if (fed) this.#takeEvent(event, fed);
   }
 
   /** Takes the next event of a child agent: its messages and its questions. */
   processChildEvent(child: ChildThread, event: StreamEvent): void {
     if (this.#destroyed) return;
-    this.beforeEvent(event, child);
+    attempt(() => this.beforeEvent(event, child), this.#report);
+    if (this.#destroyed) return;
     const output = this.#instance.child(child, event);
-    if (output) this.#take(output);
+    if (output) this.#takeEvent(event, output);
   }
 
   /** Takes what the stream of a session gives: an event of its own or of a child, or what comes in the place of events. */
@@ -154,10 +159,6 @@ export abstract class Primitive<State> {
   /** Sees each event before it is taken. */
   protected beforeEvent(_event: StreamEvent, _child?: ChildThread): void {}
 
-  protected get children(): readonly ChildMessages[] {
-    return this.#children.map(({ thread, store }) => ({ thread, messages: store.list }));
-  }
-
   /** Does something and returns its result. */
   protected act(name: string, fields: object): Output["result"] {
     if (this.#destroyed) throw new RefusedError("the primitive was destroyed");
@@ -167,26 +168,19 @@ export abstract class Primitive<State> {
     return output.result;
   }
 
-  /** A delta that was added to the last block of a message, and nothing else: nearly every event. */
-  #added(event: StreamEvent, index: number): void {
-    if (isEvent(event, "cognition_out_delta")) {
-      this.streaming = { ...this.streaming, text: this.streaming.text + event.payload.text };
-      this.own.add(index, event.payload.text);
-    } else if (isEvent(event, "cognition_reasoning_delta")) {
-      this.streaming = { ...this.streaming, reasoning: this.streaming.reasoning + event.payload.text };
-      this.own.add(index, event.payload.text);
-    }
-    this.#notify();
+  #takeEvent(event: StreamEvent, output: Output): void {
+    this.#take(output);
+    if (output.error !== undefined) this.#report(new EventError(event.type, output.error));
   }
 
   /** Takes what an event or an action gave: the change, the policy's answers, the commands, and one notification. */
   #take(output: Output): void {
-    let changed = this.#apply(output);
+    let changed = this.view.apply(output);
     const commands = [...(output.commands ?? [])];
     for (const id of output.asked ?? []) {
       const decided = this.#decide(id);
       if (!decided) continue;
-      changed = this.#apply(decided) || changed;
+      changed = this.view.apply(decided) || changed;
       commands.push(...(decided.commands ?? []));
     }
     if (this.#accessor) for (const command of commands) void this.#send(this.#accessor, command);
@@ -195,7 +189,7 @@ export abstract class Primitive<State> {
   }
 
   #decide(id: string): Output | undefined {
-    const question = this.questions.find((one) => one.id === id && one.answer === undefined);
+    const question = this.view.questions.find((one) => one.id === id && one.answer === undefined);
     if (!question || !this.#settings.decide) return undefined;
     try {
       const answer = this.#settings.decide(question);
@@ -214,7 +208,7 @@ export abstract class Primitive<State> {
       for (const { id, ...receipt } of receipts) this.acknowledge(id, receipt as Receipt);
     } catch (error) {
       if (!this.#destroyed) this.#failed(command, error);
-      this.#onError?.(error);
+      this.#report(error);
     }
   }
 
@@ -230,6 +224,11 @@ export abstract class Primitive<State> {
     for (const { id } of messages) this.acknowledge(id, { receipt: "queued" });
   }
 
+  /** Whether the connection is a part of the state. */
+  protected get showsConnection(): boolean {
+    return false;
+  }
+
   /** Whether messages of the user have receipts here. */
   protected get hasReceipts(): boolean {
     return false;
@@ -237,33 +236,6 @@ export abstract class Primitive<State> {
 
   #notify(): void {
     this.#snapshot = undefined;
-    for (const listener of [...this.#listeners]) listener();
-  }
-
-  #apply(output: Output | undefined): boolean {
-    const change = output?.change;
-    if (!change) return output?.changed === true;
-    const { messages, streaming } = change;
-    if (messages?.own) this.own.apply(messages.own);
-    if (messages?.cleared) this.#children.length = 0;
-    for (const [index, thread, one] of messages?.children ?? []) {
-      const child = (this.#children[index] ??= { thread, store: new MessageStore(this.#settings.transform) });
-      child.store.apply(one);
-    }
-    if (streaming) {
-      const { active, text, reasoning } = this.streaming;
-      this.streaming = {
-        active: streaming.active ?? active,
-        text: applyGrown(text, streaming.text),
-        reasoning: applyGrown(reasoning, streaming.reasoning),
-      };
-    }
-    if (change.questions) this.questions = change.questions;
-    if (change.steering) this.steering = change.steering;
-    if (change.last_submitted !== undefined) this.lastSent = change.last_submitted;
-    if (change.error !== undefined) this.turnError = change.error;
-    if (change.plan) this.planItems = change.plan;
-    if (change.attachments) this.attached = change.attachments;
-    return true;
+    this.#listeners.call();
   }
 }

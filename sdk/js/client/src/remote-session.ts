@@ -1,26 +1,13 @@
 import { ChatSession } from "./chat-session.js";
-import { TidegateError } from "./errors.js";
+import { ConnectionError } from "./errors.js";
 import { isEvent, type StreamEvent, type StreamItem } from "./events.js";
-import { backOff, type Http, isTransient, request, requestJson } from "./http.js";
+import { type Http, requestJson } from "./http.js";
+import { attempt, Listeners } from "./listeners.js";
 import type { Receipts } from "./schema/server.js";
-import type { MessageReceipt, SessionAccessor } from "./session.js";
-import { EventReader, type ServerSentEvent } from "./sse.js";
+import { type Connection, type ConnectionState, DISCONNECTED, type MessageReceipt, type SessionAccessor } from "./session.js";
+import { SessionStream } from "./session-stream.js";
 import { answerOf, type ToolConfirmationRequest, type ToolConfirmationResponse } from "./tool-confirmations.js";
-import type { ChildThread, Command, SavedChat, Unsubscribe } from "./types.js";
-
-/** Whether the stream of a session is connected; `ended`: the server has ended it, or refuses it. */
-export type ConnectionState = "idle" | "connecting" | "open" | "waiting" | "ended";
-
-interface Snapshot {
-  readonly omitted: number;
-  readonly chat: SavedChat;
-}
-
-interface ChildData {
-  readonly child: ChildThread;
-  readonly line?: StreamEvent;
-  readonly snapshot?: Snapshot;
-}
+import type { Command, Unsubscribe } from "./types.js";
 
 /** Gives a command without messages an id, so that it is carried out once where it is sent again. */
 function named(command: Command): Command {
@@ -33,17 +20,11 @@ export class Session implements SessionAccessor {
   readonly id: string;
   readonly #http: Http;
   readonly #path: string;
-  readonly #items = new Set<(item: StreamItem) => void>();
-  readonly #errors = new Set<(error: unknown) => void>();
-  readonly #states = new Set<(state: ConnectionState) => void>();
-  /** The next event of each child: after a reconnect their events come again. */
-  readonly #children = new Map<string, number>();
-  #state: ConnectionState = "idle";
-  #stop: AbortController | undefined;
-  #lastId: string | undefined;
-  #nextSeq = 0;
-  /** What a listener that comes later gets in the place of the events before. */
-  #learnt: ChatSession | undefined;
+  readonly #errors = new Listeners<[error: unknown]>((error) => console.error(error));
+  readonly #items = new Listeners<[item: StreamItem]>((error) => this.#report(error));
+  readonly #connections = new Listeners<[state: ConnectionState, error: Error | null]>((error) => this.#report(error));
+  #connection: Connection = DISCONNECTED;
+  #stream: SessionStream | undefined;
   #sending: Promise<unknown> = Promise.resolve();
 
   constructor(http: Http, id: string) {
@@ -53,16 +34,22 @@ export class Session implements SessionAccessor {
   }
 
   get connection(): ConnectionState {
-    return this.#state;
+    return this.#connection.state;
+  }
+
+  /** Why it is not connected, and what to do; `null` while it is, and before the first attempt has failed. */
+  get connectionError(): Error | null {
+    return this.#connection.error;
   }
 
   /** Takes what happens in the session, from its start: a listener that comes later gets a snapshot first. The stream runs while there is one. */
   onItem(listener: (item: StreamItem) => void): Unsubscribe {
-    this.#items.add(listener);
-    if (this.#learnt && this.#nextSeq > 0) listener({ kind: "snapshot", omitted: this.#nextSeq, chat: this.#learnt.save() });
-    if (!this.#stop) void this.#run();
+    const before = this.#stream?.snapshot();
+    const undo = this.#items.add(listener);
+    if (before) attempt(() => listener(before), (error) => this.#report(error));
+    if (!this.#stream) this.#start();
     return () => {
-      this.#items.delete(listener);
+      undo();
       if (this.#items.size === 0) this.#close();
     };
   }
@@ -96,27 +83,50 @@ export class Session implements SessionAccessor {
     };
   }
 
-  /** Takes each error that ends a connection, and what listeners throw. */
+  /** Takes each error that ends a connection; events that cannot be read, and what listeners throw: without a listener, these are written to the console. */
   onError(listener: (error: unknown) => void): Unsubscribe {
-    this.#errors.add(listener);
-    return () => void this.#errors.delete(listener);
+    return this.#errors.add(listener);
   }
 
-  onConnection(listener: (state: ConnectionState) => void): Unsubscribe {
-    this.#states.add(listener);
-    return () => void this.#states.delete(listener);
+  /** Takes each change of the connection, with what {@link connectionError} is then. */
+  onConnection(listener: (state: ConnectionState, error: Error | null) => void): Unsubscribe {
+    return this.#connections.add(listener);
   }
 
   /**
    * Has the session carry a command out, after those before. Where the answer is lost, the same command is sent again, which changes nothing if it
-   * was carried out.
+   * was carried out. While the server cannot be reached, it waits for the next connection, if there is a listener for items; otherwise it is rejected
+   * with a {@link ConnectionError} after a few attempts.
    */
   async send(command: Command): Promise<readonly MessageReceipt[]> {
     const body = named(command);
-    const send = () => requestJson<Receipts>(this.#http, "POST", `${this.#path}/commands`, body);
+    const send = () => this.#deliver(body);
     const sent = this.#sending.then(send, send);
     this.#sending = sent.catch(() => undefined);
     return (await sent).receipts;
+  }
+
+  async #deliver(body: Command): Promise<Receipts> {
+    for (;;) {
+      try {
+        return await requestJson<Receipts>(this.#http, "POST", `${this.#path}/commands`, body);
+      } catch (error) {
+        if (!(error instanceof ConnectionError) || !(await this.#reconnected())) throw error;
+      }
+    }
+  }
+
+  /** Waits until a connection that is lost is open again; `false`: none is lost, or there will be none. */
+  async #reconnected(): Promise<boolean> {
+    const isLost = (state: ConnectionState) => state === "waiting" || state === "connecting";
+    if (!isLost(this.connection)) return false;
+    return new Promise((done) => {
+      const undo = this.onConnection((state) => {
+        if (isLost(state)) return;
+        undo();
+        done(state === "open");
+      });
+    });
   }
 
   async #answer(request: ToolConfirmationRequest, response: ToolConfirmationResponse): Promise<void> {
@@ -125,112 +135,31 @@ export class Session implements SessionAccessor {
     await this.send(child ? { ...command, child } : command);
   }
 
+  #start(): void {
+    this.#stream = new SessionStream(this.#http, this.#path, {
+      item: (item) => this.#items.call(item),
+      connection: (state, error) => this.#become({ state, error }),
+      error: (error) => this.#report(error),
+    });
+    void this.#stream.run();
+  }
+
   #close(): void {
-    this.#stop?.abort();
-    this.#stop = undefined;
-    this.#learnt?.destroy();
-    this.#learnt = undefined;
-    this.#lastId = undefined;
-    this.#nextSeq = 0;
-    this.#children.clear();
-    this.#become("idle");
+    this.#stream?.stop();
+    this.#stream = undefined;
+    this.#become(DISCONNECTED);
   }
 
-  /** Connects again and again, until nobody listens or the server ends the stream. */
-  async #run(): Promise<void> {
-    const stop = (this.#stop = new AbortController());
-    this.#learnt = new ChatSession();
-    for (let attempt = 0; !stop.signal.aborted; attempt += 1) {
-      this.#become("connecting");
-      const reader = new EventReader();
-      try {
-        const before = this.#lastId;
-        const isEnd = await this.#connect(stop.signal, reader);
-        if (isEnd) break;
-        if (this.#lastId !== before) attempt = 0;
-      } catch (error) {
-        if (stop.signal.aborted) return;
-        for (const listener of this.#errors) listener(error);
-        if (!isTransient(error)) break;
-      }
-      if (stop.signal.aborted) return;
-      this.#become("waiting");
-      await this.#http.wait(reader.retry ?? backOff(attempt));
-    }
-    if (!stop.signal.aborted) this.#become("ended");
+  #report(error: unknown): void {
+    if (this.#errors.size === 0) console.error(error);
+    this.#errors.call(error);
   }
 
-  /** Reads one connection to its end. Returns whether the server has ended the stream. */
-  async #connect(signal: AbortSignal, reader: EventReader): Promise<boolean> {
-    const headers: Record<string, string> = { Accept: "text/event-stream" };
-    if (this.#lastId !== undefined) headers["Last-Event-ID"] = this.#lastId;
-    const response = await request(this.#http, `${this.#path}/events`, { headers, signal });
-    if (!response.body) throw new TidegateError(response.status, "no_stream", "the answer has no body");
-    this.#become("open");
-    const decoder = new TextDecoder();
-    const body = response.body.getReader();
-    for (;;) {
-      const { done, value } = await body.read();
-      if (done || signal.aborted) return false;
-      for (const event of reader.push(decoder.decode(value, { stream: true }))) {
-        if (this.#dispatch(event)) return true;
-      }
-    }
-  }
-
-  #dispatch({ id, event, data }: ServerSentEvent): boolean {
-    const content = JSON.parse(data) as never;
-    if (event === "message") this.#own(content);
-    else if (event === "child") this.#child(content);
-    else if (event === "snapshot") this.#snapshot(content);
-    else if (event === "end") this.#emit({ kind: "end", reason: (content as { reason: string }).reason });
-    if (id !== undefined) this.#lastId = id;
-    return event === "end";
-  }
-
-  #own(event: StreamEvent): void {
-    if (event.seq < this.#nextSeq) return;
-    this.#learnt?.processEvent(event);
-    this.#nextSeq = event.seq + 1;
-    this.#emit({ kind: "event", event });
-  }
-
-  #child({ child, line, snapshot }: ChildData): void {
-    if (snapshot) {
-      const { omitted, chat } = snapshot;
-      this.#children.set(child.id, chat.next_seq);
-      this.#learnt?.restoreChild(child, chat);
-      this.#emit({ kind: "child_snapshot", child, omitted, chat });
-    }
-    if (!line || line.seq < (this.#children.get(line.thread_id) ?? 0)) return;
-    this.#children.set(line.thread_id, line.seq + 1);
-    this.#learnt?.processChildEvent(child, line);
-    this.#emit({ kind: "child", child, event: line });
-  }
-
-  #snapshot({ omitted, chat }: Snapshot): void {
-    // In another run of the server, numbers of children begin again.
-    this.#children.clear();
-    this.#learnt?.restore(chat);
-    this.#nextSeq = chat.next_seq;
-    this.#emit({ kind: "snapshot", omitted, chat });
-  }
-
-  #emit(item: StreamItem): void {
-    for (const listener of [...this.#items]) {
-      try {
-        listener(item);
-      } catch (error) {
-        // The other listeners have the item, too, and the connection stays open.
-        if (this.#errors.size === 0) console.error(error);
-        for (const failed of this.#errors) failed(error);
-      }
-    }
-  }
-
-  #become(state: ConnectionState): void {
-    if (this.#state === state) return;
-    this.#state = state;
-    for (const listener of [...this.#states]) listener(state);
+  #become(connection: Connection): void {
+    const { state, error } = this.#connection;
+    if (connection.state === state && connection.error === error) return;
+    this.#connection = connection;
+    if (connection.error && connection.error !== error) this.#errors.call(connection.error);
+    this.#connections.call(connection.state, connection.error);
   }
 }

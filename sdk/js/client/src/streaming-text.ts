@@ -1,5 +1,6 @@
-import { Primitive, type PrimitiveOptions, type StreamingTextState } from "./primitive.js";
+import { Primitive, type PrimitiveOptions } from "./primitive.js";
 import type { SessionSource } from "./session.js";
+import type { StreamingTextState } from "./view.js";
 
 /** The text of the current answer so far, as shown. It begins again with each step. */
 export class StreamingText extends Primitive<StreamingTextState> {
@@ -8,10 +9,10 @@ export class StreamingText extends Primitive<StreamingTextState> {
   }
 
   get text(): string {
-    return this.streaming.text;
+    return this.view.streaming.text;
   }
 
   protected createSnapshot(): StreamingTextState {
-    return this.streaming;
+    return this.view.streaming;
   }
 }

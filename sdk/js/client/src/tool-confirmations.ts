@@ -28,6 +28,7 @@ export type ConfirmationPolicy = (request: ToolConfirmationRequest) => Confirmat
 /** A question that waits for the person, and how to answer it. */
 export interface ToolConfirmationState {
   readonly request: ToolConfirmationRequest;
+  /** Throws a {@link RefusedError} the second time, and where it was answered elsewhere. */
   respond(response: ToolConfirmationResponse): void;
 }
 
@@ -56,19 +57,23 @@ export class ToolConfirmations extends Primitive<ToolConfirmationsState> {
     return this.state.pending;
   }
 
-  /** Answers a question: that with the id, or else the oldest one. Without a question, nothing happens. */
+  /**
+   * Answers a question: that with the id, or else the oldest one that waits; where none does, nothing happens. Throws a {@link RefusedError} where the
+   * question with the id is not open any more, or this front end has answered it.
+   */
   respond(response: ToolConfirmationResponse, id = this.pending?.request.id): void {
     if (id !== undefined) this.answer(id, answerOf(response));
   }
 
-  /** Answers the question with an id. */
+  /** Answers the question with an id. Throws a {@link RefusedError} where it is not open any more, or this front end has answered it. */
   answer(id: string, answer: Answer): void {
     this.act("respond", { question: id, answer });
   }
 
   protected createSnapshot(): ToolConfirmationsState {
-    const allPending = pendingOf(this.questions, (id, answer) => this.answer(id, answer));
-    return { pending: allPending[0] ?? null, allPending, questions: this.questions };
+    const { questions } = this.view;
+    const allPending = pendingOf(questions, (id, answer) => this.answer(id, answer));
+    return { pending: allPending[0] ?? null, allPending, questions };
   }
 }
 

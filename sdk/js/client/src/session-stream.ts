@@ -1,0 +1,164 @@
+import { ChatSession } from "./chat-session.js";
+import { ConnectionError, EventError, TidegateError } from "./errors.js";
+import type { StreamEvent, StreamItem } from "./events.js";
+import { backOff, type Http, isTransient, request, server } from "./http.js";
+import type { ConnectionState } from "./session.js";
+import { EventReader, type ServerSentEvent } from "./sse.js";
+import type { ChildThread, SavedChat } from "./types.js";
+
+/** What takes a stream. */
+export interface StreamTaker {
+  item(item: StreamItem): void;
+  connection(state: ConnectionState, error: Error | null): void;
+  /** Takes events that cannot be read. */
+  error(error: unknown): void;
+}
+
+interface Snapshot {
+  readonly omitted: number;
+  readonly chat: SavedChat;
+}
+
+interface ChildData {
+  readonly child: ChildThread;
+  readonly line?: StreamEvent;
+  readonly snapshot?: Snapshot;
+}
+
+/** Why the server ends a stream. */
+const ENDS: Readonly<Record<string, string>> = {
+  deleted: "the session was deleted",
+  closed: "the user has no access to the session any more",
+};
+
+/** The events of a session, from the first on, over one connection after the other. Once it is stopped, its taker is not called any more. */
+export class SessionStream {
+  readonly #http: Http;
+  readonly #path: string;
+  readonly #taker: StreamTaker;
+  readonly #stop = new AbortController();
+  /** What a listener that comes later gets in the place of the events before. */
+  readonly #learnt: ChatSession;
+  /** The next event of each child: after a reconnect their events come again. */
+  readonly #children = new Map<string, number>();
+  #lastId: string | undefined;
+  #nextSeq = 0;
+
+  constructor(http: Http, path: string, taker: StreamTaker) {
+    this.#http = http;
+    this.#path = path;
+    this.#taker = taker;
+    this.#learnt = new ChatSession(null, { onError: (error) => taker.error(error) });
+  }
+
+  /** What has happened until now, or `undefined` where nothing has. */
+  snapshot(): StreamItem | undefined {
+    return this.#nextSeq > 0 ? { kind: "snapshot", omitted: this.#nextSeq, chat: this.#learnt.save() } : undefined;
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.#learnt.destroy();
+  }
+
+  /** Connects again and again, until it is stopped or the server ends the stream. */
+  async run(): Promise<void> {
+    let why: Error | null = null;
+    for (let attempt = 0; !this.#isStopped; attempt += 1) {
+      this.#taker.connection("connecting", why);
+      const [reader, before] = [new EventReader(), this.#lastId];
+      try {
+        const end = await this.#connect(reader);
+        if (this.#isStopped) return;
+        if (end) return this.#taker.connection("ended", end);
+        why = new ConnectionError(`${server(this.#http)} has closed the connection`);
+      } catch (error) {
+        if (this.#isStopped) return;
+        why = error instanceof Error ? error : new ConnectionError(String(error));
+        if (!isTransient(error)) return this.#taker.connection("ended", why);
+      }
+      if (this.#isStopped) return;
+      if (this.#lastId !== before) attempt = 0;
+      this.#taker.connection("waiting", why);
+      await this.#http.wait(reader.retry ?? backOff(attempt));
+    }
+  }
+
+  get #isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Reads one connection to its end. Returns why the server has ended the stream, if it has. */
+  async #connect(reader: EventReader): Promise<Error | undefined> {
+    const headers: Record<string, string> = { Accept: "text/event-stream" };
+    if (this.#lastId !== undefined) headers["Last-Event-ID"] = this.#lastId;
+    const response = await request(this.#http, `${this.#path}/events`, { headers, signal: this.#stop.signal });
+    if (!response.body) throw new TidegateError(response.status, "no_stream", "the answer has no body");
+    if (this.#isStopped) return undefined;
+    this.#taker.connection("open", null);
+    const decoder = new TextDecoder();
+    const body = response.body.getReader();
+    for (;;) {
+      const { done, value } = await body.read().catch((cause: unknown) => {
+        throw new ConnectionError(`the connection to ${server(this.#http)} was cut off`, { cause });
+      });
+      if (done) return undefined;
+      for (const event of reader.push(decoder.decode(value, { stream: true }))) {
+        // A listener can have stopped it.
+        if (this.#isStopped) return undefined;
+        const end = this.#dispatch(event);
+        if (end) return end;
+      }
+    }
+  }
+
+  #dispatch({ id, event, data }: ServerSentEvent): Error | undefined {
+    if (id !== undefined) this.#lastId = id;
+    let content: never;
+    try {
+      content = JSON.parse(data) as never;
+    } catch (error) {
+      this.#taker.error(new EventError(event, String(error)));
+      return undefined;
+    }
+    if (event === "message") this.#own(content);
+    else if (event === "child") this.#child(content);
+    else if (event === "snapshot") this.#snapshot(content);
+    else if (event === "end") return this.#end(content);
+    return undefined;
+  }
+
+  #end({ reason }: { readonly reason: string }): Error {
+    this.#taker.item({ kind: "end", reason });
+    return new ConnectionError(ENDS[reason] ?? `the server has ended the stream: ${reason}`);
+  }
+
+  #own(event: StreamEvent): void {
+    if (event.seq < this.#nextSeq) return;
+    this.#learnt.processEvent(event);
+    this.#nextSeq = event.seq + 1;
+    this.#taker.item({ kind: "event", event });
+  }
+
+  #child({ child, line, snapshot }: ChildData): void {
+    if (snapshot) {
+      const { omitted, chat } = snapshot;
+      this.#children.set(child.id, chat.next_seq);
+      this.#learnt.restoreChild(child, chat);
+      this.#taker.item({ kind: "child_snapshot", child, omitted, chat });
+    }
+    // A listener can have stopped it.
+    if (this.#isStopped || !line || line.seq < (this.#children.get(line.thread_id) ?? 0)) return;
+    this.#children.set(line.thread_id, line.seq + 1);
+    this.#learnt.processChildEvent(child, line);
+    this.#taker.item({ kind: "child", child, event: line });
+  }
+
+  #snapshot({ omitted, chat }: Snapshot): void {
+    // In another run of the server, numbers of children begin again.
+    this.#children.clear();
+    this.#learnt.restore(chat);
+    this.#nextSeq = chat.next_seq;
+    this.#taker.item({ kind: "snapshot", omitted, chat });
+  }
+}

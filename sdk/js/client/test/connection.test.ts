@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { ChatSession, ConnectionError, RefusedError, TidegateError, ToolConfirmations } from "../src/index.js";
+import { type Answer, asked, delta, json, line, problem, scripted, sse, stream, until } from "./support/server.js";
+
+const lost: Answer = (_, response) => void response.destroy();
+const EVENTS = "GET /v1/sessions/s/events";
+const COMMANDS = "POST /v1/sessions/s/commands";
+
+test("a stream that the server refuses or ends says why, and what to do", async () => {
+  const cases: [Answer, string, typeof ConnectionError | typeof TidegateError][] = [
+    [problem(401, "unauthorized"), "`token`", TidegateError],
+    [problem(404, "not_found"), "`client.sessions.create()`", TidegateError],
+    [problem(403, "origin_not_allowed"), "it is origin_not_allowed", TidegateError],
+    [stream([sse({ reason: "deleted" }, 0, "end")]), "the session was deleted", ConnectionError],
+    [stream([sse({ reason: "closed" }, 0, "end")]), "no access", ConnectionError],
+  ];
+  for (const [answer, words, kind] of cases) {
+    const { client } = await scripted({ [EVENTS]: [answer] });
+    const chat = new ChatSession(client, { sessionId: "s" });
+    expect([chat.state.connection, chat.state.connectionError]).toEqual(["connecting", null]);
+    await until(chat, () => chat.state.connection === "ended");
+    expect(chat.state.connectionError?.message).toContain(words);
+    expect(chat.state.connectionError).toBeInstanceOf(kind);
+    expect(client.session("s").connectionError).toBe(chat.state.connectionError);
+    const late = new ChatSession(client, { sessionId: "s" });
+    expect(late.state.connection).toBe("ended");
+    chat.destroy();
+    late.destroy();
+    expect([client.session("s").connection, client.session("s").connectionError]).toEqual(["idle", null]);
+  }
+});
+
+test("a connection that is lost is reported until it is back, and a message of meanwhile is sent then", async () => {
+  let isGone = false;
+  const unless = (answer: Answer): Answer => (...given) => (isGone ? lost : answer)(...given);
+  const { client, requests } = await scripted({
+    [EVENTS]: [stream([sse(line(0, "turn_start"), 0), sse(delta(1, "Hel"), 1)], true), unless(stream([sse(delta(2, "lo"), 2)]))],
+    [COMMANDS]: [unless((request, response) => {
+      const { message: { id } } = request.body;
+      json({ receipts: [{ id, receipt: "sent" }] })(request, response);
+    })],
+  }, () => new Promise((done) => setTimeout(done)));
+  const chat = new ChatSession(client, { sessionId: "s" });
+  const posts = () => requests.filter(({ method }) => method === "POST").length;
+  await until(chat, () => chat.state.streaming.text === "Hel");
+  isGone = true;
+  await until(chat, () => chat.state.connection === "waiting");
+  expect(chat.state.connectionError).toBeInstanceOf(ConnectionError);
+  const id = chat.submit("Meanwhile");
+  // As often as a request is repeated without a connection, and more.
+  while (posts() < 5) await new Promise((done) => setTimeout(done, 5));
+  await new Promise((done) => setTimeout(done, 50));
+  expect(chat.state.sent.map(({ message }) => message.text)).toEqual(["Meanwhile"]);
+  expect(chat.queued).toEqual([]);
+  expect(chat.state.connectionError).toBeInstanceOf(ConnectionError);
+  isGone = false;
+  await until(chat, () => chat.state.connection === "open" && chat.state.streaming.text === "Hello");
+  expect(chat.state.connectionError).toBeNull();
+  while (posts() < 6) await new Promise((done) => setTimeout(done, 5));
+  const bodies = requests.filter(({ method }) => method === "POST").map(({ body }) => body);
+  expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1);
+  expect(bodies[0]).toEqual({ command: "steer", message: { id, text: "Meanwhile" } });
+  chat.destroy();
+});
+
+test("a message that cannot be sent is reported, and waits in the front end", async () => {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const cases: [string, Answer, Answer][] = [
+    ["the stream is refused meanwhile", problem(401, "unauthorized"), lost],
+    ["the message is refused", stream([]), problem(422, "invalid_message")],
+  ];
+  for (const [name, events, commands] of cases) {
+    const { client } = await scripted({ [EVENTS]: [events], [COMMANDS]: [commands] });
+    const chat = new ChatSession(client, { sessionId: "s", onError });
+    chat.submit("Hello");
+    await until(chat, () => chat.queued[0]?.text === "Hello");
+    expect(errors.splice(0).length, name).toBe(1);
+    chat.destroy();
+  }
+});
+
+test("without a listener, a command is rejected after a few attempts", async () => {
+  const { client, requests } = await scripted({ [COMMANDS]: [lost] });
+  await expect(client.session("s").send({ command: "cancel" })).rejects.toBeInstanceOf(ConnectionError);
+  expect(requests.length).toBe(5);
+});
+
+test("a question that was answered cannot be answered again", async () => {
+  const { client, requests } = await scripted({
+    [EVENTS]: [stream([sse(line(0, "turn_start"), 0), sse(asked(1, "q"), 1)])],
+    [COMMANDS]: [json({ receipts: [] })],
+  });
+  for (const one of [new ChatSession(client, { sessionId: "s" }), new ToolConfirmations(client, { sessionId: "s" })]) {
+    const pending = () => ("toolConfirmation" in one ? one.toolConfirmation : one.pending);
+    await until(one, () => pending() !== null);
+    const question = pending();
+    question?.respond({ approved: true });
+    expect(() => question?.respond({ approved: false })).toThrow(RefusedError);
+    expect(() => one.answer("q", { decision: "approve" })).toThrow("answered already");
+    expect(() => one.answer("other", { decision: "approve" })).toThrow("not open");
+    one.destroy();
+  }
+  await client.session("s").send({ command: "cancel" });
+  const answers = requests.filter(({ body }) => body?.command === "answer").map(({ body }) => body.answer);
+  expect(answers).toEqual([{ decision: "approve" }, { decision: "approve" }]);
+});
