@@ -122,11 +122,11 @@ fn restore_text(text: &mut StreamingText, saved: &StreamingText) -> Changed {
 
 fn act_on_chat(chat: &mut ChatSession, action: Action) -> Acted {
     match action {
-        Action::Submit { text, attachments } => with(chat, attachments, |chat| chat.submit(&text)),
-        Action::Steer { text, attachments } => with(chat, attachments, |chat| chat.steer(&text)),
-        Action::Interrupt { text, attachments } => with(chat, attachments, |chat| chat.interrupt(&text)),
-        Action::Queue { text } => given(chat.queue(&text)),
-        Action::Edit { id, text } => done(chat.edit(&id, &text)),
+        Action::Submit { text, attachments } => with(chat, &text, attachments, |chat| chat.submit(&text)),
+        Action::Steer { text, attachments } => with(chat, &text, attachments, |chat| chat.steer(&text)),
+        Action::Interrupt { text, attachments } => with(chat, &text, attachments, |chat| chat.interrupt(&text)),
+        Action::Queue { text } => written(&text).and_then(|()| given(chat.queue(&text))),
+        Action::Edit { id, text } => written(&text).and_then(|()| done(chat.edit(&id, &text))),
         Action::Remove { id } => done(chat.remove(&id)),
         Action::TakeBack { id } => taken(chat.take_back(&id)),
         Action::Flush {} => changed(chat.flush()),
@@ -149,9 +149,13 @@ fn act_on_chat(chat: &mut ChatSession, action: Action) -> Acted {
 /// Sends a message with more attachments than those that the chat has.
 fn with(
     chat: &mut ChatSession,
+    text: &str,
     attachments: Vec<Attachment>,
     send: impl FnOnce(&mut ChatSession) -> OutgoingId,
 ) -> Acted {
+    if attachments.is_empty() && chat.snapshot().attachments.is_empty() {
+        written(text)?;
+    }
     for attachment in attachments {
         chat.attach(attachment).map_err(|error| error.to_string())?;
     }
@@ -180,11 +184,11 @@ fn act_on_questions(all: &mut ToolConfirmations, action: Action) -> Acted {
 
 fn act_on_steering(steering: &mut MessageSteering, action: Action) -> Acted {
     match action {
-        Action::Submit { text, attachments } => given(steering.submit(&text, attachments)),
-        Action::Steer { text, attachments } => given(steering.steer(&text, attachments)),
-        Action::Interrupt { text, attachments } => given(steering.interrupt(&text, attachments)),
-        Action::Queue { text } => given(steering.queue(&text)),
-        Action::Edit { id, text } => done(steering.edit(&id, &text)),
+        Action::Submit { text, attachments } => sent(&text, attachments, |files| steering.submit(&text, files)),
+        Action::Steer { text, attachments } => sent(&text, attachments, |files| steering.steer(&text, files)),
+        Action::Interrupt { text, attachments } => sent(&text, attachments, |files| steering.interrupt(&text, files)),
+        Action::Queue { text } => written(&text).and_then(|()| given(steering.queue(&text))),
+        Action::Edit { id, text } => written(&text).and_then(|()| done(steering.edit(&id, &text))),
         Action::Remove { id } => done(steering.remove(&id)),
         Action::TakeBack { id } => taken(steering.take_back(&id)),
         Action::Flush {} => changed(steering.flush()),
@@ -196,6 +200,23 @@ fn act_on_steering(steering: &mut MessageSteering, action: Action) -> Acted {
         Action::RestoreChild { .. } => changed(Changed::No),
         _ => unknown("MessageSteering"),
     }
+}
+
+/// Sends a message that is not blank.
+fn sent(text: &str, attachments: Vec<Attachment>, send: impl FnOnce(Vec<Attachment>) -> OutgoingId) -> Acted {
+    if attachments.is_empty() {
+        written(text)?;
+    }
+    given(send(attachments))
+}
+
+/// # Errors
+/// The text of a message without attachments is blank: the model would have nothing to answer.
+fn written(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("the message is blank: write a text, or attach something".to_owned());
+    }
+    Ok(())
 }
 
 fn changed(changed: Changed) -> Acted {
