@@ -8,6 +8,8 @@ export { TidegateProvider, useClient } from "./provider.js";
 export type { TidegateProviderProps } from "./provider.js";
 export { useChat } from "./use-chat.js";
 export type { UseChatResult } from "./use-chat.js";
+export { useConnection } from "./use-connection.js";
+export type { UseConnectionOptions, UseConnectionResult } from "./use-connection.js";
 export { useEvents } from "./use-events.js";
 export type { UseEventsOptions, UseEventsResult } from "./use-events.js";
 export { useMessages } from "./use-messages.js";

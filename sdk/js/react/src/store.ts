@@ -58,7 +58,7 @@ export class Store<P extends Primitive<unknown>> {
 
   #follow(): Unsubscribe {
     const primitive = this.#primitive();
-    const undo = this.#session?.onItem((item) => primitive.processItem(item));
+    const undo = this.#session && primitive.follow(this.#session);
     return () => {
       undo?.();
       this.#end();

@@ -26,7 +26,7 @@ export function usePrimitive<P extends Primitive<unknown>, Options extends Primi
   const latest = useLatest(options);
   const { sessionId, subscribe } = options;
   const store = useKept(() => {
-    const onError = (error: unknown) => latest.current.onError?.(error);
+    const onError = (error: unknown) => (latest.current.onError ?? console.error)(error);
     const common = { ...(sessionId !== undefined && { sessionId }), subscribe: false, onError };
     const session = sessionId === undefined || subscribe === false ? undefined : client.session(sessionId);
     return new Store(() => make(client, latest, common), session);

@@ -9,39 +9,61 @@ export type Part = { readonly text: string } | { readonly tool: string; readonly
 
 export type Answer = readonly Part[];
 
+interface Given {
+  /** 0: any. */
+  readonly port?: number;
+  /** As in `tidegate.toml`. */
+  readonly settings?: string;
+}
+
 /** `tidegate serve` with a recording in the place of a model. */
 export class Tidegate {
-  readonly baseUrl: string;
-  readonly #child: ChildProcess;
-  readonly #folder: string;
+  readonly #folder = mkdtempSync(join(tmpdir(), "tidegate-react-"));
+  #child: ChildProcess | undefined;
+  #baseUrl = "";
 
-  private constructor(baseUrl: string, child: ChildProcess, folder: string) {
-    this.baseUrl = baseUrl;
-    this.#child = child;
-    this.#folder = folder;
+  private constructor(answers: readonly Answer[]) {
+    writeFileSync(join(this.#folder, "recording.jsonl"), recording(answers));
   }
 
-  /** Starts the program that `TIDEGATE` in the environment names, at a port (0: any) and with settings as in `tidegate.toml`. */
-  static async start(answers: readonly Answer[], { port = 0, settings = "" } = {}): Promise<Tidegate> {
-    const folder = mkdtempSync(join(tmpdir(), "tidegate-react-"));
-    writeFileSync(join(folder, "recording.jsonl"), recording(answers));
-    writeFileSync(join(folder, "settings.toml"), settings);
-    const given = ["serve", "--listen", `127.0.0.1:${port}`, "--workspace", folder, "--config", join(folder, "settings.toml")];
+  get baseUrl(): string {
+    return this.#baseUrl;
+  }
+
+  /** Starts the program that `TIDEGATE` in the environment names. */
+  static async start(answers: readonly Answer[], given: Given = {}): Promise<Tidegate> {
+    const server = new Tidegate(answers);
+    await server.start(given);
+    return server;
+  }
+
+  /** Starts it, also again. The recording begins again then. */
+  async start({ port = 0, settings = "" }: Given = {}): Promise<void> {
+    const [folder, file] = [this.#folder, join(this.#folder, "settings.toml")];
+    writeFileSync(file, settings);
+    const given = ["serve", "--listen", `127.0.0.1:${port}`, "--workspace", folder, "--config", file];
     given.push("--recording", join(folder, "recording.jsonl"));
     const env = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, XDG_STATE_HOME: folder };
     const child = spawn(process.env["TIDEGATE"] ?? "tidegate", given, { env, stdio: ["ignore", "pipe", "inherit"] });
-    const baseUrl = await new Promise<string>((done, failed) => {
+    this.#child = child;
+    this.#baseUrl = await new Promise<string>((done, failed) => {
       child.once("error", failed);
       child.once("exit", (code) => failed(new Error(`tidegate serve ended with ${code}`)));
       createInterface(child.stdout).once("line", done);
     });
-    return new Tidegate(baseUrl, child, folder);
+  }
+
+  /** Ends it as a machine does that loses its power. */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill(signal);
+    await ended;
   }
 
   async stop(): Promise<void> {
-    const ended = new Promise((done) => this.#child.once("exit", done));
-    this.#child.kill("SIGTERM");
-    await ended;
+    await this.kill("SIGTERM");
     rmSync(this.#folder, { recursive: true });
   }
 }
