@@ -58,18 +58,20 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
         <div className="conversation">
           <MessageList chat={chat} activity={observed.activity} />
           <div className="dock">
-            <Connection observed={observed} />
-            <Notices notices={observed.activity.notices} />
-            <Limits limits={observed.activity.limits} session={client.session(sessionId)} attempt={attempt} />
-            <Questions chat={chat} />
-            <Waiting chat={chat} attempt={attempt} />
-            {error && <p role="alert" className="bad">The turn has ended: {error.status}. <bdi>{error.message}</bdi></p>}
-            {failure !== undefined && (
-              <p role="alert" className="bad">
-                <bdi>{failure}</bdi>
-                <button type="button" className="quiet" onClick={() => setFailure(undefined)}>Dismiss</button>
-              </p>
-            )}
+            <div className="asides">
+              <Connection observed={observed} />
+              <Notices notices={observed.activity.notices} />
+              <Limits limits={observed.activity.limits} session={client.session(sessionId)} attempt={attempt} />
+              <Questions chat={chat} />
+              <Waiting chat={chat} attempt={attempt} />
+              {error && <p role="alert" className="bad">The turn has ended: {error.status}. <bdi>{error.message}</bdi></p>}
+              {failure !== undefined && (
+                <p role="alert" className="bad">
+                  <bdi>{failure}</bdi>
+                  <button type="button" className="quiet" onClick={() => setFailure(undefined)}>Dismiss</button>
+                </p>
+              )}
+            </div>
             <Composer
               chat={chat}
               attempt={attempt}

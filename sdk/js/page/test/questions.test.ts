@@ -41,6 +41,29 @@ test("a question shows every argument and the change, and approval runs the call
   expect(await page.locator(".tool .diff").textContent()).toContain("+2");
 });
 
+for (const width of [1280, 360]) {
+  test(`a long question leaves the field for messages in sight: ${width} pixels`, async () => {
+    const page = await its.open({ width });
+    const content = Array.from({ length: 400 }, (_, index) => `line ${index}`).join("\n");
+    const question = await asked(page, "write_file", { path: `long-${width}.txt`, content });
+    const field = page.getByRole("textbox", { name: "Message", exact: true });
+    const isInSight = async () => {
+      const [box, send] = [await field.boundingBox(), await page.getByRole("button", { name: "Send" }).boundingBox()];
+      return [box, send].every((one) => one !== null && one.y >= 0 && one.y + one.height <= 800);
+    };
+    expect(await isInSight()).toBe(true);
+    await picture(page, `long-question-${width}`);
+    await question.getByRole("button", { name: "Approve" }).scrollIntoViewIfNeeded();
+    expect(await isInSight()).toBe(true);
+    await page.getByRole("radio", { name: "Queue" }).check();
+    await field.fill("Line\n".repeat(30));
+    expect(await isInSight()).toBe(true);
+    await question.getByRole("button", { name: "Deny …" }).click();
+    await question.getByRole("button", { name: "Deny", exact: true }).click();
+    await ends(page);
+  });
+}
+
 test("a denial's reason reaches the model, and the call does not run", async () => {
   const page = await its.open();
   const question = await asked(page, "write_file", { path: "denied.txt", content: "x" });
