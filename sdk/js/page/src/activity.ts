@@ -33,6 +33,8 @@ export interface Turn {
   readonly output_tokens: number;
   readonly end_ms?: number;
   readonly status?: string;
+  /** It is from before the events that the page has, and of it only what messages show is known. */
+  readonly isOlder?: true;
 }
 
 /** A limit that a turn has reached, and that waits for a decision. */

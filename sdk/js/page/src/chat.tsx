@@ -80,7 +80,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
             />
           </div>
         </div>
-        {isPanelOpen && <Panel activity={observed.activity} summary={summary} plan={chat.plan} onClose={() => setPanelOpen(false)} />}
+        {isPanelOpen && <Panel activity={observed.activity} summary={summary} chat={chat} onClose={() => setPanelOpen(false)} />}
       </div>
     </div>
   );

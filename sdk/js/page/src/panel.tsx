@@ -1,18 +1,23 @@
-import type { PlanItem, SessionSummary } from "@tidegate/client";
+import type { SessionSummary } from "@tidegate/client";
+import type { UseChatResult } from "@tidegate/react";
+import { useMemo } from "react";
 import type { ActivityState } from "./activity.js";
 import type { Extension } from "./extensions.js";
+import { withOlder } from "./older.js";
 import { duration } from "./times.js";
 import { Timeline } from "./timeline.js";
 
 interface PanelProps {
   readonly activity: ActivityState;
   readonly summary: SessionSummary | undefined;
-  readonly plan: readonly PlanItem[];
+  readonly chat: UseChatResult;
   readonly onClose: () => void;
 }
 
 /** What happened apart from the messages: figures, plan, rules, plugins, and the timeline of each turn. */
-export function Panel({ activity, summary, plan, onClose }: PanelProps) {
+export function Panel({ activity, summary, chat, onClose }: PanelProps) {
+  const { plan, messages } = chat;
+  const turns = useMemo(() => withOlder(activity, messages), [activity, messages]);
   return (
     <aside className="panel" aria-label="Activity" tabIndex={-1}>
       <header>
@@ -20,6 +25,9 @@ export function Panel({ activity, summary, plan, onClose }: PanelProps) {
         <button type="button" className="quiet" onClick={onClose}>Close</button>
       </header>
       <Figures activity={activity} summary={summary} />
+      {activity.omitted > 0 && (
+        <p className="note">What is from before this page was connected is in the timeline as far as messages show it; tokens, costs, rules and plugins of then are not counted.</p>
+      )}
       {plan.length > 0 && (
         <section>
           <h3>Plan</h3>
@@ -35,7 +43,7 @@ export function Panel({ activity, summary, plan, onClose }: PanelProps) {
       )}
       <section>
         <h3>Timeline</h3>
-        <Timeline activity={activity} />
+        <Timeline turns={turns} />
       </section>
     </aside>
   );
@@ -67,7 +75,7 @@ function Rules({ activity }: { activity: ActivityState }) {
     <section>
       <h3>Rules</h3>
       {activity.activeRules !== undefined && <p className="note">{activity.activeRules} are active.</p>}
-      {fired.size === 0 && <p className="note">None has matched in this session.</p>}
+      {fired.size === 0 && <p className="note">None has matched {activity.omitted > 0 ? "since this page was connected" : "in this session"}.</p>}
       <ul className="statuses">
         {[...fired].map(([rule, count]) => (
           <li key={rule}><bdi>{rule}</bdi> <span className="state rule">matched {count === 1 ? "once" : `${count} times`}</span></li>

@@ -1,16 +1,15 @@
 import { memo } from "react";
-import type { ActivityState, Entry, Turn } from "./activity.js";
+import type { Entry, Turn } from "./activity.js";
 import { duration } from "./times.js";
 
 /** How many turns are shown, the latest last. */
 const MOST_TURNS = 50;
 
-export function Timeline({ activity }: { activity: ActivityState }) {
-  const { turns, omitted } = activity;
+export function Timeline({ turns }: { turns: readonly Turn[] }) {
   const shown = turns.slice(-MOST_TURNS);
   return (
     <>
-      {(omitted > 0 || shown.length < turns.length) && <p className="note">Earlier turns are in the export.</p>}
+      {shown.length < turns.length && <p className="note">Earlier turns are in the export.</p>}
       {shown.map((turn, index) => <TurnView key={turn.number} turn={turn} isLast={index === shown.length - 1} />)}
       {turns.length === 0 && <p className="note">There was no turn yet.</p>}
     </>
@@ -18,8 +17,9 @@ export function Timeline({ activity }: { activity: ActivityState }) {
 }
 
 const TurnView = memo(function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }) {
+  const runs = turn.isOlder ? undefined : "runs";
   const facts = [
-    turn.end_ms === undefined ? "runs" : turn.status,
+    turn.end_ms === undefined ? runs : turn.status,
     turn.end_ms === undefined ? undefined : duration(turn.end_ms - turn.at_ms),
     turn.output_tokens > 0 ? `${turn.output_tokens.toLocaleString("en")} tokens` : undefined,
     turn.cost > 0 ? `$${turn.cost.toFixed(4)}` : undefined,
