@@ -1,8 +1,9 @@
 import type { SessionSummary, TidegateClient } from "@tidegate/client";
 import { useChat, useClient } from "@tidegate/react";
-import { useCallback, useEffect, useState } from "react";
-import { Composer } from "./composer.js";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { Composer, type ComposerHandle } from "./composer.js";
 import { Connection } from "./connection.js";
+import { messageOf } from "./errors.js";
 import { Limits } from "./limits.js";
 import { MessageList } from "./message-list.js";
 import { Panel } from "./panel.js";
@@ -24,7 +25,8 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
   const client = useClient<TidegateClient>();
   const [failure, setFailure] = useState<string>();
   const [isPanelOpen, setPanelOpen] = useState(false);
-  const fail = useCallback((error: unknown) => setFailure(error instanceof Error ? error.message : String(error)), []);
+  const fail = useCallback((error: unknown) => setFailure(messageOf(error)), []);
+  const composer = useRef<ComposerHandle>(null);
   const chat = useChat({ sessionId, sessionQueue: true, onError: fail });
   const observed = useActivity(sessionId);
   const { isExecuting, error } = chat;
@@ -63,7 +65,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
               <Notices notices={observed.activity.notices} />
               <Limits limits={observed.activity.limits} session={client.session(sessionId)} attempt={attempt} />
               <Questions chat={chat} />
-              <Waiting chat={chat} attempt={attempt} />
+              <Waiting chat={chat} session={client.session(sessionId)} attempt={attempt} onBack={(text) => composer.current?.give(text)} />
               {error && <p role="alert" className="bad">The turn has ended: {error.status}. <bdi>{error.message}</bdi></p>}
               {failure !== undefined && (
                 <p role="alert" className="bad">
@@ -73,6 +75,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
               )}
             </div>
             <Composer
+              ref={composer}
               chat={chat}
               attempt={attempt}
               onCancel={() => send("cancel")}

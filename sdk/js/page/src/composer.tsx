@@ -1,5 +1,5 @@
 import type { UseChatResult } from "@tidegate/react";
-import { useId, useLayoutEffect, useRef, useState } from "react";
+import { type Ref, useId, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
 
 type Way = "steer" | "queue" | "interrupt";
 
@@ -9,7 +9,14 @@ const WAYS: readonly (readonly [Way, string, string])[] = [
   ["interrupt", "Interrupt", "What the model is writing is stopped for it."],
 ];
 
+/** What others do with the field. */
+export interface ComposerHandle {
+  /** Puts a text in front of what is in it. */
+  give(text: string): void;
+}
+
 interface ComposerProps {
+  readonly ref: Ref<ComposerHandle>;
   readonly chat: UseChatResult;
   readonly attempt: (action: () => unknown) => void;
   readonly onCancel: () => void;
@@ -17,12 +24,18 @@ interface ComposerProps {
   readonly onContinue: (() => void) | undefined;
 }
 
-export function Composer({ chat, attempt, onCancel, onContinue }: ComposerProps) {
+export function Composer({ ref, chat, attempt, onCancel, onContinue }: ComposerProps) {
   const { isExecuting } = chat;
   const [text, setText] = useState("");
   const [way, setWay] = useState<Way>("steer");
   const field = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
+  useImperativeHandle(ref, () => ({
+    give(given) {
+      setText((old) => (old.trim() === "" ? given : `${given}\n${old}`));
+      field.current?.focus();
+    },
+  }), []);
   useLayoutEffect(() => {
     const at = field.current;
     if (!at) return;

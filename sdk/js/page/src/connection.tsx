@@ -1,3 +1,4 @@
+import { messageOf } from "./errors.js";
 import type { Observed } from "./use-activity.js";
 
 const ENDS: Readonly<Record<string, string>> = {
@@ -8,7 +9,7 @@ const ENDS: Readonly<Record<string, string>> = {
 /** Says that the page is not connected, and why. */
 export function Connection({ observed }: { observed: Observed }) {
   const { connection, error, end } = observed;
-  const why = error instanceof Error ? error.message : undefined;
+  const why = error === undefined ? undefined : messageOf(error);
   if (connection === "ended") {
     return <p role="alert" className="bad">{ENDS[end ?? ""] ?? `The connection has ended${why ? `: ${why}` : "."}`}</p>;
   }

@@ -1,5 +1,6 @@
 import type { SessionSummary } from "@tidegate/client";
 import { useState } from "react";
+import { messageOf } from "./errors.js";
 import type { Route } from "./route.js";
 import { ago } from "./times.js";
 import type { SessionsState } from "./use-sessions.js";
@@ -24,7 +25,7 @@ export function SessionList({ sessions, current, go, onLeave }: SessionListProps
       setFailure(undefined);
       go(id);
     } catch (reason) {
-      setFailure(reason instanceof Error ? reason.message : String(reason));
+      setFailure(messageOf(reason));
     } finally {
       setCreating(false);
     }
@@ -37,7 +38,7 @@ export function SessionList({ sessions, current, go, onLeave }: SessionListProps
           New session
         </button>
       </header>
-      {error !== undefined && <p role="alert" className="bad">The list cannot be loaded: {String((error as Error).message)}</p>}
+      {error !== undefined && <p role="alert" className="bad">The list cannot be loaded: {messageOf(error)}</p>}
       {failure !== undefined && <p role="alert" className="bad">{failure}</p>}
       {list?.length === 0 && <p className="note">There is no session yet.</p>}
       <ul>

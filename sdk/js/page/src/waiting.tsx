@@ -1,4 +1,4 @@
-import type { Sent, Waiting as Waits, Way } from "@tidegate/client";
+import type { Sent, Session, Waiting as Waits, Way } from "@tidegate/client";
 import type { UseChatResult } from "@tidegate/react";
 import { useId, useState } from "react";
 
@@ -11,26 +11,31 @@ const WAYS: Readonly<Record<Way, string>> = {
 
 interface WaitingProps {
   readonly chat: UseChatResult;
+  readonly session: Session;
   readonly attempt: (action: () => unknown) => void;
+  /** Takes the text of a message that the session has given back. */
+  readonly onBack: (text: string) => void;
 }
 
 /** The messages that are not in the conversation yet: those on their way, and those that wait in the session, from whichever front end. */
-export function Waiting({ chat, attempt }: WaitingProps) {
+export function Waiting(props: WaitingProps) {
+  const { chat, attempt } = props;
   const waiting = new Set(chat.waiting.map(({ id }) => id));
   const sent = chat.sent.filter(({ message }) => !waiting.has(message.id));
   const queued = chat.queued.filter(({ id }) => !waiting.has(id));
+  const isConnected = chat.connection === "open";
   if (waiting.size + sent.length + queued.length === 0) return null;
   return (
     <section className="card waiting" aria-label="Messages that wait">
       <ul>
         {sent.map(({ message, way, edited }: Sent) => (
-          <li key={message.id}><Receipt text={`sent, ${WAYS[way]}`} /><bdi>{edited ?? message.text}</bdi></li>
+          <li key={message.id}><Receipt text={isConnected ? `sent, ${WAYS[way]}` : "is sent when the connection is back"} /><bdi>{edited ?? message.text}</bdi></li>
         ))}
         {queued.map((message) => (
-          <Entry key={message.id} waits={{ ...message, way: "queue" }} receipt="not sent" chat={chat} attempt={attempt} />
+          <Entry key={message.id} waits={{ ...message, way: "queue" }} receipt="not sent" {...props} />
         ))}
         {chat.waiting.map((waits) => (
-          <Entry key={waits.id} waits={waits} receipt={`waits, ${WAYS[waits.way]}`} chat={chat} attempt={attempt} />
+          <Entry key={waits.id} waits={waits} receipt={`waits, ${WAYS[waits.way]}`} {...props} />
         ))}
       </ul>
       {!chat.isExecuting && <button type="button" onClick={() => attempt(() => chat.flush())}>Send now</button>}
@@ -38,9 +43,15 @@ export function Waiting({ chat, attempt }: WaitingProps) {
   );
 }
 
-function Entry({ waits, receipt, chat, attempt }: WaitingProps & { waits: Waits; receipt: string }) {
+function Entry({ waits, receipt, chat, session, attempt, onBack }: WaitingProps & { waits: Waits; receipt: string }) {
   const [draft, setDraft] = useState<string>();
   const field = useId();
+  const takeBack = async () => {
+    const own = chat.queued.some(({ id }) => id === waits.id) ? chat.takeBack(waits.id) : undefined;
+    if (own) return onBack(own.text);
+    const [receipt] = await session.send({ command: "take_back", id: waits.id });
+    if (receipt?.receipt === "returned") onBack(waits.text);
+  };
   if (draft !== undefined) {
     return (
       <li>
@@ -67,6 +78,7 @@ function Entry({ waits, receipt, chat, attempt }: WaitingProps & { waits: Waits;
       <bdi>{waits.text}</bdi>
       <span className="actions">
         <button type="button" className="quiet" onClick={() => setDraft(waits.text)}>Edit</button>
+        <button type="button" className="quiet" onClick={() => attempt(takeBack)}>Take back</button>
         <button type="button" className="quiet" onClick={() => attempt(() => chat.removeQueued(waits.id))}>Remove</button>
       </span>
     </li>

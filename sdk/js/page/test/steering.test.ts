@@ -69,6 +69,24 @@ test("queued messages are edited and removed while they wait, and sent when the 
   await page.getByText("Done.").waitFor();
 });
 
+test("a message that waits is taken back to the field, in front of what is written there", async () => {
+  const [page, answer] = await working();
+  await writeAs(page, "Queue", "back to me");
+  const field = page.getByRole("textbox", { name: "Message", exact: true });
+  await field.fill("and this");
+  await waiting(page).getByRole("button", { name: "Take back" }).click();
+  await waiting(page).waitFor({ state: "detached" });
+  expect(await field.inputValue()).toBe("back to me\nand this");
+  expect(await field.evaluate((one) => one === document.activeElement)).toBe(true);
+  answer.end();
+  await page.getByText("Working …").waitFor({ state: "detached" });
+  await field.press("Enter");
+  const next = await its.model.request();
+  expect(next.body).toContain("back to me\\nand this");
+  next.say("Both.").end();
+  await page.getByText("Both.").waitFor();
+});
+
 test("a cancel leaves the queue, and the conversation continues", async () => {
   const [page] = await working();
   await writeAs(page, "Queue", "for later");
@@ -93,4 +111,24 @@ test("the server is killed and started again", async () => {
   (await its.model.request()).say("Here I am again.").end();
   await page.getByText("Here I am again.").waitFor();
   await page.getByText("The connection is lost.").waitFor({ state: "detached" });
+});
+
+test("what is written while the server is gone is sent when it is back", { timeout: 60_000 }, async () => {
+  const [page, answer] = await working();
+  await its.server.kill();
+  await page.getByText("The connection is lost.").waitFor();
+  await writeAs(page, "Steer", "written meanwhile");
+  await waiting(page).getByText("written meanwhile").waitFor();
+  await picture(page, "gone");
+  answer.response.destroy();
+  // Longer than a command is repeated without a connection.
+  await new Promise((done) => setTimeout(done, 5_000));
+  await waiting(page).getByText("is sent when the connection is back").waitFor();
+  await its.server.start();
+  const next = await its.model.request(45_000);
+  expect(next.body).toContain("written meanwhile");
+  next.say("I have it.").end();
+  await page.getByText("I have it.").waitFor();
+  await waiting(page).waitFor({ state: "detached" });
+  expect(await page.locator(".message.user").allTextContents()).toEqual([expect.stringContaining("Begin"), expect.stringContaining("written meanwhile")]);
 });

@@ -21,11 +21,11 @@ export class Model {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The next request, whose answer is to be written. */
-  async request(): Promise<Answer> {
+  /** The next request, whose answer is to be written. It must be there within `ms`. */
+  async request(ms = 15_000): Promise<Answer> {
     const answer = this.#arrived.shift();
     return answer ?? new Promise((done, failed) => {
-      const timer = setTimeout(() => failed(new Error("the model is not asked")), 15_000);
+      const timer = setTimeout(() => failed(new Error("the model is not asked")), ms);
       this.#waiting.push((arrived) => {
         clearTimeout(timer);
         done(arrived);
