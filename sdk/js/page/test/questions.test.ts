@@ -64,6 +64,18 @@ for (const width of [1280, 360]) {
   });
 }
 
+test("`always` runs this call and later ones like it without a question", async () => {
+  const page = await its.open();
+  const question = await asked(page, "write_file", { path: "always.txt", content: "one" });
+  await question.getByRole("button", { name: /^Always allow/ }).click();
+  const next = await its.model.request();
+  expect(contentOf("always.txt")).toBe("one");
+  next.call("write_file", { path: "always.txt", content: "two" }).end();
+  await ends(page);
+  expect(contentOf("always.txt")).toBe("two");
+  expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
+});
+
 test("a denial's reason reaches the model, and the call does not run", async () => {
   const page = await its.open();
   const question = await asked(page, "write_file", { path: "denied.txt", content: "x" });
