@@ -6,6 +6,9 @@ use super::client::Client;
 use super::{USERS, place, start, users};
 use crate::support::script::Model;
 
+/// The start of an image, of which no more is looked at.
+const DOT: &str = "iVBORw0KGgo=";
+
 fn message(id: &str, text: &str) -> Value {
     json!({"id": id, "text": text})
 }
@@ -57,6 +60,82 @@ fn messages_are_steered_queued_edited_removed_and_taken_back() {
     assert_eq!(again["receipts"][0]["turn"], 1);
     let late = client.post(&format!("{session}/commands"), &json!({"command": "edit", "message": message("q-1", "x")}));
     assert_eq!(late.1["code"], "not_waiting", "{late:?}");
+}
+
+/// An id is that of one message: with other content it is refused, and nothing of the command is taken.
+#[test]
+fn an_id_with_other_content_is_refused_and_the_same_message_is_taken_once() {
+    let model = Model::start();
+    let place = place(&model, "");
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let session = client.create();
+    let path = format!("{session}/commands");
+    let prompt = |messages: Value| json!({"command": "prompt", "messages": messages});
+    let mut events = client.events(&session, None);
+    let twice = client.post(&path, &prompt(json!([message("m-1", "first"), message("m-1", "second")])));
+    assert_eq!((twice.0, twice.1["code"].as_str()), (409, Some("id_in_use")), "{twice:?}");
+    assert!(twice.1["detail"].as_str().unwrap().contains("`m-1`"), "{twice:?}");
+    // Nothing was taken, so the id is free.
+    let same = json!([message("m-1", "second"), message("m-1", "second"), message("m-2", "third")]);
+    client.command(&session, &prompt(same.clone()));
+    let mut request = model.request();
+    assert_eq!(request.text().matches("second").count(), 1, "{}", request.text());
+    assert!(!request.text().contains("first") && request.text().contains("third"), "{}", request.text());
+    request.say("Working");
+    events.line("cognition_out_delta");
+    client.command(&session, &prompt(same));
+    client.command(&session, &json!({"command": "queue", "message": message("q-1", "queued")}));
+    for way in ["steer", "interrupt", "queue"] {
+        for (id, text) in [("m-1", "lost"), ("m-2", "second"), ("q-1", "lost")] {
+            let (status, answer) = client.post(&path, &json!({"command": way, "message": message(id, text)}));
+            assert_eq!((status, answer["code"].as_str()), (409, Some("id_in_use")), "{way} {id}: {answer}");
+        }
+        client.command(&session, &json!({"command": way, "message": message("m-1", "second")}));
+    }
+    // A message that was given back can be sent again, with other content.
+    client.command(&session, &json!({"command": "take_back", "id": "q-1"}));
+    client.command(&session, &json!({"command": "queue", "message": message("q-1", "changed")}));
+    request.end();
+    let mut queued = model.request();
+    assert!(queued.text().contains("changed") && !queued.text().contains("lost"), "{}", queued.text());
+    queued.say("Done.").end();
+}
+
+#[test]
+fn a_message_that_no_model_takes_is_refused() {
+    let model = Model::start();
+    let place = place(&model, "");
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let session = client.create();
+    let file = |media_type: &str, source: &str| json!([{"name": "f", "media_type": media_type, "source": source}]);
+    for (text, attachments, words) in [
+        ("", json!([]), "is blank"),
+        (" \n\t", json!([]), "is blank"),
+        ("x", file("text/plain", "SGVsbG8="), "put text into the text"),
+        ("x", file("application/pdf", "JVBERi0="), "the types are image/png"),
+        ("x", file("image/png", "SGVsbG8="), "no image of the type"),
+    ] {
+        let given = json!({"id": "m", "text": text, "attachments": attachments});
+        for command in [
+            json!({"command": "prompt", "messages": [given]}),
+            json!({"command": "steer", "message": given}),
+            json!({"command": "queue", "message": given}),
+            json!({"command": "edit", "message": given}),
+        ] {
+            let (status, answer) = client.post(&format!("{session}/commands"), &command);
+            assert_eq!((status, answer["code"].as_str()), (422, Some("invalid_message")), "{command}: {answer}");
+            assert!(answer["detail"].as_str().unwrap().contains(words), "{answer}");
+        }
+    }
+    // What comes in an address that contains it is the content.
+    let dot = format!("data:image/png;base64,{DOT}");
+    let given = json!({"id": "m", "text": "", "attachments": file("image/png", &dot)});
+    client.command(&session, &json!({"command": "prompt", "messages": [given]}));
+    let mut request = model.request();
+    assert!(request.text().contains("image/png") && !request.text().contains("[f]("), "{}", request.text());
+    request.say("A dot.").end();
 }
 
 #[test]

@@ -23,6 +23,6 @@ pub(crate) mod ui_stream;
 pub(crate) use self::act::Act;
 pub(crate) use self::asides::asked_by_child;
 pub(crate) use self::calls::Open;
-pub(crate) use self::post::{Post, PostError, Reply};
+pub(crate) use self::post::{Post, PostError, Reply, attachment};
 pub(crate) use self::restored::Has;
 pub(crate) use self::turn::Turn;

@@ -33,7 +33,7 @@ pub(crate) enum PostError {
 }
 
 /// Returns a file of a message. The content is taken out of an address that contains it.
-pub(super) fn attachment(name: Option<&str>, media_type: &str, source: &str) -> Attachment {
+pub(crate) fn attachment(name: Option<&str>, media_type: &str, source: &str) -> Attachment {
     let inside = source.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     let source = inside.map_or(source, |(_, content)| content);
     Attachment::new(name.unwrap_or("attachment"), media_type, source)

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use chat::{Answer, Attachment, Command, Outgoing, OutgoingId, QuestionId, Receipt};
+use chat::{Answer, Command, Outgoing, OutgoingId, QuestionId, Receipt};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tidegate::limit::LimitDecision;
 
 use super::problem::Problem;
+use super::sent::check_message;
 use super::sessions::MAX_ID;
+use crate::conventions::attachment;
 
 /// What a session is created with.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -305,9 +307,10 @@ pub(super) struct Receipts {
 
 impl MessageBody {
     pub(super) fn outgoing(self) -> Result<Outgoing, Problem> {
-        check_id(&self.id)?;
-        let attached = self.attachments.iter().map(|one| Attachment::new(&one.name, &one.media_type, &one.source));
-        Ok(Outgoing::new(OutgoingId::new(self.id), &self.text, attached.collect()))
+        let attached = self.attachments.iter().map(|one| attachment(Some(&one.name), &one.media_type, &one.source));
+        let message = Outgoing::new(OutgoingId::new(self.id), &self.text, attached.collect());
+        check_message(&message)?;
+        Ok(message)
     }
 }
 

@@ -9,6 +9,7 @@ use tidegate::{CommandError, Session, carry_out_command};
 use super::bodies::{CommandBody, LimitBody, Once, ReceiptBody, Receipts, ServerCommand};
 use super::open::{Before, Open};
 use super::problem::Problem;
+use super::sent::messages_of;
 
 /// Carries out a command of a user. The same one again changes nothing and has the same answer.
 ///
@@ -17,11 +18,21 @@ use super::problem::Problem;
 pub(super) fn carry_out(open: &Open, body: CommandBody, user: &str) -> Result<Receipts, Problem> {
     match body.of_chat()? {
         Ok(Command::Answer { question, answer, .. }) => answered(open, &question, answer, user)?,
-        Ok(command) => return of_messages(&open.session, command, user),
+        Ok(command) => return taken_once(open, command, user),
         Err(ServerCommand::Once { what, id }) => once(open, what, id.as_deref(), user)?,
         Err(ServerCommand::DecideLimit { request, decision }) => decided(open, &request, decision, user)?,
     }
     Ok(Receipts { receipts: Vec::new() })
+}
+
+/// Carries out a command about messages, each of whose ids is that of one message.
+fn taken_once(open: &Open, command: Command, user: &str) -> Result<Receipts, Problem> {
+    let messages = messages_of(&command).to_vec();
+    let mut sent = open.sent();
+    sent.check(&messages, |id| is_known(&open.session, &id.into()))?;
+    let receipts = of_messages(&open.session, command, user)?;
+    sent.note(&messages);
+    Ok(receipts)
 }
 
 /// Carries out a command about messages, and returns what became of them.

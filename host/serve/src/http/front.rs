@@ -12,13 +12,14 @@ use tidegate::Session;
 use tidegate::input::{InputId, Receipt};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::bodies::{LimitBody, check_id};
+use super::bodies::LimitBody;
 use super::commands;
 use super::convention::Convention;
 use super::events::Events;
 use super::open::Open;
 use super::problem::Problem;
 use super::routes::Call;
+use super::sent::check_message;
 use super::server::busy;
 use super::turn_stream::{Begin, TurnStream, headed, response};
 use crate::conventions::{Has, Post, PostError, Reply, Turn, ag_ui, ui_stream};
@@ -105,7 +106,7 @@ fn streamed(
 
 /// Carries out what a client wants, and returns where its stream begins. The events are subscribed to before anything happens.
 async fn carried_out(call: &Call, post: &Post) -> Result<(Events, Begin), Problem> {
-    post.messages.iter().try_for_each(|message| check_id(message.id.as_str()))?;
+    post.messages.iter().try_for_each(check_message)?;
     let (known, open) = call.open().await?;
     let user = call.user.name.as_str();
     let (events, kept) = Events::kept((&known, &open, user), &call.shared.closing)?;

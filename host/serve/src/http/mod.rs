@@ -28,6 +28,7 @@ mod page;
 mod peers;
 mod problem;
 mod routes;
+mod sent;
 mod server;
 mod sessions;
 mod sse;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tidegate::Session;
 
 use super::problem::Problem;
+use super::sent::SentMessages;
 
 /// How many ids of commands and answers are remembered.
 const REMEMBERED: usize = 256;
@@ -25,6 +26,7 @@ pub(super) struct Open {
     is_shared: bool,
     readers: AtomicUsize,
     state: Mutex<State>,
+    sent: Mutex<SentMessages>,
 }
 
 struct State {
@@ -69,7 +71,8 @@ impl Open {
         getrandom::fill(&mut bytes).map_err(Problem::internal)?;
         let generation = format!("{:016x}", u64::from_be_bytes(bytes));
         let state = State { used: Instant::now(), done: VecDeque::new() };
-        Ok(Self { session, generation, is_shared, readers: AtomicUsize::new(0), state: Mutex::new(state) })
+        let (state, sent) = (Mutex::new(state), Mutex::default());
+        Ok(Self { session, generation, is_shared, readers: AtomicUsize::new(0), state, sent })
     }
 
     /// Whether events that follow can be of no account: another host continues the session, or will, without those that are not recorded.
@@ -110,6 +113,11 @@ impl Open {
     /// Returns whether something with this key was done with this content.
     pub(super) fn is_done(&self, key: &str, content: &str) -> bool {
         self.lock().done.iter().any(|(known, of)| known == key && of == content)
+    }
+
+    /// The messages that were handed over. Who hands some over has the lock until the session has them.
+    pub(super) fn sent(&self) -> MutexGuard<'_, SentMessages> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes it, because the server ends: a question that is open stays open, and is asked again when the session is opened. Everything else
