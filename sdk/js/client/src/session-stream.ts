@@ -25,6 +25,9 @@ interface ChildData {
   readonly snapshot?: Snapshot;
 }
 
+/** How long a connection can be silent. The server sends a comment every 15 seconds by default, and a network that is cut sends no end. */
+const SILENCE_MS = 60_000;
+
 /** Why the server ends a stream. */
 const ENDS: Readonly<Record<string, string>> = {
   deleted: "the session was deleted",
@@ -99,16 +102,33 @@ export class SessionStream {
     const decoder = new TextDecoder();
     const body = response.body.getReader();
     for (;;) {
-      const { done, value } = await body.read().catch((cause: unknown) => {
-        throw new ConnectionError(`the connection to ${server(this.#http)} was cut off`, { cause });
-      });
-      if (done) return undefined;
+      const value = await this.#read(body);
+      if (!value) return undefined;
       for (const event of reader.push(decoder.decode(value, { stream: true }))) {
         // A listener can have stopped it.
         if (this.#isStopped) return undefined;
         const end = this.#dispatch(event);
         if (end) return end;
       }
+    }
+  }
+
+  /** Reads what comes next; `undefined`: nothing does any more. */
+  async #read(body: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+    const cut = (cause?: unknown) => new ConnectionError(`the connection to ${server(this.#http)} was cut off`, { cause });
+    let isSilent = false;
+    const timer = setTimeout(() => {
+      isSilent = true;
+      void body.cancel().catch(() => undefined);
+    }, SILENCE_MS);
+    try {
+      const { value } = await body.read();
+      if (isSilent) throw cut();
+      return value;
+    } catch (cause) {
+      throw cause instanceof ConnectionError ? cause : cut(cause);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

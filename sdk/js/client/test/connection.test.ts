@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ChatSession, ConnectionError, RefusedError, TidegateError, ToolConfirmations } from "../src/index.js";
 import { type Answer, asked, delta, json, line, problem, scripted, sse, stream, until } from "./support/server.js";
 
@@ -78,6 +78,24 @@ test("a message that cannot be sent is reported, and waits in the front end", as
     expect(errors.splice(0).length, name).toBe(1);
     chat.destroy();
   }
+});
+
+test("a connection that is silent for a minute is made again", async () => {
+  const { client, requests } = await scripted({
+    [EVENTS]: [stream([sse(line(0, "turn_start"), 0), sse(delta(1, "Hel"), 1)]), stream([sse(delta(2, "lo"), 2)])],
+  });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const chat = new ChatSession(client, { sessionId: "s" });
+  await until(chat, () => chat.state.streaming.text === "Hel");
+  vi.advanceTimersByTime(59_000);
+  expect(chat.state.connection).toBe("open");
+  vi.advanceTimersByTime(2_000);
+  await until(chat, () => chat.state.connection === "waiting");
+  expect(chat.state.connectionError?.message).toContain("was cut off");
+  await until(chat, () => chat.state.streaming.text === "Hello");
+  expect(requests[1]?.headers["last-event-id"]).toBe("1");
+  chat.destroy();
+  vi.useRealTimers();
 });
 
 test("without a listener, a command is rejected after a few attempts", async () => {

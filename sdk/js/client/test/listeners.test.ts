@@ -62,11 +62,11 @@ test("a listener that throws stops neither the stream nor the others", async () 
   const fail = (what: string) => () => {
     throw new Error(what);
   };
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
   session.onError(fail("of errors"));
   session.onError((error) => thrown.push(error));
   session.onConnection(fail("of the connection"));
   const undo = session.onItem(fail("of items"));
-  const written = vi.spyOn(console, "error").mockImplementation(() => {});
   const chat = new ChatSession(client, { sessionId: "s", onError: (error) => thrown.push(error), onEvent: fail("of events") });
   chat.onStateChange(fail("of the state"));
   await until(chat, () => chat.state.streaming.text === "Hello");
