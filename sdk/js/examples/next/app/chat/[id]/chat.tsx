@@ -4,7 +4,7 @@ import { useChat } from "@tidegate/react";
 import { useState } from "react";
 
 export function Chat({ sessionId }: { sessionId: string }) {
-  const { messages, submit, chatMode, toolConfirmation, respondToConfirmation } = useChat({ sessionId });
+  const { messages, submit, chatMode, toolConfirmation, respondToConfirmation, connectionError } = useChat({ sessionId });
   const [text, setText] = useState("");
   return (
     <main>
@@ -22,6 +22,7 @@ export function Chat({ sessionId }: { sessionId: string }) {
           <button onClick={() => respondToConfirmation({ approved: false })}>Deny</button>
         </p>
       )}
+      {connectionError && <p role="alert">{connectionError.message}</p>}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -29,7 +30,7 @@ export function Chat({ sessionId }: { sessionId: string }) {
           setText("");
         }}
       >
-        <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
+        <input aria-label="Message" required value={text} onChange={(event) => setText(event.target.value)} />
         <output>{chatMode}</output>
       </form>
     </main>
