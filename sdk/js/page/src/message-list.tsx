@@ -13,7 +13,7 @@ const NONE: readonly RuleMark[] = [];
 
 export function MessageList({ chat, activity }: { chat: UseChatResult; activity: ActivityState }) {
   const { messages, children, isExecuting } = chat;
-  const isWorking = isExecuting && chat.chatMode === "streaming";
+  const isWorking = isExecuting && chat.chatMode === "streaming" && chat.connection === "open";
   const [most, setMost] = useState(PAGE);
   const marks = useMarks(activity.rules);
   const [scroller, isAtEnd, toEnd] = useEnd();

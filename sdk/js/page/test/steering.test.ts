@@ -117,6 +117,7 @@ test("what is written while the server is gone is sent when it is back", { timeo
   const [page, answer] = await working();
   await its.server.kill();
   await page.getByText("The connection is lost.").waitFor();
+  await page.getByText("Working …").waitFor({ state: "detached" });
   await writeAs(page, "Steer", "written meanwhile");
   await waiting(page).getByText("written meanwhile").waitFor();
   await picture(page, "gone");
