@@ -1,6 +1,6 @@
 //! What a front end sends to a session: prompts, and messages that join the running turn or wait for its end.
 
-use flow::InputWay;
+use flow::{InputWay, Message, Part};
 use turn::CancellationToken;
 
 use super::runner::{Job, Start};
@@ -9,10 +9,12 @@ use crate::session::turn_handle::Turn;
 
 /// Why a prompt without messages fails.
 const NO_MESSAGES: &str = "the input has no messages: the model was not asked. Pass at least one message.";
+/// Why a prompt fails whose messages say nothing: a provider takes no empty message.
+const BLANK: &str = "the input is blank: the model was not asked. Pass a text or an image.";
 
 impl Session {
     /// Asks the model. The turn starts at once, or when the turns before it are done, the queued inputs that were handed over before included;
-    /// until then its messages are among [waiting](crate::input::Inbox::waiting). One without messages fails, and no turn runs. A prompt runs whether or not its
+    /// until then its messages are among [waiting](crate::input::Inbox::waiting). One without messages, or with blank ones alone, fails, and no turn runs. A prompt runs whether or not its
     /// events are read. Dropping the returned [`Turn`] cancels it, [`Turn::detach`] lets it run on.
     pub fn prompt(&self, input: impl Into<Input>) -> Turn {
         let (inputs, cancel) = (input.into().into_parts(), CancellationToken::new());
@@ -23,6 +25,9 @@ impl Session {
         };
         if inputs.is_empty() {
             return failed(Vec::new(), NO_MESSAGES);
+        }
+        if inputs.iter().all(|(_, message)| is_blank(message)) {
+            return failed(Vec::new(), BLANK);
         }
         let mut state = lock(&self.0.state);
         if state.closed {
@@ -111,4 +116,8 @@ impl Session {
         }
         Sent { id, started: false }
     }
+}
+
+fn is_blank(message: &Message) -> bool {
+    message.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
 }

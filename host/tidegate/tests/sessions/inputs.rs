@@ -7,7 +7,7 @@ use tidegate::chat::ChatSession;
 use tidegate::event::Backlog;
 use tidegate::input::{FlushMode, InputId, InputWay, NewInput, Receipt, WhenBusy};
 use tidegate::model::Model;
-use tidegate::{EventKind, Session, SessionId, SessionOptions, Subscription, Turn, TurnStatus};
+use tidegate::{EventKind, Message, Session, SessionId, SessionOptions, Subscription, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
 use super::support::{Answer, Scripted, builder, session, texts};
@@ -177,6 +177,24 @@ async fn a_prompt_that_was_removed_or_dropped_does_not_run() {
     assert_eq!(fourth.report().await.status, TurnStatus::Completed);
     assert_eq!(session.inbox().receipt(&dropped), Some(Receipt::Returned));
     assert_eq!(model.requests()[1..], [["go", "half", "4"]]);
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_blank_fails_and_one_with_a_blank_message_among_others_does_not() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    drop(say);
+    assert_eq!(turn.report().await.status, TurnStatus::Completed);
+    for blank in [vec![""], vec![" \n"], vec!["", "\t"]] {
+        let messages: Vec<Message> = blank.iter().map(|text| Message::user(*text)).collect();
+        let status = session.prompt(messages).report().await.status;
+        assert!(
+            matches!(&status, TurnStatus::Failed { message, .. } if message.contains("is blank")),
+            "{blank:?}: {status:?}"
+        );
+    }
+    assert_eq!(model.requests().len(), 1);
+    let some = vec![Message::user(""), Message::user("two")];
+    assert_eq!(session.prompt(some).report().await.status, TurnStatus::Completed);
 }
 
 #[tokio::test]
