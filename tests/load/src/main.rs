@@ -53,6 +53,10 @@ fn main() -> ExitCode {
 /// What a run has measured, and what was wrong.
 async fn measured(plan: &Plan) -> Result<(String, Vec<String>)> {
     if let Some(program) = &plan.program {
+        if let Some(browsers) = plan.browsers {
+            let served = program::serve(plan, program, browsers).await?;
+            return Ok((served.to_string(), served.problems()));
+        }
         let measured = program::run(plan, program.clone()).await?;
         return Ok((measured.to_string(), measured.problems()));
     }

@@ -6,6 +6,7 @@ pub(crate) const HELP: &str = "\
 tidegate-load [--sessions N] [--seconds N] [--reload SECONDS] [--store memory|disk|redis] [--restart N]
 tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer SECONDS] [--descriptors N]
               [--idle yes|no] [--capacity yes|no]
+tidegate-load --program PATH --browsers N [--sessions N] [--seconds N] [--active N] [--answer SECONDS]
 
   --sessions N        sessions that run at the same time (default: 200)
   --seconds N         for how long (default: 5)
@@ -20,6 +21,8 @@ tidegate-load --program PATH [--sessions N] [--seconds N] [--active N] [--answer
   --idle yes|no       wait until the sessions are idle, and measure them then (default: no)
   --capacity yes|no   find the highest number of turns at a time, of --active at most, at which 99 of 100 deltas are shown within 5 ms; each
                       number that is tried runs for --seconds (default: no)
+  --browsers N        measure `tidegate serve` in place of `tidegate acp`: so many browsers, at least one for each session, read the events
+                      of the sessions
 ";
 
 /// What is asked for.
@@ -38,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) descriptors: Option<u32>,
     pub(crate) idle: bool,
     pub(crate) capacity: bool,
+    /// Browsers of `tidegate serve`; `None`: an editor of `tidegate acp`.
+    pub(crate) browsers: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,7 @@ impl Plan {
             descriptors: None,
             idle: false,
             capacity: false,
+            browsers: None,
         };
         let mut words = arguments.iter();
         while let Some(flag) = words.next() {
@@ -86,6 +92,7 @@ impl Plan {
                 "--active" => plan.active = Some(number()?),
                 "--answer" => plan.answer = number()?.into(),
                 "--descriptors" => plan.descriptors = Some(number()?),
+                "--browsers" => plan.browsers = Some(number()?),
                 "--idle" => plan.idle = yes()?,
                 "--capacity" => plan.capacity = yes()?,
                 "--store" => {
@@ -99,7 +106,7 @@ impl Plan {
                 other => return Err(format!("there is no flag {other:?}")),
             }
         }
-        let of_program = ["--active", "--answer", "--descriptors", "--idle", "--capacity"];
+        let of_program = ["--active", "--answer", "--descriptors", "--idle", "--capacity", "--browsers"];
         let of_process = ["--reload", "--restart", "--store"];
         let (wrong, needs) = match &plan.program {
             Some(_) => (&of_process[..], "is not for"),
@@ -107,6 +114,14 @@ impl Plan {
         };
         if let Some(flag) = arguments.iter().find(|flag| wrong.contains(&flag.as_str())) {
             return Err(format!("{flag} {needs} --program"));
+        }
+        let of_editor = ["--descriptors", "--idle", "--capacity"];
+        if let Some(flag) = arguments.iter().find(|flag| plan.browsers.is_some() && of_editor.contains(&flag.as_str()))
+        {
+            return Err(format!("{flag} is not for --browsers"));
+        }
+        if plan.browsers.is_some_and(|browsers| browsers < plan.sessions) {
+            return Err("--browsers: each session needs one".to_owned());
         }
         if plan.restarts > 0 && plan.store != Store::Redis {
             return Err("--restart needs --store redis".to_owned());

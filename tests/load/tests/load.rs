@@ -37,6 +37,9 @@ fn flags_that_make_no_sense_are_refused() {
         ("--wait", "--wait needs a value"),
         ("--active 3", "--active needs --program"),
         ("--program x --store disk", "--store is not for --program"),
+        ("--browsers 3", "--browsers needs --program"),
+        ("--program x --sessions 3 --browsers 2", "--browsers: each session needs one"),
+        ("--program x --browsers 300 --capacity yes", "--capacity is not for --browsers"),
         ("--program x --idle perhaps", "--idle is yes or no"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_tidegate-load")).args(flags.split_whitespace()).output().unwrap();

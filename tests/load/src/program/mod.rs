@@ -1,9 +1,11 @@
 //! The shipped program under load: sessions of `tidegate acp` with three plugins and 100 rules, on answers of 50 deltas a second.
 
+mod browser;
 mod capacity;
 mod editor;
 mod measured;
 mod process;
+mod served;
 mod server;
 
 use std::fs;
@@ -21,6 +23,8 @@ use self::measured::{Measured, Opened, Step};
 use crate::place::{PLUGINS, install, source_of};
 use crate::plan::Plan;
 
+pub(crate) use self::served::run as serve;
+
 /// Plugins of the run: the first ones of the table.
 const WITH: usize = 3;
 const RULES: u32 = 100;
@@ -35,7 +39,7 @@ const IDLE: Duration = Duration::from_secs(65);
 /// The program cannot be started, or ends.
 pub(crate) async fn run(plan: &Plan, program: PathBuf) -> Result<Measured> {
     let began = Instant::now();
-    let (folder, config) = place(&server::start(began, plan.answer).await?)?;
+    let (folder, config) = place(&server::start(began, plan.answer).await?, "")?;
     let editor = Arc::new(Editor::start(&program, folder.path(), &config, plan, began).await?);
     editor.request("initialize", serde_json::json!({"protocolVersion": 1, "clientCapabilities": {}})).await??;
     // What the host itself takes is there with the first session.
@@ -84,8 +88,8 @@ async fn step(editor: &Arc<Editor>, sessions: &[String], seconds: u64, active: u
     Ok(Step { active, turns: turns?, took, lags, warm: warm?, end, processor })
 }
 
-/// The folder of the run with its file for the operator.
-fn place(url: &str) -> Result<(TempDir, PathBuf)> {
+/// The folder of the run with its file for the operator, which begins with `settings`.
+fn place(url: &str, settings: &str) -> Result<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir()?;
     let rules = folder.path().join(".config/tidegate/rules");
     fs::create_dir_all(&rules)?;
@@ -95,7 +99,7 @@ fn place(url: &str) -> Result<(TempDir, PathBuf)> {
         fs::write(rules.join(format!("load-{rule}.md")), text)?;
     }
     let mut toml = format!(
-        "[provider]\nkind = \"anthropic\"\nmodel = \"load\"\nbase_url = {url:?}\napi_key_env = \"\"\n[compaction]\nenabled = false\n"
+        "{settings}[provider]\nkind = \"anthropic\"\nmodel = \"load\"\nbase_url = {url:?}\napi_key_env = \"\"\n[compaction]\nenabled = false\n"
     );
     for (source, grants, _) in &PLUGINS[..WITH] {
         let path = install(&source_of(source), folder.path())?;
