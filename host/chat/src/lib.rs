@@ -43,6 +43,7 @@ mod answer;
 mod attachments;
 mod command;
 mod confirmations;
+mod limit;
 mod list;
 mod log;
 mod message;
@@ -53,10 +54,12 @@ mod session;
 mod steering;
 mod streaming;
 mod text;
+mod turns;
 
 pub use attachments::{Attachment, AttachmentError, Attachments};
 pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
+pub use limit::PendingLimit;
 pub use list::{List, Shared};
 pub use log::{
     BlockChange, LogChange, LogOptions, LogSnapshot, LogState, MessageChange, MessageLog, MessagePart, RenderMode,
@@ -79,3 +82,4 @@ pub use steering::{
 };
 pub use streaming::StreamingText;
 pub use text::{Str, Text};
+pub use turns::{TurnSummary, TurnTokens};

@@ -10,15 +10,16 @@ use serde_json::json;
 use crate::list::List;
 use crate::text::{Str, Text};
 use crate::{
-    ChatMessage, ChatMode, ChildThread, FlushMode, PlanItem, Question, Receipt, RenderMode, Sent, SteeringMode,
-    TurnError, Waiting,
+    ChatMessage, ChatMode, ChildThread, FlushMode, PendingLimit, PlanItem, Question, Receipt, RenderMode, Sent,
+    SteeringMode, TurnError, Waiting,
 };
 
 /// Returns the schema as JSON text, with a line end. `definitions` has the types of a state, each under its name; no value is `null`.
 pub fn chat_schema() -> String {
     let mut generator = SchemaSettings::draft07().for_serialize().into_generator();
     let _added = generator.subschema_for::<(ChatMessage, ChatMode, ChildThread, PlanItem, Question, TurnError)>();
-    let _added = generator.subschema_for::<(FlushMode, Receipt, RenderMode, Sent, SteeringMode, Waiting)>();
+    let _added =
+        generator.subschema_for::<(FlushMode, PendingLimit, Receipt, RenderMode, Sent, SteeringMode, Waiting)>();
     let definitions = generator.take_definitions(true);
     let mut schema = schemars::json_schema!({
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -11,11 +11,13 @@ use flow::{Event, EventKind, RunPosition};
 use crate::attachments::{Attachment, AttachmentError, Attachments};
 use crate::command::{Answer, Command, Outgoing, OutgoingId};
 use crate::confirmations::{AnswerError, ToolConfirmations};
+use crate::limit::PendingLimit;
 use crate::log::MessageLog;
 use crate::message::{BlockKind, Changed, ChildThread, MessageId, PlanItem, TurnError};
 use crate::question::QuestionId;
 use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, Way};
 use crate::streaming::StreamingText;
+use crate::turns::Turns;
 
 pub use options::{ChatMode, ChatOptions, EventHook, ModeDeriver, ModeInput, default_mode};
 pub use state::{ChatState, LastSubmitted, SavedChat};
@@ -33,6 +35,8 @@ pub struct ChatSession<M = ChatMode> {
     derive_mode: ModeDeriver<M>,
     on_event: Option<EventHook>,
     error: Option<TurnError>,
+    limit: Option<PendingLimit>,
+    turns: Turns,
     plan: Arc<Vec<PlanItem>>,
     last_submitted: Option<LastSubmitted>,
     next_seq: u64,
@@ -67,6 +71,8 @@ impl<M> ChatSession<M> {
             derive_mode,
             on_event,
             error: None,
+            limit: None,
+            turns: Turns::default(),
             plan: Arc::default(),
             last_submitted: None,
             next_seq: 0,
@@ -86,9 +92,11 @@ impl<M> ChatSession<M> {
         let confirmations = self.confirmations.process(event);
         let streaming = self.streaming.process(event);
         let log = self.log.process(event);
+        self.turns.process(event);
+        let limit = PendingLimit::process(&mut self.limit, event);
         let (error, plan) = (self.take_error(event), self.take_plan(event));
         let submitted = self.forget_submitted();
-        steering.or(confirmations).or(streaming).or(log).or(error).or(plan).or(submitted)
+        steering.or(confirmations).or(streaming).or(log).or(limit).or(error).or(plan).or(submitted)
     }
 
     /// As [`MessageLog::adds_to`], where the delta is added to the streaming text, too, and changes nothing else of the chat.
@@ -131,6 +139,7 @@ impl<M> ChatSession<M> {
             streaming: self.streaming.clone(),
             last_submitted: self.last_submitted.clone(),
             error: self.error.clone(),
+            limit: self.limit.clone(),
             plan: Arc::clone(&self.plan),
             attachments: Arc::clone(self.attachments.list()),
         }
@@ -151,6 +160,8 @@ impl<M> ChatSession<M> {
             progress: self.steering.state().progress(),
             streaming: self.streaming.clone(),
             error: self.error.clone(),
+            limit: self.limit.clone(),
+            turns: self.turns.clone(),
             plan: self.plan.to_vec(),
             next_seq: self.next_seq,
         }
@@ -161,12 +172,13 @@ impl<M> ChatSession<M> {
     /// the other chat was given none of their events; their questions go where no turn runs any more.
     pub fn restore(&mut self, saved: SavedChat) -> Changed {
         let missed = self.next_seq;
-        let SavedChat { log, confirmations, progress, streaming, error, plan, next_seq } = saved;
+        let SavedChat { log, confirmations, progress, streaming, error, limit, turns, plan, next_seq } = saved;
         let confirming = self.confirmations.restore_while(&confirmations, progress.executing);
         let changed = self.log.restore(log).or(confirming);
         let changed = changed.or(self.steering.restore(progress));
-        let same = self.streaming == streaming && self.error == error && *self.plan == plan;
+        let same = self.streaming == streaming && self.error == error && self.limit == limit && *self.plan == plan;
         (self.streaming, self.error, self.next_seq) = (streaming, error, next_seq);
+        (self.limit, self.turns) = (limit, turns);
         self.plan = Arc::new(plan);
         let delivered = self.deliver_since(missed);
         let submitted = self.forget_submitted();

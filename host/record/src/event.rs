@@ -1,15 +1,16 @@
 //! From a record back to its event, as far as front ends use it: one arm for each type, so that a new type does not compile without its own.
 
 mod answer;
+mod limit;
 mod shown;
 mod status;
 mod tool;
 
 use std::sync::Arc;
 
-use flow::{Charged, Event, EventKind, InputId, InputWay, RunPosition, SuspendReason, Usage, Withdrawal};
+use flow::{Charged, Event, EventKind, InputId, InputWay, RunPosition, Spend, SuspendReason, Usage, Withdrawal};
 
-use super::{Body, MessagePayload, MessageRecord, Record, RecordError};
+use super::{Body, MessagePayload, MessageRecord, Record, RecordError, Tokens};
 
 pub use self::shown::read_event;
 
@@ -18,7 +19,7 @@ type Read<T> = Result<T, &'static str>;
 
 impl Record {
     /// The event of the record, for a front end that shows a session; `None`: no front end shows its type, or this version does not know it. What
-    /// only the host uses of an event, such as tokens and costs, is not in it.
+    /// only the host uses of an event, such as what counts for its limits, is not in it.
     ///
     /// # Errors
     /// A value of the payload is not one that this version knows.
@@ -34,6 +35,18 @@ impl MessagePayload {
     /// The message as it joins the conversation.
     fn input(&self) -> Read<(Option<InputId>, flow::Message)> {
         Ok((self.id.as_deref().map(InputId::new), self.message()?))
+    }
+}
+
+impl Tokens {
+    /// The tokens as they were counted.
+    fn usage(&self) -> Usage {
+        Usage {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cache_read: self.cache_read_tokens,
+            cache_write: self.cache_write_tokens,
+        }
     }
 }
 
@@ -77,8 +90,9 @@ impl Body {
             Self::TurnFinish(finish) => EventKind::TurnFinish { status: finish.turn_status()? },
             Self::StepStart(start) => EventKind::StepStart { number: start.turn_number },
             Self::StepFinish(finish) => {
-                let (usage, charged, end) = (Usage::default(), Charged::default(), finish.end());
-                EventKind::StepFinish { usage, spend: None, charged, end, context_tokens: finish.context_tokens }
+                let (usage, spend) = (finish.tokens.usage(), finish.cost.map(Spend::of_dollars));
+                let (charged, end) = (Charged::default(), finish.end());
+                EventKind::StepFinish { usage, spend, charged, end, context_tokens: finish.context_tokens }
             }
             Self::CognitionOut(out) => out.kind()?,
             Self::CognitionOutDelta(delta) => EventKind::CognitionOutDelta {
@@ -93,6 +107,8 @@ impl Body {
             Self::ToolConfirmationRequested(asked) => asked.kind(),
             Self::ToolConfirmationResolved(resolved) => resolved.kind()?,
             Self::PlanUpdated(plan) => plan.kind()?,
+            Self::LimitEscalationRequested(asked) => return Ok(asked.kind()),
+            Self::LimitEscalationResolved(resolved) => return Ok(resolved.kind()),
             Self::SteeringMessage(message) => {
                 let (id, message) = message.input()?;
                 let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
@@ -114,8 +130,6 @@ impl Body {
             | Self::ErrorClassified(_)
             | Self::RetryScheduled(_)
             | Self::RetrySucceeded(_)
-            | Self::LimitEscalationRequested(_)
-            | Self::LimitEscalationResolved(_)
             | Self::RuleFired(_)
             | Self::RuleHoldReleased(_)
             | Self::RuleHeld(_)

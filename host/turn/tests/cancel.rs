@@ -18,7 +18,7 @@ use tidegate_kit::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
 use turn::{CancellationToken, Session};
 
-use crate::recorded::Spans;
+use crate::recorded::{Spans, alone};
 
 /// A clock that advances by one whenever it is read (for each event and each attempt), and cancels at one of its times.
 struct Trigger {
@@ -231,7 +231,8 @@ async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
 
 #[tokio::test]
 async fn a_turn_cancelled_before_it_began_asks_nobody() {
-    let mut scene = scene(MODES[0], usize::MAX - 1, &Spans::keep().0);
+    let (spans, _kept) = Spans::keep();
+    let mut scene = scene(MODES[0], usize::MAX - 1, &spans);
     scene.cancel.cancel();
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, scene.model.asked()), (TurnStatus::Cancelled, 0));
@@ -241,6 +242,7 @@ async fn a_turn_cancelled_before_it_began_asks_nobody() {
 /// What is under way for ever ends with the turn: a stream without end, a tool, a callback.
 #[tokio::test(start_paused = true)]
 async fn what_hangs_is_stopped() {
+    let _alone = alone();
     let endless = Script::Say(blocks(&[(StreamKind::Text, "Hm")], 1, StopReason::EndTurn)[..3].to_vec(), None);
     let tool = tidegate_kit::calls(&[("1", "read", "{}"), ("2", "slow", "{}")], 4);
     let plugin = |hangs| Plugin {

@@ -8,11 +8,14 @@ use super::ChatMode;
 use crate::attachments::Attachment;
 use crate::command::{Outgoing, OutgoingId};
 use crate::confirmations::ConfirmationsState;
+use crate::limit::PendingLimit;
+use crate::list::List;
 use crate::log::{LogSnapshot, LogState};
 use crate::message::{PlanItem, TurnError};
 use crate::steering::{Sent, SteeringMode, SteeringProgress, SteeringState, Waiting};
 use crate::streaming::StreamingText;
 use crate::text::{Str, Text};
+use crate::turns::{TurnSummary, Turns};
 
 /// The message that was sent last, until it is in the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,6 +48,9 @@ pub struct ChatState<M = ChatMode> {
     pub last_submitted: Option<LastSubmitted>,
     /// Why the last turn did not complete.
     pub error: Option<TurnError>,
+    /// The limit that the turn has reached, and about which a person has to decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<PendingLimit>,
     /// What the model has shown that it is going to do.
     #[serde(serialize_with = "shared", skip_serializing_if = "is_empty")]
     pub plan: Arc<Vec<PlanItem>>,
@@ -62,6 +68,10 @@ pub struct SavedChat {
     pub(super) progress: SteeringProgress,
     pub(super) streaming: StreamingText,
     pub(super) error: Option<TurnError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<PendingLimit>,
+    #[serde(skip_serializing_if = "Turns::is_empty")]
+    pub(super) turns: Turns,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) plan: Vec<PlanItem>,
     pub(super) next_seq: u64,
@@ -91,6 +101,11 @@ impl SavedChat {
     /// What a [`StreamingText`] alone continues from.
     pub fn streaming(&self) -> &StreamingText {
         &self.streaming
+    }
+
+    /// What each turn took so far and how it ended, the oldest first.
+    pub fn turns(&self) -> &List<TurnSummary> {
+        self.turns.all()
     }
 
     /// The same state for whoever gets the shown stream: without messages that only the model reads, notes of extensions, calls that nothing

@@ -81,6 +81,8 @@ fn used(kind: &str, payload: Value) -> Result<Option<Read<Option<EventKind>>>, s
         "tool_confirmation_requested" ToolConfirmationRequested,
         "tool_confirmation_resolved" ToolConfirmationResolved,
         "plan_updated" PlanUpdated,
+        "limit_escalation_requested" LimitEscalationRequested,
+        "limit_escalation_resolved" LimitEscalationResolved,
         "steering_message" SteeringMessage,
         "custom_message" CustomMessage,
         "history_replaced" HistoryReplaced,

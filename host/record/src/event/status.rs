@@ -11,6 +11,7 @@ impl StepFinish {
         match self.finish_reason.as_str() {
             "cancelled" => StepEnd::Cancelled,
             "error" => StepEnd::Failed,
+            "limit_exceeded" => StepEnd::Answered(StopReason::MaxTokens),
             other => StepEnd::Answered(StopReason::Other(other.to_owned())),
         }
     }

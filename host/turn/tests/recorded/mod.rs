@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -63,11 +63,30 @@ where
     }
 }
 
+/// One test runs at a time, and what it sets is over when this is dropped: a thread that comes to a span first, while another one sets its
+/// subscriber, can keep that one from getting it.
+pub(crate) struct Alone {
+    // Dropped in this order.
+    _subscriber: Option<DefaultGuard>,
+    _lock: MutexGuard<'static, ()>,
+}
+
+/// Waits until no other test runs.
+pub(crate) fn alone() -> Alone {
+    static ONE: Mutex<()> = Mutex::new(());
+    Alone { _subscriber: None, _lock: ONE.lock().unwrap_or_else(PoisonError::into_inner) }
+}
+
+fn alone_with(subscriber: impl Into<tracing::Dispatch>) -> Alone {
+    let alone = alone();
+    Alone { _subscriber: Some(tracing::dispatcher::set_default(&subscriber.into())), ..alone }
+}
+
 impl Spans {
     /// Keeps the spans of this thread until the guard is dropped.
-    pub(crate) fn keep() -> (Self, DefaultGuard) {
+    pub(crate) fn keep() -> (Self, Alone) {
         let spans = Self::default();
-        let guard = tracing::subscriber::set_default(Registry::default().with(spans.clone()));
+        let guard = alone_with(Registry::default().with(spans.clone()));
         (spans, guard)
     }
 
@@ -109,7 +128,7 @@ pub(crate) fn tree(spans: &[Span]) -> String {
 }
 
 /// What is logged on this thread under a filter such as `warn`, until the guard is dropped.
-pub(crate) fn logged(filter: &str) -> (Arc<Mutex<Vec<u8>>>, DefaultGuard) {
+pub(crate) fn logged(filter: &str) -> (Arc<Mutex<Vec<u8>>>, Alone) {
     #[derive(Clone)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
     impl std::io::Write for Lines {
@@ -124,5 +143,5 @@ pub(crate) fn logged(filter: &str) -> (Arc<Mutex<Vec<u8>>>, DefaultGuard) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let writer = Lines(Arc::clone(&lines));
     let log = fmt().with_env_filter(EnvFilter::new(filter)).with_ansi(false).with_writer(move || writer.clone());
-    (lines, tracing::subscriber::set_default(log.finish()))
+    (lines, alone_with(log.finish()))
 }

@@ -6,6 +6,7 @@ import type {
   Command,
   Note,
   Outgoing,
+  PendingLimit,
   PlanItem,
   Question,
   SavedChat,
@@ -62,6 +63,7 @@ export interface ViewChange {
   streaming?: { active?: boolean; text?: Grown; reasoning?: Grown };
   last_submitted?: { id: string; text: string } | null;
   error?: TurnError | null;
+  limit?: PendingLimit | null;
   plan?: PlanItem[];
   attachments?: Attachment[];
 }

@@ -18,6 +18,7 @@ import type {
   ChildMessages,
   ChildThread,
   Outgoing,
+  PendingLimit,
   PlanItem,
   Question,
   SavedChat,
@@ -85,6 +86,8 @@ export interface ChatSessionState<Mode extends string = ChatMode> {
   readonly connection: ConnectionState;
   /** Why they do not arrive, and what to do, or `null`: a {@link TidegateError} where the server refuses, else a {@link ConnectionError}. */
   readonly connectionError: Error | null;
+  /** The limit that the turn has reached, and about which a person has to decide, or `null`. */
+  readonly limit: PendingLimit | null;
   readonly plan: readonly PlanItem[];
   /** The attachments of the next message. */
   readonly attachments: readonly Attachment[];
@@ -200,6 +203,7 @@ export class ChatSession<Mode extends string = ChatMode> extends Steering<ChatSe
       error: view.turnError,
       connection: this.connection.state,
       connectionError: this.connection.error,
+      limit: view.limit,
       plan: view.plan,
       attachments: view.attached,
     };

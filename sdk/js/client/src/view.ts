@@ -1,7 +1,7 @@
 import { applyGrown, type Output, type SteeringParts } from "./change.js";
 import { isEvent, type StreamEvent } from "./events.js";
 import { MessageStore, type MessageTransform } from "./message-store.js";
-import type { Attachment, ChildMessages, ChildThread, PlanItem, Question, TurnError } from "./types.js";
+import type { Attachment, ChildMessages, ChildThread, PendingLimit, PlanItem, Question, TurnError } from "./types.js";
 
 /** The text of the current answer as the user has seen it, without what is void. */
 export interface StreamingTextState {
@@ -18,6 +18,7 @@ export class View {
   streaming: StreamingTextState = { active: false, text: "", reasoning: "" };
   lastSent: { readonly id: string; readonly text: string } | null = null;
   turnError: TurnError | null = null;
+  limit: PendingLimit | null = null;
   plan: readonly PlanItem[] = [];
   attached: readonly Attachment[] = [];
   readonly #children: { readonly thread: ChildThread; readonly store: MessageStore }[] = [];
@@ -66,6 +67,7 @@ export class View {
     if (change.steering) this.steering = change.steering;
     if (change.last_submitted !== undefined) this.lastSent = change.last_submitted;
     if (change.error !== undefined) this.turnError = change.error;
+    if (change.limit !== undefined) this.limit = change.limit;
     if (change.plan) this.plan = change.plan;
     if (change.attachments) this.attached = change.attachments;
     return true;

@@ -75,6 +75,7 @@ function state(chat: ChatSession): Json {
     streaming: now.streaming,
     last_submitted: submitted,
     error: now.error,
+    ...(now.limit ? { limit: now.limit } : {}),
     ...(now.plan.length ? { plan: now.plan } : {}),
     attachments: now.attachments,
     children: now.children,

@@ -37,23 +37,12 @@ export interface Turn {
   readonly isOlder?: true;
 }
 
-/** A limit that a turn has reached, and that waits for a decision. */
-export interface LimitRequest {
-  readonly id: string;
-  readonly code: string;
-  readonly value: number;
-  readonly max: number;
-  readonly proposed: number;
-  readonly message: string;
-}
-
 /** What events show of a session apart from its messages. */
 export interface ActivityState {
   readonly turns: readonly Turn[];
   readonly rules: readonly RuleMark[];
   readonly activeRules: number | undefined;
   readonly extensions: readonly Extension[];
-  readonly limits: readonly LimitRequest[];
   readonly notices: readonly Entry[];
   /** How many events came as a snapshot, without what is shown here. */
   readonly omitted: number;
@@ -66,7 +55,6 @@ export const EMPTY: ActivityState = {
   rules: [],
   activeRules: undefined,
   extensions: [],
-  limits: [],
   notices: [],
   omitted: 0,
   model: undefined,
@@ -140,29 +128,7 @@ function withRest(state: ActivityState, event: StreamEvent, payload: Payload): A
       const used = number(payload["context_tokens"]);
       return used > 0 ? { ...state, context: used } : state;
     }
-    case "step_start":
-    case "turn_finish":
-      return state.limits.length > 0 ? { ...state, limits: [] } : state;
-    case "limit_escalation_requested":
-      return { ...state, limits: [...without(state.limits, payload), limitOf(payload)] };
-    case "limit_escalation_resolved":
-      return { ...state, limits: without(state.limits, payload) };
     default:
       return state;
   }
-}
-
-function without(limits: readonly LimitRequest[], payload: Payload): readonly LimitRequest[] {
-  return limits.filter((limit) => limit.id !== payload["approval_request_id"]);
-}
-
-function limitOf(payload: Payload): LimitRequest {
-  return {
-    id: String(payload["approval_request_id"]),
-    code: String(payload["limit_code"]),
-    value: number(payload["current_value"]),
-    max: number(payload["current_max"]),
-    proposed: number(payload["proposed_max"]),
-    message: String(payload["message"]),
-  };
 }

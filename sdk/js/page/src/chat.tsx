@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { Composer, type ComposerHandle } from "./composer.js";
 import { Connection } from "./connection.js";
 import { messageOf } from "./errors.js";
-import { Limits } from "./limits.js";
+import { Limit } from "./limits.js";
 import { MessageList } from "./message-list.js";
 import { Panel } from "./panel.js";
 import { Questions } from "./questions.js";
@@ -63,7 +63,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
             <div className="asides">
               <Connection observed={observed} />
               <Notices notices={observed.activity.notices} />
-              <Limits limits={observed.activity.limits} session={client.session(sessionId)} attempt={attempt} />
+              {chat.limit && <Limit key={chat.limit.id} limit={chat.limit} session={client.session(sessionId)} attempt={attempt} />}
               <Questions chat={chat} />
               <Waiting chat={chat} session={client.session(sessionId)} attempt={attempt} onBack={(text) => composer.current?.give(text)} />
               {error && <p role="alert" className="bad">The turn has ended: {error.status}. <bdi>{error.message}</bdi></p>}

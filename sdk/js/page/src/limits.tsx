@@ -1,21 +1,16 @@
-import type { LimitDecision, Session } from "@tidegate/client";
+import type { LimitDecision, PendingLimit, Session } from "@tidegate/client";
 import { useId, useState } from "react";
-import type { LimitRequest } from "./activity.js";
 
-interface LimitsProps {
-  readonly limits: readonly LimitRequest[];
+interface LimitProps {
+  readonly limit: PendingLimit;
   readonly session: Session;
   readonly attempt: (action: () => unknown) => void;
 }
 
-/** The limits that a turn has reached, and that wait for a decision. */
-export function Limits({ limits, session, attempt }: LimitsProps) {
-  const decide = (request: string, decision: LimitDecision) =>
-    attempt(() => session.send({ command: "decide_limit", request, decision }));
-  return limits.map((limit) => <Limit key={limit.id} limit={limit} onDecide={(decision) => decide(limit.id, decision)} />);
-}
-
-function Limit({ limit, onDecide }: { limit: LimitRequest; onDecide: (decision: LimitDecision) => void }) {
+/** The limit that a turn has reached, and that waits for a decision. */
+export function Limit({ limit, session, attempt }: LimitProps) {
+  const onDecide = (decision: LimitDecision) =>
+    attempt(() => session.send({ command: "decide_limit", request: limit.id, decision }));
   const [max, setMax] = useState(String(limit.proposed));
   const [title, field] = [useId(), useId()];
   const value = Number(max);
@@ -24,7 +19,7 @@ function Limit({ limit, onDecide }: { limit: LimitRequest; onDecide: (decision: 
     <section className="card question" aria-labelledby={title}>
       <h2 id={title}>Limit reached: <code>{limit.code}</code></h2>
       <p><bdi>{limit.message}</bdi></p>
-      <p className="note">{limit.value} of {limit.max}</p>
+      <p className="note">{limit.current} of {limit.max}</p>
       <form
         onSubmit={(event) => {
           event.preventDefault();

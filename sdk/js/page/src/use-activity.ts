@@ -50,7 +50,7 @@ class Store {
       this.#session.onItem((item) => {
         const { activity } = this.#state;
         if (item.kind === "event") this.#change({ activity: after(activity, item.event) });
-        else if (item.kind === "snapshot") this.#change({ activity: { ...activity, limits: [], omitted: item.omitted } });
+        else if (item.kind === "snapshot") this.#change({ activity: { ...activity, omitted: item.omitted } });
         else if (item.kind === "end") this.#change({ end: item.reason });
       }),
     ];

@@ -1,8 +1,8 @@
 //! What an instance gives back.
 
 use chat::{
-    Attachment, Command, LastSubmitted, LogChange, Outgoing, OutgoingId, PlanItem, Question, QuestionId, Receipt,
-    SavedChat, Sent, SteeringMode, TurnError, Waiting,
+    Attachment, Command, LastSubmitted, LogChange, Outgoing, OutgoingId, PendingLimit, PlanItem, Question, QuestionId,
+    Receipt, SavedChat, Sent, SteeringMode, TurnError, Waiting,
 };
 use serde::Serialize;
 
@@ -62,6 +62,9 @@ pub struct ViewChange {
     /// The error of the last turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Option<TurnError>>,
+    /// The limit that waits for a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Option<PendingLimit>>,
     /// The plan of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanItem>>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chat::{
-    Attachment, ChatState, ConfirmationsState, LastSubmitted, LogSnapshot, PlanItem, SteeringState, StreamingText,
-    Text, TurnError,
+    Attachment, ChatState, ConfirmationsState, LastSubmitted, LogSnapshot, PendingLimit, PlanItem, SteeringState,
+    StreamingText, Text, TurnError,
 };
 
 use crate::output::{Grown, Steering, Streamed, ViewChange};
@@ -18,6 +18,7 @@ pub(crate) struct View {
     pub(crate) streaming: Option<StreamingText>,
     pub(crate) last_submitted: Option<LastSubmitted>,
     pub(crate) error: Option<TurnError>,
+    pub(crate) limit: Option<PendingLimit>,
     pub(crate) plan: Arc<Vec<PlanItem>>,
     pub(crate) attachments: Arc<Vec<Attachment>>,
 }
@@ -31,6 +32,7 @@ impl<M> From<ChatState<M>> for View {
             streaming: Some(state.streaming),
             last_submitted: state.last_submitted,
             error: state.error,
+            limit: state.limit,
             plan: state.plan,
             attachments: state.attachments,
         }
@@ -49,6 +51,7 @@ impl View {
             streaming: self.streaming.as_ref().and_then(|now| streamed(now, before.streaming.as_ref())),
             last_submitted: (self.last_submitted != before.last_submitted).then(|| self.last_submitted.clone()),
             error: (self.error != before.error).then(|| self.error.clone()),
+            limit: (self.limit != before.limit).then(|| self.limit.clone()),
             plan: (!is_same(&self.plan, &before.plan)).then(|| self.plan.to_vec()),
             attachments: (!is_same(&self.attachments, &before.attachments)).then(|| self.attachments.to_vec()),
         };

@@ -151,6 +151,21 @@ export interface Outgoing {
   /** What goes with it. */
   readonly attachments?: readonly Attachment[];
 }
+/** A request for a higher limit, about which nobody has decided. */
+export interface PendingLimit {
+  /** Its id, to decide about it. */
+  readonly id: string;
+  /** `turns_exceeded`, `steps_exceeded` and so on. */
+  readonly code: string;
+  /** What is spent: a count, US dollars or seconds. */
+  readonly current: number;
+  /** The limit so far. */
+  readonly max: number;
+  /** The limit that an approval sets, unless it sets another one. */
+  readonly proposed: number;
+  /** All of it in one sentence. */
+  readonly message: string;
+}
 /** An entry of the plan that the model has shown. */
 export interface PlanItem {
   /** What is to be done, in the words of the model. */

@@ -1,0 +1,145 @@
+//! The turns of a thread, apart from their messages: what each took, and how it ended.
+
+use flow::{Event, EventKind, Spend, StepEnd, StopReason, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::list::List;
+use crate::message::TurnError;
+use crate::text::Str;
+
+/// What a turn took so far, and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TurnSummary {
+    /// The turn, from 1.
+    pub number: u32,
+    /// The turn whose calls it runs, because the process of that turn ended before they had results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<u32>,
+    /// The model that answered last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Str>,
+    /// The tokens of its steps.
+    #[serde(skip_serializing_if = "TurnTokens::is_empty")]
+    pub tokens: TurnTokens,
+    /// The cost of its steps in US dollars; `None`: no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// The last answer ended at the most tokens that it can have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut_off: bool,
+    /// As in `turn_finish`; `None`: it runs, or its process ended before the turn did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Str>,
+    /// Why it did not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Str>,
+}
+
+/// Tokens, as far as the provider has counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TurnTokens {
+    /// Of prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Of answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// Of prompts, read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    /// Of prompts, written to the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
+}
+
+/// All turns of a thread, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Turns(List<TurnSummary>);
+
+impl TurnTokens {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, more: Usage) {
+        let Self { input, output, cache_read, cache_write } = *self;
+        let mut sum = Usage { input, output, cache_read, cache_write };
+        sum.add(more);
+        let Usage { input, output, cache_read, cache_write } = sum;
+        *self = Self { input, output, cache_read, cache_write };
+    }
+}
+
+impl TurnSummary {
+    /// The first of the turns of which it is one, where it runs the calls of an earlier one.
+    pub fn first(&self) -> u32 {
+        self.continues.unwrap_or(self.number)
+    }
+
+    fn count(&mut self, usage: Usage, spend: Option<Spend>, end: &StepEnd) {
+        self.tokens.add(usage);
+        if let Some(spend) = spend {
+            *self.cost.get_or_insert(0.0) += spend.dollars();
+        }
+        self.is_cut_off = matches!(end, StepEnd::Answered(StopReason::MaxTokens | StopReason::ContextFull));
+    }
+}
+
+impl Turns {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn all(&self) -> &List<TurnSummary> {
+        &self.0
+    }
+
+    /// Takes the next event of the thread.
+    pub(crate) fn process(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::TurnStart => self.begin(event.place.turn),
+            EventKind::InputReceived { .. } => self.change(event, |turn| turn.continues = None),
+            EventKind::ToolConfirmationRequested { .. }
+            | EventKind::ToolCallStart { .. }
+            | EventKind::ToolCallResult { .. }
+                if event.place.step == 0 =>
+            {
+                let first = self.answered_before(event.place.turn);
+                self.change(event, |turn| turn.continues = first);
+            }
+            EventKind::CognitionOut { model: Some(model), .. } => {
+                self.change(event, |turn| turn.model = Some(model.into()));
+            }
+            EventKind::StepFinish { usage, spend, end, .. } => {
+                self.change(event, |turn| turn.count(*usage, *spend, end));
+            }
+            EventKind::TurnFinish { status } => self.change(event, |turn| {
+                turn.status = Some(status.as_str().into());
+                turn.error = TurnError::of(status).map(|error| error.message);
+            }),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, number: u32) {
+        self.0.push(TurnSummary { number, ..TurnSummary::default() });
+    }
+
+    /// Changes the turn of an event.
+    fn change(&mut self, event: &Event, change: impl FnOnce(&mut TurnSummary)) {
+        if let Some(turn) = self.0.last_mut().filter(|turn| turn.number == event.place.turn) {
+            change(turn);
+        }
+    }
+
+    /// The turn with the last answer before a turn. Turns that ended before anything became of its calls are passed over.
+    fn answered_before(&self, number: u32) -> Option<u32> {
+        let before = self.0.iter().rev().filter(|turn| turn.number < number);
+        before.into_iter().find(|turn| turn.continues.is_some() || turn.model.is_some()).map(TurnSummary::first)
+    }
+}
