@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::{Answer, Confirmation, EventKind, QuestionId};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ask::{Asked, Asking};
@@ -42,6 +42,8 @@ pub struct Questions(Arc<Shared>);
 struct Shared {
     hub: Arc<Hub>,
     state: Mutex<State>,
+    /// More questions are about to be asked.
+    expects_more: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -115,7 +117,24 @@ impl std::fmt::Debug for Questions {
 impl Questions {
     /// Those of a session whose events `hub` takes.
     pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        Self(Arc::new(Shared { hub, state: Mutex::default() }))
+        Self(Arc::new(Shared { hub, state: Mutex::default(), expects_more: watch::Sender::new(false) }))
+    }
+
+    /// More questions are about to be asked, such as those that another process has left open: [`Questions::settled`] waits for them.
+    pub fn expect_more(&self) {
+        self.0.expects_more.send_replace(true);
+    }
+
+    /// All that were expected are asked, or are not going to be.
+    pub fn expect_no_more(&self) {
+        self.0.expects_more.send_replace(false);
+    }
+
+    /// Waits until all expected questions are asked: the questions of one batch of calls are then open together, or answered.
+    pub async fn settled(&self) {
+        let mut expects_more = self.0.expects_more.subscribe();
+        // The sender is there as long as this is.
+        drop(expects_more.wait_for(|expects_more| !expects_more).await);
     }
 
     /// The questions that wait for an answer, oldest first.

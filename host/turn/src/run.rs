@@ -195,6 +195,7 @@ impl<'a> Turn<'a> {
         self.count_tokens();
         self.settle_summary(&status);
         self.leave_open_calls();
+        self.session.handles.questions.expect_no_more();
         match self.phase {
             Phase::Between | Phase::Ended => {}
             Phase::Answering => self.settle_answer(&status),

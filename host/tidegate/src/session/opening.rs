@@ -102,6 +102,9 @@ impl Session {
             session = session.holding_waiting();
         }
         let handles = session.handles();
+        if interrupted.is_some_and(|left| left.questions > 0) {
+            handles.questions.expect_more();
+        }
         children.bind(&id, &handles.hub, recorder.as_ref(), (budget, approvals));
         let recent = options.backlog.map(|backlog| Recent::follow(&handles.hub, backlog, before));
         handles.inputs.report_again();

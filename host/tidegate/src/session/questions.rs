@@ -20,6 +20,12 @@ impl Session {
         all
     }
 
+    /// Waits until all questions are open that are about to be asked: those about one batch of calls together, and those that another process
+    /// has left ([`Session::interrupted`]), which the next turn asks again. The latter waits until a turn has begun.
+    pub async fn questions_settled(&self) {
+        self.questions().settled().await;
+    }
+
     /// Answers a question of the session, or of one of its agents. The first answer counts, wherever it comes from: events, and the
     /// error that a later one gets, say whose it was. `by`: who answers, for the record. A question of an agent is named as
     /// [`Session::pending_questions`] does, or with the agent's session alone before its own id.

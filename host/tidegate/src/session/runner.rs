@@ -184,6 +184,7 @@ impl Drop for Runner {
             drop(state);
             waiting.iter().for_each(|job| self.shared.handles.inputs.give_back(job.ticket));
             self.shared.handles.inputs.close();
+            self.shared.handles.questions.expect_no_more();
             // Its transcript is released with it.
             drop(self.session.take());
             self.shared.handles.hub.close();

@@ -40,6 +40,8 @@ impl Turn<'_> {
             candidates.push((batch.look(&*tools, checked, self.effects(&notes)).await, notes));
         }
         checkpoint(self.cancel).await;
+        let questions = self.session.handles.questions.clone();
+        questions.expect_more();
         let candidates: Vec<_> =
             candidates.into_iter().map(|(candidate, notes)| (batch.ask(candidate), notes)).collect();
         if candidates.iter().any(|(candidate, _)| candidate.is_asked()) {
@@ -47,6 +49,8 @@ impl Turn<'_> {
             // Who answers has seen a question that survives the process.
             self.recorded().await?;
         }
+        // Front ends have the events about them.
+        questions.expect_no_more();
         for (candidate, notes) in candidates {
             checkpoint(self.cancel).await;
             let call = candidate.call();

@@ -20,6 +20,7 @@ impl Turn<'_> {
             if self.reopen().await? {
                 return self.all_steps().await;
             }
+            self.session.handles.questions.expect_no_more();
             let Some(why) = self.session.continue_history() else { return self.all_steps().await };
             // What waits is what follows a complete conversation.
             let Some(first) = self.session.handles.inputs.claim_first() else { return Ok(TurnStatus::failed(why)) };

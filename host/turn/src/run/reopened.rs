@@ -26,6 +26,7 @@ impl Turn<'_> {
         if !has_input {
             return;
         }
+        self.session.handles.questions.expect_no_more();
         let Some(open) = self.begin_open_calls() else { return };
         open.iter().for_each(|call| self.settle_open_call(call, CallResult::none(NOT_RUN)));
         self.settle_calls();
