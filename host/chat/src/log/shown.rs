@@ -9,7 +9,13 @@ impl Thread {
     pub(super) fn shown(mut self) -> Self {
         let shown: Vec<_> =
             self.messages.iter().zip(0..).map(|(message, at)| self.shown_message(message, at)).collect();
-        let before = |index: usize| shown.iter().take(index).flatten().count();
+        // How many are shown of those before each, and of all.
+        let mut counts = vec![0];
+        counts.extend(shown.iter().scan(0, |count, message| {
+            *count += usize::from(message.is_some());
+            Some(*count)
+        }));
+        let before = |index: usize| counts.get(index).or(counts.last()).copied().unwrap_or(0);
         self.settled = before(self.settled);
         if let Some(answer) = &mut self.answer {
             answer.index = answer.index.filter(|index| shown.get(*index).is_some_and(Option::is_some)).map(before);
