@@ -42,10 +42,10 @@ pub struct TurnSummary {
 #[serde(default)]
 #[non_exhaustive]
 pub struct TurnTokens {
-    /// Of prompts.
+    /// Of prompts, those from a cache included where the provider includes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Of answers.
+    /// Of answers, those that rules have stopped included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
     /// Of prompts, read from the provider's cache.
