@@ -164,13 +164,24 @@ fn limits_end_what_is_too_large_too_slow_or_too_much() {
     assert_eq!(ask(&running, &huge), (413, "too_large".to_owned()));
     let body = format!("{{\"id\": \"{}\"}}", "a".repeat(1 << 20));
     assert_eq!(anna.send("POST", "/v1/sessions", &[json], &body).status, 413);
+    // A client that sends all of it before it reads has the answer, too.
+    let body = vec![b'a'; 40 << 20];
+    for (path, status) in [("/v1/sessions", 413), ("/v1/other", 404)] {
+        let mut stream = running.connect();
+        let length = body.len();
+        write!(stream, "POST {path} HTTP/1.1\r\nHost: {}\r\n{token}\r\n{json}\r\n", running.address).unwrap();
+        write!(stream, "Content-Length: {length}\r\n\r\n").unwrap();
+        stream.write_all(&body).unwrap();
+        assert_eq!(Answer::of(&rest(&mut stream)).status, status, "{path}");
+    }
     assert_eq!(ask(&running, &request("GET", "/v1/sessions", &[&token, &long], "")), (431, "too_large".to_owned()));
     // A body that does not come ends, and so does a head.
     let slow = format!("POST /v1/sessions HTTP/1.1\r\nHost: HOST\r\n{token}\r\n{json}\r\nContent-Length: 10\r\n\r\n{{");
     assert_eq!(ask(&running, &slow), (408, "too_slow".to_owned()));
-    let mut stream = running.connect();
-    stream.write_all(b"GET / HT").unwrap();
-    rest(&mut stream);
+    let (status, code) = ask(&running, "GET / HT");
+    assert_eq!((status, &*code), (408, "too_slow"));
+    // A connection that is only kept is no head.
+    assert_eq!(rest(&mut running.connect()), "");
     // Streams of one user are limited, and those of another are not.
     let path = format!("{session}/events");
     let (mut one, mut two) = (anna.events(&session, None), anna.events(&session, None));

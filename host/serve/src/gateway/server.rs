@@ -40,6 +40,12 @@ impl Inbound for Shared {
         Self::connected(self, change);
     }
 
+    fn slow_head(&self) -> (&'static str, String) {
+        let limit = self.site().limits.client_timeout;
+        let why = format!("the head of the request was not complete within {limit:?}, the limit `client_timeout_ms`\n");
+        ("text/plain; charset=utf-8", why)
+    }
+
     async fn respond(self: Arc<Self>, request: Request<Incoming>, connection: Connection) -> Response<Body> {
         respond(request, self, connection).await
     }

@@ -1,5 +1,7 @@
 //! Errors of requests, as RFC 9457 describes them.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{Response, StatusCode};
@@ -12,7 +14,10 @@ use tidegate::{CommandError, HostError};
 use crate::inbound::body::BodyFault;
 use crate::inbound::head::HeadFault;
 
-/// An error as the body of a response, `application/problem+json`.
+/// The media type of problems.
+pub(super) const PROBLEM: &str = "application/problem+json";
+
+/// An error as the body of a response, of the type [`PROBLEM`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Problem {
     /// The kind of the problem as an address: always `about:blank`.
@@ -76,12 +81,24 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_away", detail)
     }
 
+    /// A head is not complete within the time limit.
+    pub(super) fn slow_head(limit: Duration) -> Self {
+        let why = format!(
+            "the head of the request was not complete within {limit:?}, the limit `client_timeout_ms` under `[serve.limits]`"
+        );
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", why)
+    }
+
+    /// The body of its response.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     pub(super) fn response(&self) -> Response<Body> {
-        let text = serde_json::to_string(self).unwrap_or_default();
-        let mut response = Response::new(Body::from(text));
+        let mut response = Response::new(Body::from(self.text()));
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         match self.status {
             401 => drop(headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             429 | 503 => drop(headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))),

@@ -16,7 +16,7 @@ use tower_service::Service as _;
 
 use super::access::{self, Access};
 use super::peers::Peers;
-use super::problem::Problem;
+use super::problem::{PROBLEM, Problem};
 use super::sessions::Sessions;
 use super::{page, routes};
 use crate::inbound::head::Names;
@@ -133,6 +133,10 @@ impl Inbound for Shared {
     }
 
     fn connected(&self, _: i64) {}
+
+    fn slow_head(&self) -> (&'static str, String) {
+        (PROBLEM, Problem::slow_head(self.limits.client_timeout).text())
+    }
 
     async fn respond(self: Arc<Self>, request: Request<Incoming>, connection: Connection) -> Response<Body> {
         let mut response = self.answered(request, &connection).await;

@@ -70,6 +70,9 @@ pub(crate) trait Inbound: Send + Sync + 'static {
     /// Counts a connection that begins (1) or ends (-1).
     fn connected(&self, change: i64);
 
+    /// Returns the answer to a head that is not complete within the time limit: the media type and the body.
+    fn slow_head(&self) -> (&'static str, String);
+
     /// Answers a request.
     fn respond(
         self: Arc<Self>,
@@ -124,7 +127,6 @@ async fn connection<S: Inbound>(stream: TcpStream, tls: Option<&Tls>, server: &A
     drop(stream.set_nodelay(true));
     let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
     let limits = server.limits();
-    let stream = Patient::new(stream, limits.write_timeout);
     let Some(tls) = tls else { return serve(stream, own, limits, server).await };
     match timeout(limits.head_timeout, tls.acceptor().accept(stream)).await {
         Ok(Ok(stream)) => serve(stream, own, limits, server).await,
@@ -143,24 +145,39 @@ async fn serve<S: Inbound>(
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
     });
+    let stream = Patient::new(stream, limits.write_timeout);
+    let remains = stream.remains();
+    let ended = {
+        let mut connection = pin!(http(limits).serve_connection(TokioIo::new(stream), service).with_upgrades());
+        let mut closing = pin!(server.closing().cancelled());
+        let mut is_closing = false;
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => break ended,
+                () = own.stuck.cancelled() => return,
+                () = closing.as_mut(), if !is_closing => {
+                    connection.as_mut().graceful_shutdown();
+                    is_closing = true;
+                }
+            }
+        }
+    };
+    if let Err(error) = &ended {
+        tracing::debug!("a connection to the {} ended: {error}", S::NAME);
+    }
+    if let Some(remaining) = remains.take() {
+        let ending = remaining.end(ended.is_err_and(|error| error.is_timeout()), || server.slow_head());
+        tokio::select! {
+            () = server.closing().cancelled() => {}
+            () = ending => {}
+        }
+    }
+}
+
+fn http(limits: ConnectionLimits) -> hyper::server::conn::http1::Builder {
     let mut http = hyper::server::conn::http1::Builder::new();
     // A head that is slightly too large is refused with a named error; a larger one only gets the status.
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
     http.max_buf_size((2 * limits.head_bytes).max(MIN_BUFFER)).max_headers(MAX_HEADERS);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
-    let mut closing = pin!(server.closing().cancelled());
-    let mut is_closing = false;
-    let ended = loop {
-        tokio::select! {
-            ended = connection.as_mut() => break ended,
-            () = own.stuck.cancelled() => return,
-            () = closing.as_mut(), if !is_closing => {
-                connection.as_mut().graceful_shutdown();
-                is_closing = true;
-            }
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!("a connection to the {} ended: {error}", S::NAME);
-    }
+    http
 }

@@ -2,6 +2,7 @@
 
 mod accept;
 pub(crate) mod body;
+mod ending;
 pub(crate) mod head;
 mod patient;
 mod permits;

@@ -1,7 +1,8 @@
-//! A connection whose client has a time limit for taking what is written.
+//! A connection whose client has a time limit for taking what is written, and which can be ended after HTTP is done with it.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -9,17 +10,63 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// A stream that fails when a write has waited for longer than the limit. Without it, a client that reads nothing keeps a connection for ever.
+/// When it is dropped, its [`Remains`] have the stream.
 #[derive(Debug)]
 pub(super) struct Patient<S> {
-    stream: S,
+    /// There until it is dropped.
+    stream: Option<S>,
     limit: Option<Duration>,
     /// The end of the time, while a write waits.
     waits: Option<Pin<Box<Sleep>>>,
+    /// Bytes were read after the last write.
+    is_asked: bool,
+    /// The client sends nothing any more.
+    is_ended: bool,
+    remains: Remains<S>,
+}
+
+/// What remains of a connection that HTTP is done with.
+#[derive(Debug)]
+pub(super) struct Remains<S>(Arc<Mutex<Option<Remaining<S>>>>);
+
+/// A stream that HTTP is done with.
+#[derive(Debug)]
+pub(super) struct Remaining<S> {
+    pub(super) stream: S,
+    /// Something that the client has sent has no answer.
+    pub(super) is_asked: bool,
+    /// The client sends nothing any more.
+    pub(super) is_ended: bool,
+}
+
+impl<S> Clone for Remains<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Remains<S> {
+    /// Takes the stream; `None`: HTTP is not done with it, or it is used for another protocol.
+    pub(super) fn take(&self) -> Option<Remaining<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, limit: Option<Duration>) -> Self {
-        Self { stream, limit, waits: None }
+        let (stream, remains) = (Some(stream), Remains(Arc::default()));
+        Self { stream, limit, waits: None, is_asked: false, is_ended: false, remains }
+    }
+
+    pub(super) fn remains(&self) -> Remains<S> {
+        self.remains.clone()
+    }
+
+    fn stream(&mut self) -> Pin<&mut S>
+    where
+        S: Unpin,
+    {
+        Pin::new(self.stream.as_mut().unwrap_or_else(|| unreachable!("the stream is there until the drop")))
     }
 
     /// Passes the result of a write on, unless it has waited for too long.
@@ -34,15 +81,31 @@ impl<S> Patient<S> {
     }
 }
 
+impl<S> Drop for Patient<S> {
+    fn drop(&mut self) {
+        let (is_asked, is_ended) = (self.is_asked, self.is_ended);
+        let remaining = self.stream.take().map(|stream| Remaining { stream, is_asked, is_ended });
+        *self.remains.0.lock().unwrap_or_else(PoisonError::into_inner) = remaining;
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = self.stream().poll_read(cx, buf);
+        if read.is_ready() {
+            let has_more = buf.filled().len() > before;
+            self.is_asked |= has_more;
+            self.is_ended |= !has_more;
+        }
+        read
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.is_asked = false;
+        let written = self.stream().poll_write(cx, bytes);
         self.limited(cx, written)
     }
 
@@ -51,21 +114,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.is_asked = false;
+        let written = self.stream().poll_write_vectored(cx, bytes);
         self.limited(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        let flushed = self.stream().poll_flush(cx);
         self.limited(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        self.stream().poll_shutdown(cx)
     }
 }
 
