@@ -1,6 +1,7 @@
 //! Front ends of others, which know nothing of this program: `useChat` of the AI SDK, and `HttpAgent` of AG-UI.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use crate::support::script::Model;
 use crate::support::{err, out, repository};
 
 /// Questions about files that are written.
-const ASK: &str = "[tools.permission]\nwrite_file = \"ask\"\n";
+pub(super) const ASK: &str = "[tools.permission]\nwrite_file = \"ask\"\n";
 
 fn node(script: &str) -> Command {
     let packages = ensure_conventions_js().unwrap();
@@ -158,17 +159,42 @@ fn an_application_with_http_agent_has_a_whole_turn() {
     assert!(!place.path("b.txt").exists());
 }
 
-fn user(id: &str, text: &str) -> Value {
+/// What `HttpAgent` has already of a turn that it left is not added to.
+#[test]
+fn a_run_that_is_left_and_run_again_has_its_text_once() {
+    let model = Model::start();
+    let place = place(&model, "");
+    let running = start(&place);
+    let mut command = node("http_agent_left.mjs");
+    let application = command.arg(base(&running)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(application.stdout.unwrap());
+    let mut request = model.request();
+    request.think(&["I see.".to_owned()]).say("Good ");
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), r#"{"left":"Good "}"#);
+    line.clear();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "again");
+    request.say("day.").end();
+    line.clear();
+    output.read_line(&mut line).unwrap();
+    let messages: Value = serde_json::from_str(&line).unwrap();
+    let texts: Vec<&str> = messages.as_array().unwrap().iter().filter_map(|one| one["content"].as_str()).collect();
+    assert_eq!(texts, ["Hello", "I see.", "Good day."], "{messages:#}");
+}
+
+pub(super) fn user(id: &str, text: &str) -> Value {
     json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]})
 }
 
-fn post(client: &Client, path: &str, body: &Value) -> (u16, String) {
+pub(super) fn post(client: &Client, path: &str, body: &Value) -> (u16, String) {
     let answer = client.send("POST", path, &["Content-Type: application/json"], &body.to_string());
     (answer.status, answer.body)
 }
 
 /// The data of a stream, without how it is cut.
-fn data(body: &str) -> Vec<&str> {
+pub(super) fn data(body: &str) -> Vec<&str> {
     body.lines().filter_map(|line| line.strip_prefix("data: ")).collect()
 }
 

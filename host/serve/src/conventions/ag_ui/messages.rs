@@ -35,9 +35,22 @@ impl Messages {
         self.answer.clear();
     }
 
-    /// A message of the answer begins.
+    /// Removes the text of a message that the client has already and that begins again. Returns whether there was any.
+    pub(super) fn restart(&mut self, id: &str) -> bool {
+        let known = self.all.iter_mut().find(|message| message["id"] == id);
+        let content = known.and_then(|message| message.get_mut("content"));
+        let Some(content) = content.filter(|content| content.as_str().is_none_or(|text| !text.is_empty())) else {
+            return false;
+        };
+        *content = json!("");
+        true
+    }
+
+    /// A message of the answer begins, unless the client has it.
     pub(super) fn begin(&mut self, id: &str, role: &str) {
-        self.all.push(json!({"id": id, "role": role, "content": ""}));
+        if !self.has(id) {
+            self.all.push(json!({"id": id, "role": role, "content": ""}));
+        }
         self.answer.push(id.to_owned());
     }
 

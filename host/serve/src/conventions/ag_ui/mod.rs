@@ -4,6 +4,7 @@
 //! messages, because no event takes a message back.
 
 mod event;
+mod interrupt;
 mod messages;
 mod post;
 
@@ -11,11 +12,12 @@ use chat::BlockKind;
 use serde_json::{Value, json};
 
 pub(crate) use self::event::Event;
-use self::event::{Interrupt, Kind, Outcome, Usage};
+use self::event::{Kind, Outcome, Usage};
+use self::interrupt::interrupt;
 use self::messages::Messages;
 pub(crate) use self::post::Request;
 use super::Act;
-use super::act::{Answered, Asked, Called, Ended, Finished, Part};
+use super::act::{Answered, Called, Ended, Finished, Part};
 use super::calls::Open;
 
 /// The version of the protocol.
@@ -155,6 +157,10 @@ impl AgUi {
     fn start(&mut self, part: Part, events: &mut Vec<Event>) {
         self.part = Some(part.clone());
         let Part { id, kind } = part;
+        // The client has it from a run that it has left, and would add the text to that.
+        if self.messages.restart(&id) {
+            self.snapshot(events);
+        }
         if kind == BlockKind::Reasoning {
             self.messages.begin(&id, "reasoning");
             self.push(Kind::ReasoningStart { message_id: id.clone() }, events);
@@ -247,77 +253,4 @@ fn decided(answered: &Answered) -> Value {
         "decision": answered.decision,
         "decided_by": answered.by,
     })
-}
-
-fn interrupt(open: &Open) -> Interrupt {
-    match open {
-        Open::Question(asked) => question(asked),
-        Open::Limit(limit) => Interrupt {
-            id: limit.approval_request_id.clone(),
-            reason: "confirmation",
-            message: limit.message.clone(),
-            tool_call_id: None,
-            response_schema: json!({
-                "type": "object",
-                "properties": {"approved": {"type": "boolean"}, "max": {"type": "number", "default": limit.proposed_max}},
-                "required": ["approved"],
-            }),
-            expires_at: None,
-            metadata: json!({"tidegate": limit}),
-        },
-    }
-}
-
-fn question(asked: &Asked) -> Interrupt {
-    let mut properties = json!({
-        "approved": {"type": "boolean"},
-        "editedArgs": {"type": "object", "description": "Replaces all arguments."},
-        "reason": {"type": "string", "description": "Of a denial, for the model."},
-    });
-    if let Some(always) = &asked.always {
-        properties["always"] = json!({"type": "boolean", "description": format!("Also allow {always} from now on.")});
-    }
-    Interrupt {
-        id: asked.question.clone(),
-        reason: "tool_call",
-        message: format!("Run `{}`? {}", asked.tool, asked.reason),
-        tool_call_id: Some(asked.call.clone()),
-        response_schema: json!({"type": "object", "properties": properties, "required": ["approved"]}),
-        expires_at: asked.expires_ms.map(instant),
-        metadata: json!({"tidegate": {"preview": asked.preview, "always": asked.always}}),
-    }
-}
-
-/// Returns a time as ISO 8601 has it. The date is made of the days since 1970 as `civil_from_days` of Howard Hinnant does it: a year begins in
-/// March there, so that the leap day is its last.
-fn instant(ms: u64) -> String {
-    let (seconds, days) = (ms / 1000 % 86_400, ms / 86_400_000 + 719_468);
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second, ms) = (seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::instant;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        for (ms, expected) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
-            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
-            (1_798_761_599_001, "2026-12-31T23:59:59.001Z"),
-            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(instant(ms), expected);
-        }
-    }
 }
