@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tidegate_servers::RedisServer;
 
 use super::client::Client;
+use super::conventions::{post, user};
 use super::stream::{frame, websocket};
 use super::{USERS, users};
 use crate::gateway::running::{Running, TOKEN_A, TOKEN_B};
@@ -130,6 +131,32 @@ fn a_killed_host_is_followed_by_another_once_its_lease_has_ended() {
     model.request().say("Written.").end();
     events.line("turn_finish");
     assert_eq!(std::fs::read_to_string(hosts.place.path("a.txt")).unwrap(), "written");
+}
+
+/// A store that takes a while to record an answer: the stream of the answer waits for it, and does not end at the question again.
+#[test]
+fn an_answer_that_is_recorded_late_has_its_stream() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "");
+    let (_running, client) = hosts.start("one");
+    let session = client.create();
+    let path = format!("{session}/ui-messages");
+    let first = std::thread::scope(|scope| {
+        let first = scope.spawn(|| post(&client, &path, &json!({"messages": [user("m-1", "Write")]})).1);
+        model.request().call("c-1", "write_file", &json!({"path": "a.txt", "content": "written"})).end();
+        first.join().unwrap()
+    });
+    assert!(first.contains("question-1"), "{first}");
+    hosts.redis.command(&["CLIENT", "PAUSE", "500", "WRITE"]).unwrap();
+    let approval = json!({"id": "question-1", "approved": true});
+    let part = json!({"type": "dynamic-tool", "state": "approval-responded", "approval": approval});
+    let answer = json!({"messages": [{"id": "turn-1", "role": "assistant", "parts": [part]}]});
+    let rest = std::thread::scope(|scope| {
+        let rest = scope.spawn(|| post(&client, &path, &answer).1);
+        model.request().say("Written.").end();
+        rest.join().unwrap()
+    });
+    assert!(rest.contains("Written.") && rest.contains(r#""finishReason":"stop""#), "{rest}");
 }
 
 /// Commands of the terminal read what the hosts have written, on any machine.

@@ -8,6 +8,7 @@ mod described;
 mod hosts;
 mod killed;
 mod life;
+mod restarted;
 mod sessions;
 mod stream;
 

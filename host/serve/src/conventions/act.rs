@@ -165,3 +165,23 @@ pub(crate) struct Finished {
     /// The model that answered last.
     pub(crate) model: Option<String>,
 }
+
+impl Finished {
+    /// Adds what a step took.
+    pub(super) fn add(&mut self, tokens: &Tokens, cost: Option<f64>) {
+        let usage = &mut self.usage;
+        for (sum, more) in [
+            (&mut usage.input_tokens, tokens.input_tokens),
+            (&mut usage.output_tokens, tokens.output_tokens),
+            (&mut usage.cache_read_tokens, tokens.cache_read_tokens),
+            (&mut usage.cache_write_tokens, tokens.cache_write_tokens),
+        ] {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        }
+        if let Some(cost) = cost {
+            *self.cost.get_or_insert(0.0) += cost;
+        }
+    }
+}

@@ -10,11 +10,6 @@ use serde_json::Value;
 
 use super::act::{Act, Answered, Asked, Called, Ended, Ending};
 
-/// Returns the id of a call as front ends get it.
-pub(super) fn wire(line: &Shown, call: &str) -> String {
-    format!("{}.{}.{call}", line.turn, line.step)
-}
-
 /// What a turn waits for: a person.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Open {
@@ -38,6 +33,9 @@ impl Open {
 pub(super) struct Calls {
     calls: BTreeMap<String, Call>,
     open: Vec<Open>,
+    /// Calls of an earlier turn that this one runs before its first step, because the process of that turn has ended: by the ids of the model,
+    /// the ids that front ends have.
+    reopened: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +47,21 @@ struct Call {
 }
 
 impl Calls {
+    /// Returns the id of a call as front ends get it.
+    pub(super) fn id(&self, (turn, step): (u32, u32), call: &str) -> String {
+        let reopened = self.reopened.get(call).filter(|_| step == 0);
+        reopened.cloned().unwrap_or_else(|| format!("{turn}.{step}.{call}"))
+    }
+
+    fn of_line(&self, line: &Shown, call: &str) -> String {
+        self.id((line.turn, line.step), call)
+    }
+
+    /// A later turn can run this call.
+    pub(super) fn can_reopen(&mut self, call: &str, id: String) {
+        self.reopened.insert(call.to_owned(), id);
+    }
+
     /// What the turn waits for, while nothing else of it runs.
     pub(super) fn waits_for(&self) -> &[Open] {
         if self.calls.values().any(|call| call.is_running) { &[] } else { &self.open }
@@ -66,7 +79,7 @@ impl Calls {
     }
 
     pub(super) fn asked(&mut self, line: &Shown, asked: &ToolConfirmationRequested, acts: &mut Vec<Act>) {
-        let call = wire(line, &asked.call_id);
+        let call = self.of_line(line, &asked.call_id);
         self.show(&call, &asked.tool, &asked.input, acts);
         let Some(question) = asked.question_id.clone() else { return };
         self.ask(
@@ -102,7 +115,7 @@ impl Calls {
     pub(super) fn answered(&mut self, line: &Shown, resolved: &ToolConfirmationResolved, acts: &mut Vec<Act>) {
         let Some(question) = resolved.question_id.clone() else { return };
         self.done(&question);
-        let call = wire(line, &resolved.call_id);
+        let call = self.of_line(line, &resolved.call_id);
         self.calls.entry(call.clone()).or_default().is_denied = !resolved.approved;
         acts.push(Act::Answered(Answered {
             question,
@@ -115,7 +128,7 @@ impl Calls {
     }
 
     pub(super) fn started(&mut self, line: &Shown, start: &ToolCallStart, acts: &mut Vec<Act>) {
-        let call = wire(line, &start.call_id);
+        let call = self.of_line(line, &start.call_id);
         self.show(&call, &start.tool, &start.input, acts);
         self.run(&call);
     }
@@ -125,8 +138,12 @@ impl Calls {
     }
 
     pub(super) fn result(&mut self, line: &Shown, result: &ShownToolResult, acts: &mut Vec<Act>) {
-        let call = wire(line, &result.call_id);
+        let call = self.of_line(line, &result.call_id);
         let known = self.calls.remove(&call);
+        // Of an earlier turn, whose calls do not run because this one has an input.
+        if known.is_none() && line.step == 0 && !self.reopened.contains_key(&result.call_id) {
+            return;
+        }
         if known.is_none() {
             acts.push(Act::Called(Called { call: call.clone(), tool: result.tool.clone(), input: None }));
         }

@@ -21,7 +21,7 @@ mod turn;
 pub(crate) mod ui_stream;
 
 pub(crate) use self::act::Act;
-pub(crate) use self::asides::asked_by_child;
+pub(crate) use self::asides::{asked_by_child, open_of_child};
 pub(crate) use self::calls::Open;
 pub(crate) use self::post::{Post, PostError, Reply, attachment};
 pub(crate) use self::restored::Has;

@@ -12,7 +12,7 @@ use super::ag_ui::{AgUi, Event, Run};
 use super::calls::Open;
 use super::restored::Has;
 use super::ui_stream::{Chunk, DONE, UiStream};
-use super::{Act, Turn};
+use super::{Act, Turn, asked_by_child, open_of_child};
 
 fn corpus(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus").join(folder)
@@ -306,10 +306,7 @@ fn a_turn_continues_from_the_state_of_a_chat() {
             let mut seen = Vec::new();
             before.iter().for_each(|line| live.take(line, &mut seen));
             let ids = |turn: &Turn| turn.waits_for().iter().map(Open::id).map(str::to_owned).collect::<Vec<_>>();
-            let is_limit = |open: &Open| matches!(open, Open::Limit(_));
-            if !live.waits_for().iter().any(is_limit) {
-                assert_eq!(ids(&again), ids(&live), "{name}, after {cut} lines");
-            }
+            assert_eq!(ids(&again), ids(&live), "{name}, after {cut} lines");
             let mut log = MessageLog::default();
             for line in &lines {
                 if let Some(event) = record::read_event(line.json()).unwrap() {
@@ -326,6 +323,34 @@ fn a_turn_continues_from_the_state_of_a_chat() {
         }
     }
     assert!(restored > 300, "{restored}");
+}
+
+/// Who connects when the lines of a child are not kept any more learns the same questions as everybody else.
+#[test]
+fn questions_of_a_child_are_those_of_its_lines() {
+    let (child, mut open_ones) = (chat::ChildThread::new("child", "helper"), 0);
+    for (name, lines) in sessions() {
+        for cut in 0..=lines.len() {
+            let before = lines.get(..cut).unwrap();
+            let saved = saved(before);
+            let told: Vec<Value> = open_of_child(&child, &saved).into_iter().map(|aside| aside.payload).collect();
+            let pending: Vec<String> = saved
+                .confirmations()
+                .questions()
+                .iter()
+                .map(|question| format!("child/{}", question.id.as_str()))
+                .collect();
+            let asked = |id: &String| {
+                let line = |line: &Shown| {
+                    asked_by_child(&child, line).filter(|aside| aside.id == *id).map(|aside| aside.payload)
+                };
+                before.iter().filter_map(line).next_back().unwrap()
+            };
+            assert_eq!(told, pending.iter().map(asked).collect::<Vec<_>>(), "{name}, after {cut} lines");
+            open_ones += told.len();
+        }
+    }
+    assert!(open_ones > 20, "{open_ones}");
 }
 
 /// What a rule stopped and the reminder that quotes it are in no stream.

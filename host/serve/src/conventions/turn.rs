@@ -1,7 +1,7 @@
 //! One turn, as its lines show it.
 
 use chat::{Author, BlockKind, ChatMessage, MessageLog, Shared};
-use record::{MessagePayload, Shown, ShownAnswer, ShownBody, StepFinish, Tokens, TurnFinish};
+use record::{MessagePayload, Shown, ShownAnswer, ShownBody, StepFinish, TurnFinish};
 
 use super::act::{Act, Finished, Part, Said};
 use super::asides::aside;
@@ -11,28 +11,36 @@ use super::calls::{Calls, Open};
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(super) number: u32,
+    /// The turn whose lines it takes: a later one where that runs the calls that the end of a process has left in this one. For front ends
+    /// both are one turn.
+    pub(super) runs: u32,
     /// The number of the first event that counts: those before it are in what was restored.
     pub(super) first: u64,
     pub(super) log: MessageLog,
-    /// The step that is open.
-    step: Option<u32>,
+    /// The step that is open, with its turn.
+    step: Option<(u32, u32)>,
     /// The part that is open.
     part: Option<Part>,
     /// Parts of this step so far.
     parts: u32,
     pub(super) calls: Calls,
-    finished: Finished,
+    pub(super) finished: Finished,
     is_over: bool,
 }
 
 impl Turn {
     /// The turn with this number, of which nothing was seen yet.
     pub(crate) fn new(number: u32) -> Self {
-        Self { number, ..Self::default() }
+        Self { number, runs: number, ..Self::default() }
     }
 
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Whether a line is of a turn after it.
+    pub(crate) fn is_before(&self, line: &Shown) -> bool {
+        self.runs < line.turn
     }
 
     /// Whether it has ended: nothing of it follows.
@@ -47,7 +55,7 @@ impl Turn {
 
     /// Takes the next line of the session, and adds what the turn shows of it.
     pub(crate) fn take(&mut self, line: &Shown, acts: &mut Vec<Act>) {
-        if line.turn != self.number || line.seq < self.first || self.is_over {
+        if line.turn != self.runs || line.seq < self.first || self.is_over {
             return;
         }
         match &line.body {
@@ -83,7 +91,7 @@ impl Turn {
             ShownBody::LimitEscalationResolved(limit) => self.calls.done(&limit.approval_request_id),
             _ => {}
         }
-        acts.extend(aside(line).map(Act::Aside));
+        acts.extend(aside(line, &self.calls).map(Act::Aside));
     }
 
     /// The turn ends without a line that says so, such as with its process.
@@ -104,12 +112,13 @@ impl Turn {
 
     /// An answer of this step follows.
     pub(super) fn enter(&mut self, step: u32, acts: &mut Vec<Act>) {
-        if self.step == Some(step) {
+        let step = Some((self.runs, step));
+        if self.step == step {
             return;
         }
         self.end_part(acts);
         self.end_step(acts);
-        (self.step, self.parts) = (Some(step), 0);
+        (self.step, self.parts) = (step, 0);
         acts.push(Act::StepStarted);
     }
 
@@ -133,7 +142,7 @@ impl Turn {
         if self.part.as_ref().is_some_and(|part| part.kind != kind) {
             self.end_part(acts);
         }
-        let (turn, step, number) = (self.number, self.step.unwrap_or(0), self.parts + 1);
+        let ((turn, step), number) = (self.step.unwrap_or((self.runs, 0)), self.parts + 1);
         let part = self.part.get_or_insert_with(|| {
             self.parts = number;
             let part = Part { id: format!("{turn}.{step}.{number}"), kind };
@@ -187,22 +196,8 @@ impl Turn {
     }
 
     fn count(&mut self, finish: &StepFinish) {
-        let Tokens { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = &finish.tokens;
-        let usage = &mut self.finished.usage;
-        add(&mut usage.input_tokens, *input_tokens);
-        add(&mut usage.output_tokens, *output_tokens);
-        add(&mut usage.cache_read_tokens, *cache_read_tokens);
-        add(&mut usage.cache_write_tokens, *cache_write_tokens);
-        if let Some(cost) = finish.cost {
-            *self.finished.cost.get_or_insert(0.0) += cost;
-        }
+        self.finished.add(&finish.tokens, finish.cost);
         self.finished.is_cut_off = finish.finish_reason == "limit_exceeded";
-    }
-}
-
-fn add(sum: &mut Option<u64>, more: Option<u64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0).saturating_add(more));
     }
 }
 

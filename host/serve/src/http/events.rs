@@ -171,6 +171,11 @@ impl Events {
         })
     }
 
+    /// The session whose events they are.
+    pub(super) fn session(&self) -> &Session {
+        &self.open.session
+    }
+
     /// Returns what happens next; `None`: the stream ends. It loses nothing when it is dropped before its end.
     pub(super) async fn seen(&mut self) -> Option<Seen> {
         if let Some(snapshot) = self.snapshot.take() {
@@ -220,6 +225,15 @@ impl Events {
                 None => None,
             }
         };
+        let of_children = async {
+            // One whose session has ended leaves the others to wait for.
+            while let Some(next) = self.of_children.next().await {
+                if let Some(child) = next {
+                    return child;
+                }
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             biased;
             () = self.closing.cancelled() => Next::Closing,
@@ -227,7 +241,7 @@ impl Events {
             Ok(()) = self.access.changed() => Next::Access,
             event = own => Next::Own(event),
             Some(session) = self.children.next() => Next::NewChild(session),
-            Some(Some(child)) = self.of_children.next() => Next::Child(child),
+            child = of_children => Next::Child(child),
         }
     }
 

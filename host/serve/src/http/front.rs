@@ -1,17 +1,15 @@
 //! The routes of conventions that front ends of others speak: what a client wants is carried out as the commands of a session are, and the
 //! answer is the stream of a turn. Whatever is sent again changes nothing, and gets the same stream.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use chat::{Command, QuestionId};
-use record::{Shown, ShownBody};
 use tidegate::Session;
-use tidegate::input::{InputId, Receipt};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::begin::{Begin, after_questions, current, of_input};
 use super::bodies::LimitBody;
 use super::commands;
 use super::convention::Convention;
@@ -21,8 +19,9 @@ use super::problem::Problem;
 use super::routes::Call;
 use super::sent::check_message;
 use super::server::busy;
-use super::turn_stream::{Begin, TurnStream, headed, response};
-use crate::conventions::{Has, Post, PostError, Reply, Turn, ag_ui, ui_stream};
+use super::turn_stream::{TurnStream, headed, response};
+use super::waiting::questions;
+use crate::conventions::{Post, PostError, Reply, ag_ui, ui_stream};
 
 type Answered = Result<Response<Body>, Problem>;
 
@@ -33,7 +32,7 @@ pub(super) async fn ui_messages(call: Call) -> Answered {
     let post = request.post()?;
     let permit = permit(&call)?;
     if post.replies.is_empty() {
-        let (_, open) = call.open().await?;
+        let (_, open) = call.open_settled().await?;
         let why = "the session waits for answers to its questions: answer them, and send the message then";
         covered(&open.session, &post, &questions(&open.session), why)?;
     }
@@ -44,9 +43,9 @@ pub(super) async fn ui_messages(call: Call) -> Answered {
 /// Streams the turn that runs to `useChat`, which has lost it.
 pub(super) async fn resume_ui_messages(call: Call) -> Answered {
     let permit = permit(&call)?;
-    let (known, open) = call.open().await?;
+    let (known, open) = call.open_settled().await?;
     let (events, kept) = Events::kept((&known, &open, &call.user.name), &call.shared.closing)?;
-    match current(&open.session, kept) {
+    match current(&open.session, kept)? {
         Some(begin) => Ok(streamed((&call, permit), events, begin, Convention::ui(), String::new())),
         None => {
             let mut nothing = Response::new(Body::empty());
@@ -65,7 +64,7 @@ pub(super) async fn ag_ui(call: Call) -> Answered {
     let mut text = String::new();
     let done = match post.map_err(Problem::from) {
         Ok(post) => {
-            let (_, open) = call.open().await?;
+            let (_, open) = call.open_settled().await?;
             let limit = open.session.pending_limit().map(|limit| limit.id);
             let waits_for: Vec<String> = questions(&open.session).into_iter().chain(limit).collect();
             match covered(&open.session, &post, &waits_for, "the session waits for answers that `resume` does not have")
@@ -107,13 +106,13 @@ fn streamed(
 /// Carries out what a client wants, and returns where its stream begins. The events are subscribed to before anything happens.
 async fn carried_out(call: &Call, post: &Post) -> Result<(Events, Begin), Problem> {
     post.messages.iter().try_for_each(check_message)?;
-    let (known, open) = call.open().await?;
+    let (known, open) = call.open_settled().await?;
     let user = call.user.name.as_str();
     let (events, kept) = Events::kept((&known, &open, user), &call.shared.closing)?;
     let begin = match (post.messages.last(), post.replies.is_empty()) {
-        (_, false) => after_questions(&open.session, &post.replies, kept)?,
+        (_, false) => after_questions(&open, &post.replies, kept)?,
         (Some(message), true) => of_input(&open.session, message.id.as_str(), kept)?,
-        (None, true) => current(&open.session, kept).ok_or_else(|| {
+        (None, true) => current(&open.session, kept)?.ok_or_else(|| {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing_new", "there is no new message, and no turn runs")
         })?,
     };
@@ -148,12 +147,6 @@ fn replied(open: &Arc<Open>, reply: &Reply, user: &str) -> Result<(), Problem> {
     }
 }
 
-/// Returns the ids of the questions of a session, without those of its child agents.
-fn questions(session: &Session) -> Vec<String> {
-    let own = session.pending_questions().into_iter().filter(|question| question.session == *session.id());
-    own.map(|question| question.id.as_str().to_owned()).collect()
-}
-
 /// A request that has something new has to answer what the turn waits for. A client would not see its message delivered.
 fn covered(session: &Session, post: &Post, waits_for: &[String], why: &str) -> Result<(), Problem> {
     let left: Vec<&str> =
@@ -164,78 +157,6 @@ fn covered(session: &Session, post: &Post, waits_for: &[String], why: &str) -> R
         return Ok(());
     }
     Err(Problem::new(StatusCode::CONFLICT, "interrupts_open", format!("{why}: {}", left.join(", "))))
-}
-
-/// The turn of an input.
-fn of_input(session: &Session, id: &str, kept: Vec<Shown>) -> Result<Begin, Problem> {
-    let is_it = |line: &Shown| match &line.body {
-        ShownBody::InputReceived(message) | ShownBody::SteeringMessage(message) => message.id.as_deref() == Some(id),
-        _ => false,
-    };
-    let input = Some(id.to_owned());
-    if let Some(at) = kept.iter().position(is_it) {
-        return Ok(Begin { lines: kept.into_iter().skip(at).collect(), input, ..Begin::default() });
-    }
-    match session.inbox().receipt(&InputId::new(id)) {
-        Some(Receipt::Delivered { place, .. }) => restored(session, Some(place.turn), Has::Nothing),
-        Some(Receipt::Removed) => {
-            let why = "the message was removed: send it under another id";
-            Err(Problem::new(StatusCode::CONFLICT, "not_waiting", why))
-        }
-        // It is delivered later.
-        _ => Ok(Begin { input, ..Begin::default() }),
-    }
-}
-
-/// The rest of a turn after the step whose questions are answered: the lines since the first of its questions, of which a client has some.
-fn after_questions(session: &Session, replies: &[Reply], kept: Vec<Shown>) -> Result<Begin, Problem> {
-    let is_answered = |id: &str| replies.iter().any(|reply| reply.id == id);
-    let asked = |line: &Shown| match &line.body {
-        ShownBody::ToolConfirmationRequested(asked) => asked.question_id.clone(),
-        ShownBody::LimitEscalationRequested(limit) => Some(limit.approval_request_id.clone()),
-        _ => None,
-    };
-    let last = kept.iter().rev().find(|line| asked(line).is_some_and(|id| is_answered(&id)));
-    if let Some((turn, step)) = last.map(|line| (line.turn, line.step)) {
-        let is_of_step = |line: &Shown| (line.turn, line.step) == (turn, step) && asked(line).is_some();
-        let lines = kept.into_iter().skip_while(|line| !is_of_step(line)).collect();
-        return Ok(Begin { turn: Some(Turn::new(turn)), lines, ..Begin::default() });
-    }
-    let question = session.pending_questions().into_iter().find(|question| is_answered(question.id.as_str()));
-    if question.is_none() && !session.is_running() {
-        let why = "there are no such questions";
-        return Err(Problem::new(StatusCode::CONFLICT, "no_such_question", why));
-    }
-    let step = question.map_or(0, |question| question.place.step);
-    restored(session, None, Has::AnswersTo(step))
-}
-
-/// The turn that runs, from its first line; `None`: none runs.
-fn current(session: &Session, kept: Vec<Shown>) -> Option<Begin> {
-    if !session.is_running() {
-        return None;
-    }
-    let start = kept.iter().rposition(|line| matches!(line.body, ShownBody::TurnStart(_)));
-    let ended = kept.iter().rposition(|line| matches!(line.body, ShownBody::TurnFinish(_)));
-    match start.filter(|start| ended.is_none_or(|ended| ended < *start)) {
-        Some(at) => {
-            let lines: VecDeque<Shown> = kept.into_iter().skip(at).collect();
-            let turn = lines.front().map(|line| Turn::new(line.turn));
-            Some(Begin { turn, lines, ..Begin::default() })
-        }
-        None => restored(session, None, Has::Nothing).ok(),
-    }
-}
-
-/// A turn whose lines are not kept any more. The snapshot is of the same moment as the subscription, or later: lines that are in both are of
-/// answers, which the log takes once.
-fn restored(session: &Session, turn: Option<u32>, has: Has) -> Result<Begin, Problem> {
-    let snapshot = session.subscribe_from(u64::MAX).map_err(Problem::internal)?.snapshot;
-    let saved = snapshot.ok_or_else(|| Problem::internal("the session has no snapshot"))?.chat.shown();
-    let mut acts = Vec::new();
-    let turn = Turn::restored(&saved, turn, has, &mut acts);
-    let nothing = || Problem::new(StatusCode::CONFLICT, "no_such_turn", "the session has no turn");
-    Ok(Begin { turn: Some(turn.ok_or_else(nothing)?), acts, ..Begin::default() })
 }
 
 impl From<PostError> for Problem {

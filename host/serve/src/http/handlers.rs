@@ -51,6 +51,13 @@ impl Call {
         Ok((known, open))
     }
 
+    /// As [`Call::open`], once the questions are asked again that the end of another process has left.
+    pub(super) async fn open_settled(&self) -> Result<(Arc<Known>, Arc<Open>), Problem> {
+        let (known, open) = self.open().await?;
+        open.session.questions_settled().await;
+        Ok((known, open))
+    }
+
     /// Returns the session that the path names, if it is the user's own.
     async fn owned(&self) -> Result<Arc<Known>, Problem> {
         let known = self.known().await?;
@@ -186,7 +193,7 @@ pub(super) async fn command(call: Call) -> Answered {
     call.known().await?;
     let body: CommandBody = call.body().await?;
     // The access can have ended while the body came.
-    let (_, open) = call.open().await?;
+    let (_, open) = call.open_settled().await?;
     json(StatusCode::OK, &commands::carry_out(&open, body, &call.user.name)?)
 }
 

@@ -14,6 +14,7 @@
 //! | `peers` | requests for a session that another host has open |
 
 mod access;
+mod begin;
 mod bodies;
 mod commands;
 mod convention;
@@ -34,6 +35,7 @@ mod sessions;
 mod sse;
 mod summary;
 mod turn_stream;
+mod waiting;
 mod websocket;
 
 use std::net::SocketAddr;

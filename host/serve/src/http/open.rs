@@ -110,6 +110,11 @@ impl Open {
         Before::New
     }
 
+    /// Returns whether something with this key was done, with whatever content.
+    pub(super) fn has_done(&self, key: &str) -> bool {
+        self.lock().done.iter().any(|(known, _)| known == key)
+    }
+
     /// Returns whether something with this key was done with this content.
     pub(super) fn is_done(&self, key: &str, content: &str) -> bool {
         self.lock().done.iter().any(|(known, of)| known == key && of == content)

@@ -1,6 +1,5 @@
 //! One turn of a session in a convention: where it begins for a client, and where its stream ends.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -12,28 +11,24 @@ use futures_util::stream;
 use record::{Shown, ShownBody};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::begin::Begin;
 use super::convention::Convention;
 use super::events::{Events, Seen};
 use super::sse::KEEP_ALIVE;
-use crate::conventions::{Act, Turn, asked_by_child};
-
-/// How long nothing happens before a turn that waits for a person is taken to wait. What happens later is in the stream after the answer.
-const QUIET: Duration = Duration::from_millis(50);
+use super::waiting::is_waiting;
+use crate::conventions::{Act, Turn, asked_by_child, open_of_child};
 
 /// How `useChat` knows the convention.
 const UI_STREAM: HeaderName = HeaderName::from_static("x-vercel-ai-ui-message-stream");
 
-/// Where the stream of a client begins.
-#[derive(Debug, Default)]
-pub(super) struct Begin {
-    /// The turn; `None`: that of the input below, which has not begun.
-    pub(super) turn: Option<Turn>,
-    /// What it has shown that is not in lines any more.
-    pub(super) acts: Vec<Act>,
-    /// Lines that are there.
-    pub(super) lines: VecDeque<Shown>,
-    /// The input whose turn is waited for.
-    pub(super) input: Option<String>,
+/// What happens next in a turn.
+#[allow(clippy::large_enum_variant, reason = "it is taken at once")]
+enum Next {
+    Seen(Option<Seen>),
+    /// It waits for a person, and everything before that was seen.
+    Waits,
+    /// Nothing has happened for a while.
+    Nothing,
 }
 
 /// The stream of a turn.
@@ -70,14 +65,11 @@ impl TurnStream {
             let mut text = String::new();
             match self.begin.lines.pop_front() {
                 Some(line) => self.line(&line, &mut text),
-                None => {
-                    let (waits, limit) = if self.pauses() { (true, QUIET) } else { (false, keep_alive) };
-                    match tokio::time::timeout(limit, self.events.seen()).await {
-                        Ok(seen) => self.seen(seen, &mut text),
-                        Err(_) if waits => self.pause(&mut text),
-                        Err(_) => return Some(text),
-                    }
-                }
+                None => match self.happens(keep_alive).await {
+                    Next::Seen(seen) => self.seen(seen, &mut text),
+                    Next::Waits => self.pause(&mut text),
+                    Next::Nothing => return Some(text),
+                },
             }
             if !text.is_empty() {
                 return Some(text);
@@ -86,8 +78,22 @@ impl TurnStream {
         None
     }
 
-    fn pauses(&self) -> bool {
-        self.begin.turn.as_ref().is_some_and(|turn| self.convention.pauses(turn.waits_for()))
+    async fn happens(&mut self, keep_alive: Duration) -> Next {
+        let turn = self.begin.turn.as_ref();
+        let open = turn.map(Turn::waits_for).filter(|open| self.convention.pauses(open));
+        let session = self.events.session().clone();
+        let waits = async {
+            match open {
+                Some(open) => is_waiting(&session, open).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            seen = self.events.seen() => Next::Seen(seen),
+            () = waits => Next::Waits,
+            () = tokio::time::sleep(keep_alive) => Next::Nothing,
+        }
     }
 
     fn pause(&mut self, text: &mut String) {
@@ -111,10 +117,16 @@ impl TurnStream {
                     self.convention.take(Some(&line), acts, text);
                 }
             }
+            Some(Seen::ChildSnapshot(child, snapshot)) => {
+                if self.begin.turn.is_some() {
+                    let acts = open_of_child(&child, &snapshot.chat).into_iter().map(Act::Aside).collect();
+                    self.convention.take(None, acts, text);
+                }
+            }
             // The session has answered from the lines that it keeps.
-            Some(Seen::Snapshot(_) | Seen::ChildSnapshot(..)) => {}
+            Some(Seen::Snapshot(_)) => {}
             Some(Seen::End(_)) => self.fail("closed", "the session is not there any more", text),
-            None => self.fail("closing", "the server ends: connect again", text),
+            None => self.fail("closing", "the server has closed the session: connect again", text),
         }
     }
 
@@ -125,7 +137,7 @@ impl TurnStream {
         let Some(turn) = &mut self.begin.turn else { return };
         let mut acts = Vec::new();
         turn.take(line, &mut acts);
-        if line.turn > turn.number() {
+        if turn.is_before(line) {
             turn.abandon("the turn has no end", &mut acts);
         }
         let is_over = turn.is_over();
