@@ -17,7 +17,7 @@ use crate::inbound::head::HeadFault;
 /// The media type of problems.
 pub(super) const PROBLEM: &str = "application/problem+json";
 
-/// An error as the body of a response, of the type [`PROBLEM`].
+/// An error as the body of a response, `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Problem {
     /// The kind of the problem as an address: always `about:blank`.
