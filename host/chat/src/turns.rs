@@ -17,6 +17,8 @@ pub struct TurnSummary {
     /// The turn whose calls it runs, because the process of that turn ended before they had results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<u32>,
+    /// Steps that began.
+    pub steps: u32,
     /// The model that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Str>,
@@ -112,6 +114,7 @@ impl Turns {
                 let first = self.answered_before(event.place.turn);
                 self.change(event, |turn| turn.continues = first);
             }
+            EventKind::StepStart { .. } => self.change(event, |turn| turn.steps += 1),
             EventKind::CognitionOut { model: Some(model), .. } => {
                 self.change(event, |turn| turn.model = Some(model.into()));
             }
@@ -140,6 +143,6 @@ impl Turns {
     /// The turn with the last answer before a turn. Turns that ended before anything became of its calls are passed over.
     fn answered_before(&self, number: u32) -> Option<u32> {
         let before = self.0.iter().rev().filter(|turn| turn.number < number);
-        before.into_iter().find(|turn| turn.continues.is_some() || turn.model.is_some()).map(TurnSummary::first)
+        before.into_iter().find(|turn| turn.continues.is_some() || turn.steps > 0).map(TurnSummary::first)
     }
 }

@@ -4,7 +4,7 @@
 use flow::{Event, EventKind};
 use proptest::prelude::*;
 use record::{Line, Record, RecordError, json};
-use tidegate_chat::ChatSession;
+use tidegate_chat::{ChatSession, SavedChat};
 
 use crate::support::random::session;
 use crate::support::{files, state};
@@ -85,6 +85,35 @@ fn what_is_not_a_record_is_an_error_that_says_where() {
     let mut chat = ChatSession::default();
     let _changed = chat.process(&event);
     assert_eq!(&*chat.snapshot().error.unwrap().message, "the turn ended as `paused`");
+}
+
+/// What turns took and how they ended is in a saved chat, and which of them runs the calls that the end of a process has left in another one.
+#[test]
+fn a_saved_chat_has_what_turns_took() {
+    let all = files("chat", ".jsonl");
+    let turns = |name: &str| {
+        let mut chat = ChatSession::default();
+        for line in all[name].lines().filter(|line| line.contains("\"type\"")) {
+            let Line::Record(record) = Line::read(line.as_bytes()).unwrap() else { continue };
+            let _changed = record.event().unwrap().map(|event| chat.process(&event));
+        }
+        let saved: SavedChat = serde_json::from_value(serde_json::to_value(chat.save()).unwrap()).unwrap();
+        saved.turns().iter().map(|turn| (turn.number, turn.continues, turn.status.clone())).collect::<Vec<_>>()
+    };
+    let completed = Some("completed".into());
+    assert_eq!(turns("asked-again"), [(1, None, None), (2, Some(1), completed)]);
+    let text = files("transcripts", ".jsonl")["every-type"].clone();
+    let mut chat = ChatSession::default();
+    for line in text.lines() {
+        let Line::Record(record) = Line::read(line.as_bytes()).unwrap() else { continue };
+        let _changed = record.event().unwrap().map(|event| chat.process(&event));
+    }
+    let recorded = text.lines().filter(|line| line.contains("step_finish")).map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["payload"]["tokens"]["output_tokens"].as_u64().unwrap_or(0)
+    });
+    let known = chat.save().turns().iter().filter_map(|turn| turn.tokens.output).sum::<u64>();
+    assert!(known > 0 && known == recorded.sum::<u64>(), "{:?}", chat.save().turns());
 }
 
 /// Nothing in a state is what an extension kept from the user, and no hidden message is.

@@ -213,6 +213,7 @@ pub(crate) fn state(state: &ChatState) -> Value {
 }
 
 /// The keys of a state that differ from the state before; of lists of messages the messages that do, and their ids where these do.
+/// One that is not there any more is `null`.
 pub(crate) fn difference(before: &Value, after: &Value) -> Value {
     let mut keys = Map::new();
     for (key, value) in after.as_object().unwrap() {
@@ -222,6 +223,8 @@ pub(crate) fn difference(before: &Value, after: &Value) -> Value {
         let value = if key == "messages" { messages(&before[key], value) } else { value.clone() };
         keys.insert(key.clone(), value);
     }
+    let gone = before.as_object().into_iter().flat_map(Map::keys).filter(|key| after.get(key).is_none());
+    keys.extend(gone.map(|key| (key.clone(), Value::Null)));
     Value::Object(keys)
 }
 

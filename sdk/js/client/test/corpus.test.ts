@@ -116,6 +116,7 @@ function difference(before: Json, after: Json): Json {
     if (old === now) continue;
     found[key] = key === "messages" ? messages(before["messages"], after["messages"]) : after[key];
   }
+  for (const key of Object.keys(before)) if (!(key in after)) found[key] = null;
   return found;
 }
 
