@@ -1,6 +1,7 @@
 //! The connections of clients, from the listener to the request.
 
 use std::convert::Infallible;
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::patient::Patient;
+use super::patient::{Patient, Remaining};
 use super::tls::Tls;
 
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
@@ -111,8 +113,14 @@ pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, 
                 tasks.spawn(async move {
                     let _place = place;
                     server.connected(1);
-                    connection(stream, tls.as_deref(), &server).await;
+                    let remaining = connection(stream, tls.as_deref(), &server).await;
                     server.connected(-1);
+                    if let Some((remaining, is_slow)) = remaining {
+                        tokio::select! {
+                            () = server.closing().cancelled() => {}
+                            () = remaining.end(is_slow, || server.slow_head()) => {}
+                        }
+                    }
                 });
             }
             (_, Err(error)) => {
@@ -123,24 +131,24 @@ pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, 
     }
 }
 
-async fn connection<S: Inbound>(stream: TcpStream, tls: Option<&Tls>, server: &Arc<S>) {
+/// A connection with or without TLS.
+trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Debug + Unpin + Send> Stream for T {}
+
+/// Serves a connection until HTTP is done with it. Returns what remains of it, and whether a head was not complete in time.
+async fn connection<S: Inbound>(
+    stream: TcpStream,
+    tls: Option<&Tls>,
+    server: &Arc<S>,
+) -> Option<(Remaining<Box<dyn Stream>>, bool)> {
     drop(stream.set_nodelay(true));
     let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
     let limits = server.limits();
-    let Some(tls) = tls else { return serve(stream, own, limits, server).await };
-    match timeout(limits.head_timeout, tls.acceptor().accept(stream)).await {
-        Ok(Ok(stream)) => serve(stream, own, limits, server).await,
-        Ok(Err(error)) => tracing::debug!("a connection to the {} is not encrypted: {error}", S::NAME),
-        Err(_) => tracing::debug!("a connection to the {} did not begin to be encrypted in time", S::NAME),
-    }
-}
-
-async fn serve<S: Inbound>(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    own: Connection,
-    limits: ConnectionLimits,
-    server: &Arc<S>,
-) {
+    let stream: Box<dyn Stream> = match tls {
+        Some(tls) => Box::new(encrypted::<S>(stream, tls, limits.head_timeout).await?),
+        None => Box::new(stream),
+    };
     let service = service_fn(|request| {
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
@@ -154,7 +162,7 @@ async fn serve<S: Inbound>(
         loop {
             tokio::select! {
                 ended = connection.as_mut() => break ended,
-                () = own.stuck.cancelled() => return,
+                () = own.stuck.cancelled() => return None,
                 () = closing.as_mut(), if !is_closing => {
                     connection.as_mut().graceful_shutdown();
                     is_closing = true;
@@ -165,13 +173,16 @@ async fn serve<S: Inbound>(
     if let Err(error) = &ended {
         tracing::debug!("a connection to the {} ended: {error}", S::NAME);
     }
-    if let Some(remaining) = remains.take() {
-        let ending = remaining.end(ended.is_err_and(|error| error.is_timeout()), || server.slow_head());
-        tokio::select! {
-            () = server.closing().cancelled() => {}
-            () = ending => {}
-        }
+    Some((remains.take()?, ended.is_err_and(|error| error.is_timeout())))
+}
+
+async fn encrypted<S: Inbound>(stream: TcpStream, tls: &Tls, limit: Duration) -> Option<TlsStream<TcpStream>> {
+    match timeout(limit, tls.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => tracing::debug!("a connection to the {} is not encrypted: {error}", S::NAME),
+        Err(_) => tracing::debug!("a connection to the {} was not encrypted in time", S::NAME),
     }
+    None
 }
 
 fn http(limits: ConnectionLimits) -> hyper::server::conn::http1::Builder {

@@ -7,8 +7,10 @@ use tokio::time::timeout;
 
 use super::patient::Remaining;
 
-/// How long a client may take to end its side of a connection.
+/// How long a client may take to end its side of a connection, while it sends.
 const LINGER: Duration = Duration::from_secs(10);
+/// How long it may send nothing meanwhile, and how long it may take whose head was not complete in time.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes that are read at once, and dropped.
 const READ: usize = 16 << 10;
@@ -27,10 +29,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Remaining<S> {
             }
             self.stream.shutdown().await?;
             let mut dropped = vec![0; READ];
-            while self.stream.read(&mut dropped).await? > 0 {}
+            // At the end of the time the connection is closed as it is.
+            while let Ok(read) = timeout(PAUSE, self.stream.read(&mut dropped)).await {
+                if read? == 0 {
+                    break;
+                }
+            }
             Ok::<_, std::io::Error>(())
         };
-        if let Ok(Err(error)) = timeout(LINGER, ending).await {
+        if let Ok(Err(error)) = timeout(if is_slow { PAUSE } else { LINGER }, ending).await {
             tracing::debug!("a connection was not ended by its client: {error}");
         }
     }

@@ -15,7 +15,7 @@ test("a limit is asked about, also where its event is not kept any more, and rai
   await page.getByText("Limit reached:").waitFor();
   await page.reload();
   await page.getByText("Limit reached:").waitFor();
-  expect(await page.getByRole("textbox", { name: "New limit" }).inputValue()).toBe("2");
+  expect(await page.getByRole("textbox", { name: "New limit" }).inputValue()).toBe("3");
   await page.getByRole("button", { name: "Raise it" }).click();
   (await its.model.request()).say("That is all.").end();
   await page.getByText("That is all.").waitFor();
