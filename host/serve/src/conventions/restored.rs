@@ -151,8 +151,9 @@ fn taken(turns: &[&TurnSummary]) -> Finished {
 
 /// Returns why a turn has no end, as its messages have it.
 fn broken_off(state: &ChatState, turn: u32) -> String {
-    let own = state.messages.messages().filter(|message| message.turn == turn && message.author == Author::Assistant);
-    let Some(last) = own.last() else { return "the turn has no answer".to_owned() };
+    let mut own =
+        state.messages.messages().filter(|message| message.turn == turn && message.author == Author::Assistant);
+    let Some(last) = own.next_back() else { return "the turn has no answer".to_owned() };
     match last.partial.as_deref() {
         Some(why) => why.to_owned(),
         None if last.calls.iter().any(|call| call.status == ToolStatus::Cancelled) => {
