@@ -1,9 +1,9 @@
 //! What a run needs from a person, as the interrupts that end it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::event::Interrupt;
-use crate::conventions::act::Asked;
+use crate::conventions::act::{Answered, Asked};
 use crate::conventions::calls::Open;
 
 /// Returns the interrupt of what a turn waits for.
@@ -24,6 +24,17 @@ pub(super) fn interrupt(open: &Open) -> Interrupt {
             metadata: json!({"tidegate": limit}),
         },
     }
+}
+
+/// Returns the value of the event that something was decided about a call.
+pub(super) fn decided(answered: &Answered) -> Value {
+    json!({
+        "question_id": answered.question,
+        "call_id": answered.call,
+        "approved": answered.is_approved,
+        "decision": answered.decision,
+        "decided_by": answered.by,
+    })
 }
 
 fn question(asked: &Asked) -> Interrupt {

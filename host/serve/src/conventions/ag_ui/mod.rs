@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 pub(crate) use self::event::Event;
 use self::event::{Kind, Outcome, Usage};
-use self::interrupt::interrupt;
+use self::interrupt::{decided, interrupt};
 use self::messages::Messages;
 pub(crate) use self::post::Request;
 use super::Act;
-use super::act::{Answered, Called, Ended, Finished, Part};
+use super::act::{Called, Ended, Finished, Part};
 use super::calls::Open;
 
 /// The version of the protocol.
@@ -243,14 +243,4 @@ impl AgUi {
         let (thread_id, run_id) = (self.thread.clone(), self.run.clone());
         self.push(Kind::RunFinished { thread_id, run_id, outcome, usage }, events);
     }
-}
-
-fn decided(answered: &Answered) -> Value {
-    json!({
-        "question_id": answered.question,
-        "call_id": answered.call,
-        "approved": answered.is_approved,
-        "decision": answered.decision,
-        "decided_by": answered.by,
-    })
 }
