@@ -81,16 +81,16 @@ impl Instances {
     /// Returns the right to make an instance: at once where there are fewer than the limit or one is idle, which is dropped then, else as
     /// soon as a call has ended.
     pub(crate) async fn seat(&self, clock: &dyn Clock) -> Result<Seat, NoInstance> {
-        // A call that waits is the next one: it must not be overtaken.
-        if let Some(seat) = self.free() {
-            return Ok(seat);
+        loop {
+            // A call that waits is the next one: it must not be overtaken.
+            if let Some(seat) = self.free() {
+                return Ok(seat);
+            }
+            // Another call can take what was dropped for this one.
+            if !self.reclaim() {
+                return self.wait(clock).await;
+            }
         }
-        if self.reclaim()
-            && let Some(seat) = self.free()
-        {
-            return Ok(seat);
-        }
-        self.wait(clock).await
     }
 
     fn free(&self) -> Option<Seat> {
