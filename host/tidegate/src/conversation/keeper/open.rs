@@ -105,9 +105,9 @@ impl OpenConversations {
         let now = Instant::now();
         let is_idle = |last: Instant| now.saturating_duration_since(last) >= self.limits.idle;
         self.store_late().await;
-        for (id, entry) in self.entries() {
+        for entry in self.entries() {
             if !entry.is_unstored() && lock(&entry.use_of).is_free(is_idle) {
-                drop(self.close_later(id, entry, is_idle, host).await);
+                drop(self.close_later(entry, is_idle, host).await);
             }
         }
     }
@@ -115,7 +115,6 @@ impl OpenConversations {
     /// Waits for a permit, then closes a conversation in the background if it is still due.
     async fn close_later(
         self: &Arc<Self>,
-        id: SessionId,
         entry: Arc<Entry>,
         is_due: impl FnOnce(Instant) -> bool,
         host: &Host,
@@ -124,14 +123,15 @@ impl OpenConversations {
         let ended = entry.end(is_due)?;
         let (own, host) = (Arc::clone(self), host.clone());
         Some(tokio::spawn(async move {
-            own.close(&id, &entry, ended, &host).await;
+            own.close(&entry, ended, &host).await;
             drop(permit);
         }))
     }
 
     /// Stores the data that is in memory only, if the store is back.
     async fn store_late(&self) {
-        for (id, entry) in self.entries() {
+        for entry in self.entries() {
+            let id = &entry.id;
             let Some(conversation) = entry.cell.get().filter(|conversation| conversation.is_unstored()) else {
                 continue;
             };
@@ -181,8 +181,8 @@ impl OpenConversations {
     /// Closes unused conversations within a time limit: the changes of their exchanges were stored when those ended.
     async fn close_unused(self: &Arc<Self>, host: &Host, is_due: impl Fn(&Entry) -> bool) {
         let closing = async {
-            for (id, entry) in self.entries().into_iter().filter(|(_, entry)| is_due(entry)) {
-                drop(self.close_later(id, entry, |_| true, host).await);
+            for entry in self.entries().into_iter().filter(|entry| is_due(entry)) {
+                drop(self.close_later(entry, |_| true, host).await);
             }
             // With all permits, no close is running in the background.
             let all = u32::try_from(CLOSES).unwrap_or(u32::MAX);
@@ -203,11 +203,11 @@ impl OpenConversations {
         let _way = self.way.lock().await;
         while self.is_full() {
             let mut closes = Vec::new();
-            // Several where there are too many: each of them can wait for an unavailable store.
+            // Closes several at once: each close can wait for an unavailable store.
             let over = lock(&self.open).len().saturating_sub(self.limits.open).clamp(1, CLOSES);
-            let oldest = lock(&self.unused).oldest(over);
+            let oldest = lock(&self.unused).oldest(over, CLOSES);
             for entry in oldest {
-                closes.extend(self.close_later(entry.id.clone(), entry, |_| true, host).await);
+                closes.extend(self.close_later(entry, |_| true, host).await);
             }
             if closes.is_empty() {
                 return;
@@ -235,7 +235,8 @@ impl OpenConversations {
         self.inheritance.bytes.load(Ordering::Relaxed)
     }
 
-    async fn close(&self, id: &SessionId, entry: &Arc<Entry>, ended: Ended, host: &Host) {
+    async fn close(&self, entry: &Arc<Entry>, ended: Ended, host: &Host) {
+        let id = &entry.id;
         if let Some(conversation) = entry.cell.get() {
             if let Err(error) = conversation.close().await {
                 tracing::warn!(conversation = %id, "its data is not stored: {}", error.in_one_line());
@@ -281,8 +282,8 @@ impl OpenConversations {
         )
     }
 
-    fn entries(&self) -> Vec<(SessionId, Arc<Entry>)> {
-        lock(&self.open).iter().map(|(id, entry)| (id.clone(), Arc::clone(entry))).collect()
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        lock(&self.open).values().cloned().collect()
     }
 
     fn remove(&self, id: &SessionId, entry: &Arc<Entry>) {
@@ -295,8 +296,8 @@ impl OpenConversations {
 
 impl Drop for OpenConversations {
     fn drop(&mut self) {
-        for (id, _) in self.entries().into_iter().filter(|(_, entry)| entry.is_unstored()) {
-            tracing::warn!(conversation = %id, "its data is lost: nothing has replaced its route");
+        for entry in self.entries().into_iter().filter(|entry| entry.is_unstored()) {
+            tracing::warn!(conversation = %entry.id, "its data is lost: nothing has replaced its route");
         }
     }
 }

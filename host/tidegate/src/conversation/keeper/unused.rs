@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use super::entry::Entry;
 
-/// The entries of conversations that no exchange has.
+/// The entries of conversations without an exchange.
 #[derive(Default)]
 pub(super) struct Unused {
     /// By their places, which increase.
@@ -28,12 +28,13 @@ impl Unused {
         self.order.remove(&place);
     }
 
-    /// Returns so many of the least recently used entries, preferring those whose data is all in the store.
-    pub(super) fn oldest(&self, number: usize) -> Vec<Arc<Entry>> {
+    /// Returns so many of the least recently used entries, preferring those whose data is all in the store. Where there are not enough of those,
+    /// it returns a batch: each entry was looked at, which is not to be repeated for the next conversation.
+    pub(super) fn oldest(&self, number: usize, batch: usize) -> Vec<Arc<Entry>> {
         let entries = || self.order.values().filter_map(Weak::upgrade);
         let mut oldest: Vec<_> = entries().filter(|entry| !entry.is_unstored()).take(number).collect();
-        let more = number - oldest.len();
-        if more > 0 {
+        if oldest.len() < number {
+            let more = batch.saturating_sub(oldest.len());
             oldest.extend(entries().filter(|entry| entry.is_unstored()).take(more));
         }
         oldest
