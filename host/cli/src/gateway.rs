@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serve::gateway::{Conversations, Gateway, KeptConversations, Site, check_policy};
+use serve::gateway::{Conversations, Gateway, KeptConversations, OpenError, Site, check_policy};
 use tidegate::config::{GatewayRoute, GatewaySettings, RouteKey, machine_policy};
 use tidegate::diagnostic::{Check, Health};
 use tidegate::metrics::Metrics;
@@ -45,7 +45,10 @@ pub(crate) async fn run(common: &Common, args: &args::Gateway, exported: Option<
     let (site, settings) = files.first().await?;
     let address = settings.listen;
     let gateway =
-        Gateway::open(address, settings.certificate.as_ref(), site, &metrics).await.map_err(Failure::setup)?;
+        Gateway::open(address, settings.certificate.as_ref(), site, &metrics).await.map_err(|error| match error {
+            OpenError::Certificate(diagnostics) => diagnostics.into(),
+            other => Failure::setup(other),
+        })?;
     gateway.follow(Arc::<Files>::clone(&files));
     if !address.ip().is_loopback() && settings.certificate.is_none() {
         say::note(format_args!(

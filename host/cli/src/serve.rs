@@ -36,7 +36,7 @@ pub(crate) async fn run(common: &Common, args: Serve, exported: Option<&Metrics>
     let host = measured.count(builder).open().await?;
     let opened = Server::open(&served, host.clone(), &common.workspace).await;
     let server = opened.map_err(|error| match error {
-        serve::http::OpenError::Tokens(diagnostics) => diagnostics.into(),
+        serve::http::OpenError::Settings(diagnostics) => diagnostics.into(),
         other => Failure::setup(other),
     })?;
     ending.begin_work();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidegate_servers::Certificates;
 
-use crate::gateway::running::Running;
+use crate::gateway::running::{Running, TOKEN_A};
 use crate::support::script::Model;
 use crate::support::{Place, code, err};
 
@@ -84,10 +84,56 @@ fn clients_connect_over_tls_and_in_no_other_way() {
         plain.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).unwrap();
         drop(plain.read_to_end(&mut answer));
         assert!(!answer.starts_with(b"HTTP"), "{server}: {}", String::from_utf8_lossy(&answer));
-        if server == "serve" {
-            assert!(!running.log().contains("not encrypted"), "{}", running.log());
+        drop(running);
+    }
+}
+
+#[test]
+fn only_what_is_not_encrypted_has_a_warning() {
+    let certificates = Certificates::make().unwrap();
+    for (server, more, _) in SERVERS {
+        let token = format!("[[{server}.token]]\nname = \"a\"\nvalue = \"env:A_TOKEN\"\n{more}");
+        for is_encrypted in [true, false] {
+            let place = place(server, &token, &certificates);
+            if !is_encrypted {
+                place.write("tidegate.toml", &token);
+            }
+            let mut command = place.command(&[server, "--listen", "0.0.0.0:0"]);
+            command.env("A_TOKEN", TOKEN_A);
+            let mut running = Running::of(command);
+            running.signal("TERM");
+            running.ended();
+            assert_eq!(!running.log_has(0, "are not encrypted on their way"), is_encrypted, "{}", running.log());
         }
     }
+}
+
+#[test]
+fn a_client_that_does_not_begin_tls_does_not_delay_the_end() {
+    let certificates = Certificates::make().unwrap();
+    for (server, more, path) in SERVERS {
+        let more = format!("[{server}.limits]\nclient_timeout_ms = 3600000\n{more}");
+        let place = place(server, &more, &certificates);
+        let (mut running, port) = start(&place, server);
+        let _silent = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        // The silent connection is accepted before this one.
+        assert!(get(&port, &certificates.path("authority.pem"), path).is_some());
+        running.signal("TERM");
+        assert!(running.ended().success());
+    }
+}
+
+#[test]
+fn another_certificate_of_a_running_gateway_counts_at_the_next_start() {
+    let certificates = Certificates::make().unwrap();
+    let (_, routes, _) = SERVERS[1];
+    let place = place("gateway", routes, &certificates);
+    let encrypted = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", routes);
+    let running = Running::of(place.command(&["gateway", "--listen", "127.0.0.1:0"]));
+    place.write("tidegate.toml", &encrypted);
+    running.signal("HUP");
+    assert!(running.log_has(0, "which counts when the gateway is started again"), "{}", running.log());
 }
 
 #[test]
@@ -119,8 +165,13 @@ fn a_renewed_certificate_is_used_and_a_damaged_one_is_not() {
         let from = running.log().len();
         place.write("own.pem", "-----BEGIN CERTIFICATE-----\nMA");
         assert!(is_served(&old), "{server}: {}", running.log());
-        assert!(running.log_has(from, "the certificate before stays in use"), "{server}: {}", running.log());
+        assert!(running.log_has(from, "the previous certificate remains in use"), "{server}: {}", running.log());
+        // A file that can be used later need not be newer.
+        let changed = std::fs::metadata(place.path("own.pem")).unwrap().modified().unwrap();
         install(&place, &new);
+        for file in ["own.pem", "own.key"] {
+            std::fs::File::options().write(true).open(place.path(file)).unwrap().set_modified(changed).unwrap();
+        }
         sleep(Duration::from_millis(1_100));
         assert!(is_served(&new) && !is_served(&old), "{server}: {}", running.log());
     }
@@ -156,6 +207,7 @@ fn what_cannot_be_used_is_said_before_it_begins() {
             let output = place.run(&[server, "--listen", "127.0.0.1:0"]);
             assert_eq!(code(&output), 2, "{}", err(&output));
             assert!(err(&output).contains(expected), "{expected}: {}", err(&output));
+            assert!(err(&output).contains("tidegate.toml:2:"), "{}", err(&output));
             let secret = key.lines().nth(1).unwrap();
             assert!(!err(&output).contains(secret), "{}", err(&output));
         }

@@ -12,7 +12,7 @@ use crate::{Code, Location};
 /// The certificate with which a server identifies itself to its clients, over TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerCertificate {
-    /// The file in PEM with the certificate, and with those that lead to its authority.
+    /// The PEM file with the certificate chain of the server, leaf first.
     pub certificate: PathBuf,
     /// The file in PEM with its private key.
     pub key: PathBuf,

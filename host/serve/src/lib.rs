@@ -16,5 +16,3 @@ pub mod http;
 mod conventions;
 mod inbound;
 mod token;
-
-pub use self::inbound::CertificateError;

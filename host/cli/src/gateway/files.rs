@@ -48,7 +48,8 @@ struct Known {
     set: Option<Arc<RuleSet>>,
     host: Option<Host>,
     kept: KeptConversations,
-    address: Option<SocketAddr>,
+    /// What counts from the start on: the address, and the files of the certificate.
+    listens: Option<(SocketAddr, Option<[PathBuf; 2]>)>,
 }
 
 impl Files {
@@ -100,12 +101,18 @@ impl Files {
         rules.report();
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
         (known.of_plugins, known.is_trusted) = (of_plugins, is_trusted);
-        let address = *known.address.get_or_insert(settings.listen);
-        if address != settings.listen {
+        let files = settings.certificate.as_ref().map(|files| [files.certificate.clone(), files.key.clone()]);
+        let (address, certificate) = known.listens.get_or_insert((settings.listen, files.clone()));
+        if *address != settings.listen {
             say::note(format_args!(
                 "warning: `listen` under `[gateway]` is {} now, which counts when the gateway is started again",
                 settings.listen
             ));
+        }
+        if *certificate != files {
+            say::note(
+                "warning: `certificate` or `certificate_key` under `[gateway]` names another file now, which counts when the gateway is started again",
+            );
         }
         Ok((site, settings))
     }

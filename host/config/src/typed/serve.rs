@@ -19,8 +19,8 @@ pub(crate) struct ServeFile {
     /// another host is refused.
     #[schemars(inner(length(min = 1)))]
     pub(crate) hosts: Vec<String>,
-    /// A file in PEM with the certificate of this server, and with those that lead to its authority, relative to this file. With it, clients connect
-    /// over TLS, and those without are refused. The file is read again when it changes.
+    /// The PEM file with the certificate chain of this server, leaf first, relative to this file. With it, clients connect over TLS, and those
+    /// without are refused. The file is read again when it changes.
     #[schemars(length(min = 1))]
     pub(crate) certificate: Option<String>,
     /// A file in PEM with the private key of `certificate`, relative to this file.

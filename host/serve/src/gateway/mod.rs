@@ -43,6 +43,7 @@ use std::time::Duration;
 pub use gateway::{HeldLimits, Watching};
 use reqwest::Url;
 use tidegate::config::ServerCertificate;
+use tidegate::diagnostic::Diagnostics;
 use tidegate::metrics::Metrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -57,7 +58,7 @@ pub use self::report::{PluginCount, Report, RuleCount};
 pub use self::settings::{KeptConversations, check_policy};
 use self::shared::Shared;
 pub use self::site::Site;
-use crate::inbound::{CertificateError, Tls};
+use crate::inbound::Tls;
 
 /// The servers of the two vendors, for a client that has no routes. Requests for one that is `None` are refused.
 #[derive(Clone, Debug)]
@@ -126,7 +127,7 @@ pub enum OpenError {
     },
     /// The certificate cannot be used.
     #[error(transparent)]
-    Certificate(#[from] CertificateError),
+    Certificate(#[from] Diagnostics),
     /// An address of a model cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
@@ -146,7 +147,7 @@ impl Gateway {
         if !address.ip().is_loopback() && site.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
-        let tls = certificate.map(Tls::open).transpose()?;
+        let tls = certificate.map(|files| Tls::open(files, settings::OF)).transpose()?;
         let site = site::Open::new(site, None)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -16,7 +16,7 @@ use super::forward::{Clients, Key, Route};
 use super::{Audit, Conversations, Site, Token};
 use crate::inbound::tokens::{Named, Of};
 
-const OF: Of = Of { code: Code::ConfigGateway, server: "gateway" };
+pub(super) const OF: Of = Of { code: Code::ConfigGateway, server: "gateway" };
 
 /// The conversations of a route, which survive a reload that does not change what watches them.
 #[derive(Clone, Debug)]

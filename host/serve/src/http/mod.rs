@@ -53,10 +53,10 @@ use self::access::{Access, LOCAL, User};
 pub use self::openapi::openapi;
 use self::server::Shared;
 use self::sessions::Sessions;
+use crate::inbound::Tls;
 use crate::inbound::tokens::{Named, Of};
-use crate::inbound::{CertificateError, Tls};
 
-/// What diagnostics about the variables of tokens say.
+/// What diagnostics about tokens and the certificate say.
 const OF: Of = Of { code: Code::ConfigServe, server: "server" };
 
 /// A server for front ends that listens until it is dropped.
@@ -84,12 +84,9 @@ pub enum OpenError {
         /// What the system reports.
         source: std::io::Error,
     },
-    /// The certificate cannot be used.
+    /// The certificate or a token is missing or cannot be used.
     #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// A token is missing or cannot be used.
-    #[error(transparent)]
-    Tokens(#[from] Diagnostics),
+    Settings(#[from] Diagnostics),
 }
 
 /// Checks the variables of tokens against the policy of the machine.
@@ -111,7 +108,7 @@ impl Server {
             return Err(OpenError::NotLoopback(address));
         }
         let access = Access { users: users(settings)?, origins: settings.origins.iter().cloned().collect() };
-        let tls = settings.certificate.as_ref().map(Tls::open).transpose()?;
+        let tls = settings.certificate.as_ref().map(|files| Tls::open(files, OF)).transpose()?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

@@ -88,7 +88,7 @@ pub(crate) fn url(address: SocketAddr, is_encrypted: bool) -> String {
     format!("{}://{address}", if is_encrypted { "https" } else { "http" })
 }
 
-/// Accepts connections until the server closes, without waiting for any of them. `tls`: what they are encrypted with.
+/// Accepts connections until the server closes, without waiting for any of them. `tls`: the certificate; `None`: plaintext.
 pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, server: Arc<S>) {
     let tls = tls.map(Arc::new);
     let mut places = (0, Arc::new(Semaphore::new(0)));
@@ -146,7 +146,10 @@ async fn connection<S: Inbound>(
     let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
     let limits = server.limits();
     let stream: Box<dyn Stream> = match tls {
-        Some(tls) => Box::new(encrypted::<S>(stream, tls, limits.head_timeout).await?),
+        Some(tls) => Box::new(tokio::select! {
+            () = server.closing().cancelled() => return None,
+            encrypted = encrypted::<S>(stream, tls, limits.head_timeout) => encrypted?,
+        }),
         None => Box::new(stream),
     };
     let service = service_fn(|request| {

@@ -11,5 +11,4 @@ pub(crate) mod tokens;
 
 pub(crate) use self::accept::{Connection, ConnectionLimits, Inbound, accept, url};
 pub(crate) use self::permits::Permits;
-pub use self::tls::CertificateError;
 pub(crate) use self::tls::Tls;

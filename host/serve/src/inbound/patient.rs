@@ -9,6 +9,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+/// The time limit for the last bytes of a connection where writes have none.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
 /// A stream that fails when a write has waited for longer than the limit. Without it, a client that reads nothing keeps a connection for ever.
 /// When it is dropped, its [`Remains`] have the stream.
 #[derive(Debug)]
@@ -71,10 +74,17 @@ impl<S> Patient<S> {
 
     /// Passes the result of a write on, unless it has waited for too long.
     fn limited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        let (Poll::Pending, Some(limit)) = (&written, self.limit) else {
+        match self.limit {
+            Some(limit) => self.within(limit, cx, written),
+            None => written,
+        }
+    }
+
+    fn within<T>(&mut self, limit: Duration, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if done.is_ready() {
             self.waits = None;
-            return written;
-        };
+            return done;
+        }
         let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         ready!(waits.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is sent")))
@@ -129,7 +139,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_shutdown(cx)
+        // With TLS, it writes.
+        let shut = self.stream().poll_shutdown(cx);
+        let limit = self.limit.unwrap_or(SHUTDOWN);
+        self.within(limit, cx, shut)
     }
 }
 
@@ -139,6 +152,39 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    /// A client that takes nothing, so that the last bytes wait.
+    #[derive(Debug)]
+    struct Full;
+
+    impl AsyncRead for Full {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Full {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_bytes_of_a_connection_have_a_limit() {
+        for (limit, expected) in [(None, SHUTDOWN), (Some(Duration::from_secs(3)), Duration::from_secs(3))] {
+            let begun = Instant::now();
+            let error = Patient::new(Full, limit).shutdown().await.unwrap_err();
+            assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, expected));
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_keeps_its_connection_and_one_that_does_not_loses_it() {

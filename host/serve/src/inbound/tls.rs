@@ -9,17 +9,19 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tidegate::config::ServerCertificate;
+use tidegate::diagnostic::Diagnostics;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
+
+use super::tokens::Of;
 
 /// The interval at which new connections check whether the files have changed.
 const CHECKING: Duration = Duration::from_secs(1);
 
 /// The certificate of a server cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CertificateError {
-    /// A file cannot be read, or has none of what it is named for.
+enum CertificateError {
+    /// A file cannot be read, or contains no certificate or no key.
     #[error("the {what} of the server cannot be read from {}: {cause}", path.display())]
     Unreadable {
         /// "certificate" or "private key".
@@ -41,7 +43,8 @@ pub enum CertificateError {
     },
 }
 
-/// The certificate of a server, which is read again when its files change. One that cannot be used then is reported, and the one before stays.
+/// The certificate of a server, which is read again when its files change. One that cannot be used then is reported, and the previous one remains
+/// in use.
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: ServerCertificate,
@@ -51,21 +54,28 @@ pub(crate) struct Tls {
 #[derive(Debug)]
 struct Read {
     config: Arc<ServerConfig>,
+    /// Those of the files that `config` was read from.
     stamps: Stamps,
     checked: Instant,
+    /// The reason why the files as they are now cannot be used, if they cannot.
+    failure: Option<String>,
 }
 
 /// The times at which the files were changed.
 type Stamps = [Option<SystemTime>; 2];
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the files. `of`: the server.
     ///
     /// # Errors
     /// They cannot be used.
-    pub(crate) fn open(files: &ServerCertificate) -> Result<Self, CertificateError> {
+    pub(crate) fn open(files: &ServerCertificate, of: Of) -> Result<Self, Diagnostics> {
         let stamps = stamps(files);
-        let read = Mutex::new(Read { config: config(files)?, stamps, checked: Instant::now() });
+        let config = config(files).map_err(|error| {
+            let help = "name two files in PEM: the certificate chain of the server, leaf first, and its private key";
+            Diagnostics(vec![of.error(error.to_string(), Some(&files.place)).help(help)])
+        })?;
+        let read = Mutex::new(Read { config, stamps, checked: Instant::now(), failure: None });
         Ok(Self { files: files.clone(), read })
     }
 
@@ -74,16 +84,28 @@ impl Tls {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.checked.elapsed() >= CHECKING {
             read.checked = Instant::now();
-            let now = stamps(&self.files);
-            if now != read.stamps {
-                read.stamps = now;
-                match config(&self.files) {
-                    Ok(config) => read.config = config,
-                    Err(error) => tracing::error!("{error}; the certificate before stays in use"),
+            self.refresh(&mut read);
+        }
+        TlsAcceptor::from(Arc::clone(&read.config))
+    }
+
+    /// Reads the files if they have changed, until they can be used: permissions and the other file can change later.
+    fn refresh(&self, read: &mut Read) {
+        let now = stamps(&self.files);
+        if now == read.stamps {
+            read.failure = None;
+            return;
+        }
+        match config(&self.files) {
+            Ok(config) => (read.config, read.stamps, read.failure) = (config, now, None),
+            Err(error) => {
+                let failure = error.to_string();
+                if read.failure.as_ref() != Some(&failure) {
+                    tracing::error!("{failure}; the previous certificate remains in use");
+                    read.failure = Some(failure);
                 }
             }
         }
-        TlsAcceptor::from(Arc::clone(&read.config))
     }
 }
 
