@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use chat::{
     Attachment, Attachments, BlockKind, Changed, ChatOptions, ChatSession, ChildThread, Command, MessageLog,
-    MessageSteering, Outgoing, OutgoingId, Receipt, SavedChat, StreamingText, ToolConfirmations,
+    MessageSteering, Outgoing, OutgoingId, Receipt, SavedChat, SteeringState, StreamingText, ToolConfirmations,
 };
 use flow::{Event, RunPosition};
 use serde::Deserialize;
@@ -125,8 +125,10 @@ fn act_on_chat(chat: &mut ChatSession, action: Action) -> Acted {
         Action::Submit { text, attachments } => with(chat, &text, attachments, |chat| chat.submit(&text)),
         Action::Steer { text, attachments } => with(chat, &text, attachments, |chat| chat.steer(&text)),
         Action::Interrupt { text, attachments } => with(chat, &text, attachments, |chat| chat.interrupt(&text)),
-        Action::Queue { text } => written(&text).and_then(|()| given(chat.queue(&text))),
-        Action::Edit { id, text } => written(&text).and_then(|()| done(chat.edit(&id, &text))),
+        Action::Queue { text } => written(&text, ALONE).and_then(|()| given(chat.queue(&text))),
+        Action::Edit { id, text } => {
+            rewritten(&chat.snapshot().steering, &id, &text).and_then(|()| done(chat.edit(&id, &text)))
+        }
         Action::Remove { id } => done(chat.remove(&id)),
         Action::TakeBack { id } => taken(chat.take_back(&id)),
         Action::Flush {} => changed(chat.flush()),
@@ -154,7 +156,7 @@ fn with(
     send: impl FnOnce(&mut ChatSession) -> OutgoingId,
 ) -> Acted {
     if attachments.is_empty() && chat.snapshot().attachments.is_empty() {
-        written(text)?;
+        written(text, OR_ATTACHED)?;
     }
     for attachment in attachments {
         chat.attach(attachment).map_err(|error| error.to_string())?;
@@ -187,8 +189,10 @@ fn act_on_steering(steering: &mut MessageSteering, action: Action) -> Acted {
         Action::Submit { text, attachments } => sent(&text, attachments, |files| steering.submit(&text, files)),
         Action::Steer { text, attachments } => sent(&text, attachments, |files| steering.steer(&text, files)),
         Action::Interrupt { text, attachments } => sent(&text, attachments, |files| steering.interrupt(&text, files)),
-        Action::Queue { text } => written(&text).and_then(|()| given(steering.queue(&text))),
-        Action::Edit { id, text } => written(&text).and_then(|()| done(steering.edit(&id, &text))),
+        Action::Queue { text } => written(&text, ALONE).and_then(|()| given(steering.queue(&text))),
+        Action::Edit { id, text } => {
+            rewritten(steering.state(), &id, &text).and_then(|()| done(steering.edit(&id, &text)))
+        }
         Action::Remove { id } => done(steering.remove(&id)),
         Action::TakeBack { id } => taken(steering.take_back(&id)),
         Action::Flush {} => changed(steering.flush()),
@@ -205,18 +209,33 @@ fn act_on_steering(steering: &mut MessageSteering, action: Action) -> Acted {
 /// Sends a message that is not blank.
 fn sent(text: &str, attachments: Vec<Attachment>, send: impl FnOnce(Vec<Attachment>) -> OutgoingId) -> Acted {
     if attachments.is_empty() {
-        written(text)?;
+        written(text, OR_ATTACHED)?;
     }
     given(send(attachments))
 }
 
+/// What to do about a blank message: a queued one cannot have attachments.
+const ALONE: &str = "write a text";
+const OR_ATTACHED: &str = "write a text, or attach something";
+const OR_REMOVED: &str = "write a text, or remove the message";
+
 /// # Errors
 /// The text of a message without attachments is blank: the model would have nothing to answer.
-fn written(text: &str) -> Result<(), String> {
+fn written(text: &str, advice: &str) -> Result<(), String> {
     if text.trim().is_empty() {
-        return Err("the message is blank: write a text, or attach something".to_owned());
+        return Err(format!("the message is blank: {advice}"));
     }
     Ok(())
+}
+
+/// # Errors
+/// The new text is blank, and the message has no attachments. Only the server knows the attachments of another front end's message.
+fn rewritten(state: &SteeringState, id: &OutgoingId, text: &str) -> Result<(), String> {
+    let sent = state.sent().iter().map(|sent| &sent.message);
+    match state.queued().iter().chain(sent).find(|message| message.id == *id) {
+        Some(message) if message.attachments.is_empty() => written(text, OR_REMOVED),
+        _ => Ok(()),
+    }
 }
 
 fn changed(changed: Changed) -> Acted {
