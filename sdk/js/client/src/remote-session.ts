@@ -1,7 +1,7 @@
 import { ChatSession } from "./chat-session.js";
 import { ConnectionError } from "./errors.js";
 import { isEvent, type StreamEvent, type StreamItem } from "./events.js";
-import { type Http, requestJson } from "./http.js";
+import { type Http, isTransient, requestJson } from "./http.js";
 import { attempt, Listeners } from "./listeners.js";
 import type { Receipts } from "./schema/server.js";
 import { type Connection, type ConnectionState, DISCONNECTED, type MessageReceipt, type SessionAccessor } from "./session.js";
@@ -14,6 +14,8 @@ function named(command: Command): Command {
   const isUnnamed = command.command === "flush" || command.command === "cancel" || command.command === "continue";
   return isUnnamed ? { id: crypto.randomUUID(), ...command } : command;
 }
+
+const isLost = (state: ConnectionState) => state === "waiting" || state === "connecting";
 
 /** A session on the server: one stream of its events for all listeners, and its commands in order. */
 export class Session implements SessionAccessor {
@@ -96,7 +98,7 @@ export class Session implements SessionAccessor {
   /**
    * Has the session carry a command out, after those before. Where the answer is lost, the same command is sent again, which changes nothing if it
    * was carried out. While the server cannot be reached, it waits for the next connection, if there is a listener for items; otherwise it is rejected
-   * with a {@link ConnectionError} after a few attempts.
+   * with the error of the last of a few attempts.
    */
   async send(command: Command): Promise<readonly MessageReceipt[]> {
     const body = named(command);
@@ -107,19 +109,23 @@ export class Session implements SessionAccessor {
   }
 
   async #deliver(body: Command): Promise<Receipts> {
-    for (;;) {
+    for (let hasCut = false; ; ) {
       try {
         return await requestJson<Receipts>(this.#http, "POST", `${this.#path}/commands`, body);
       } catch (error) {
-        if (!(error instanceof ConnectionError) || !(await this.#reconnected())) throw error;
+        if (!isTransient(error)) throw error;
+        // A network that is cut does not end the stream. It is ended once: there are networks where requests fail and streams do not.
+        const cuts: boolean = error instanceof ConnectionError && this.connection === "open" && !hasCut;
+        if (cuts) this.#stream?.reconnect();
+        else if (!isLost(this.connection)) throw error;
+        hasCut ||= cuts;
+        if (!(await this.#opens())) throw error;
       }
     }
   }
 
-  /** Waits until a connection that is lost is open again; `false`: none is lost, or there will be none. */
-  async #reconnected(): Promise<boolean> {
-    const isLost = (state: ConnectionState) => state === "waiting" || state === "connecting";
-    if (!isLost(this.connection)) return false;
+  /** Waits for the next connection; `false`: there will be none. */
+  #opens(): Promise<boolean> {
     return new Promise((done) => {
       const undo = this.onConnection((state) => {
         if (isLost(state)) return;

@@ -39,11 +39,14 @@ export class SessionStream {
   readonly #http: Http;
   readonly #path: string;
   readonly #taker: StreamTaker;
-  readonly #stop = new AbortController();
   /** What a listener that comes later gets in the place of the events before. */
   readonly #learnt: ChatSession;
   /** The next event of each child: after a reconnect their events come again. */
   readonly #children = new Map<string, number>();
+  /** Ends the current connection. */
+  #connection = new AbortController();
+  #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #isStopped = false;
   #lastId: string | undefined;
   #nextSeq = 0;
 
@@ -60,8 +63,16 @@ export class SessionStream {
   }
 
   stop(): void {
-    this.#stop.abort();
+    this.#isStopped = true;
+    this.reconnect();
     this.#learnt.destroy();
+  }
+
+  /** Ends the current connection, as if it had been silent for too long. The next one follows, unless the stream is stopped. */
+  reconnect(): void {
+    this.#connection.abort();
+    // A `fetch` among the options can ignore the signal.
+    void this.#body?.cancel().catch(() => undefined);
   }
 
   /** Connects again and again, until it is stopped or the server ends the stream. */
@@ -69,6 +80,7 @@ export class SessionStream {
     let why: Error | null = null;
     for (let attempt = 0; !this.#isStopped; attempt += 1) {
       this.#taker.connection("connecting", why);
+      if (this.#isStopped) return;
       const [reader, before] = [new EventReader(), this.#lastId];
       try {
         const end = await this.#connect(reader);
@@ -87,20 +99,27 @@ export class SessionStream {
     }
   }
 
-  get #isStopped(): boolean {
-    return this.#stop.signal.aborted;
-  }
-
   /** Reads one connection to its end. Returns why the server has ended the stream, if it has. */
   async #connect(reader: EventReader): Promise<Error | undefined> {
     const headers: Record<string, string> = { Accept: "text/event-stream" };
     if (this.#lastId !== undefined) headers["Last-Event-ID"] = this.#lastId;
-    const response = await request(this.#http, `${this.#path}/events`, { headers, signal: this.#stop.signal });
+    const { signal } = (this.#connection = new AbortController());
+    const late = setTimeout(() => this.reconnect(), SILENCE_MS);
+    const response = await request(this.#http, `${this.#path}/events`, { headers, signal }).finally(() => clearTimeout(late));
     if (!response.body) throw new TidegateError(response.status, "no_stream", "the answer has no body");
+    const body = (this.#body = response.body.getReader());
+    try {
+      return await this.#readAll(body, reader);
+    } finally {
+      // Where the server has ended the stream, or a listener has stopped it, the body is not at its end.
+      void body.cancel().catch(() => undefined);
+    }
+  }
+
+  async #readAll(body: ReadableStreamDefaultReader<Uint8Array>, reader: EventReader): Promise<Error | undefined> {
     if (this.#isStopped) return undefined;
     this.#taker.connection("open", null);
     const decoder = new TextDecoder();
-    const body = response.body.getReader();
     for (;;) {
       const value = await this.#read(body);
       if (!value) return undefined;
@@ -116,14 +135,10 @@ export class SessionStream {
   /** Reads what comes next; `undefined`: nothing does any more. */
   async #read(body: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
     const cut = (cause?: unknown) => new ConnectionError(`the connection to ${server(this.#http)} was cut off`, { cause });
-    let isSilent = false;
-    const timer = setTimeout(() => {
-      isSilent = true;
-      void body.cancel().catch(() => undefined);
-    }, SILENCE_MS);
+    const timer = setTimeout(() => this.reconnect(), SILENCE_MS);
     try {
       const { value } = await body.read();
-      if (isSilent) throw cut();
+      if (this.#connection.signal.aborted) throw cut();
       return value;
     } catch (cause) {
       throw cause instanceof ConnectionError ? cause : cut(cause);
@@ -134,13 +149,15 @@ export class SessionStream {
 
   #dispatch({ id, event, data }: ServerSentEvent): Error | undefined {
     if (id !== undefined) this.#lastId = id;
-    let content: never;
     try {
-      content = JSON.parse(data) as never;
+      return this.#take(event, JSON.parse(data) as never);
     } catch (error) {
-      this.#taker.error(new EventError(event, String(error)));
+      if (!this.#isStopped) this.#taker.error(new EventError(event, String(error)));
       return undefined;
     }
+  }
+
+  #take(event: string, content: never): Error | undefined {
     if (event === "message") this.#own(content);
     else if (event === "child") this.#child(content);
     else if (event === "snapshot") this.#snapshot(content);

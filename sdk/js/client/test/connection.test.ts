@@ -30,9 +30,13 @@ test("a stream that the server refuses or ends says why, and what to do", async 
   }
 });
 
-test("a connection that is lost is reported until it is back, and a message of meanwhile is sent then", async () => {
+test.each([
+  ["does not answer", lost],
+  ["is restarted behind a proxy", problem(502, "http_502")],
+  ["is busy", problem(503, "busy")],
+])("a connection is lost until it is back, and a message of meanwhile is sent then: the server %s", async (_, gone) => {
   let isGone = false;
-  const unless = (answer: Answer): Answer => (...given) => (isGone ? lost : answer)(...given);
+  const unless = (answer: Answer): Answer => (...given) => (isGone ? gone : answer)(...given);
   const { client, requests } = await scripted({
     [EVENTS]: [stream([sse(line(0, "turn_start"), 0), sse(delta(1, "Hel"), 1)], true), unless(stream([sse(delta(2, "lo"), 2)]))],
     [COMMANDS]: [unless((request, response) => {
@@ -45,14 +49,14 @@ test("a connection that is lost is reported until it is back, and a message of m
   await until(chat, () => chat.state.streaming.text === "Hel");
   isGone = true;
   await until(chat, () => chat.state.connection === "waiting");
-  expect(chat.state.connectionError).toBeInstanceOf(ConnectionError);
+  expect(chat.state.connectionError).toBeInstanceOf(Error);
   const id = chat.submit("Meanwhile");
   // As often as a request is repeated without a connection, and more.
   while (posts() < 5) await new Promise((done) => setTimeout(done, 5));
   await new Promise((done) => setTimeout(done, 50));
   expect(chat.state.sent.map(({ message }) => message.text)).toEqual(["Meanwhile"]);
   expect(chat.queued).toEqual([]);
-  expect(chat.state.connectionError).toBeInstanceOf(ConnectionError);
+  expect(chat.state.connectionError).toBeInstanceOf(Error);
   isGone = false;
   await until(chat, () => chat.state.connection === "open" && chat.state.streaming.text === "Hello");
   expect(chat.state.connectionError).toBeNull();
@@ -96,6 +100,68 @@ test("a connection that is silent for a minute is made again", async () => {
   expect(requests[1]?.headers["last-event-id"]).toBe("1");
   chat.destroy();
   vi.useRealTimers();
+});
+
+test("a command that does not reach the server ends a stream that a network has cut, once", async () => {
+  for (const [name, answers, posts] of [
+    ["the next connection works", [lost, lost, lost, lost, lost, json({ receipts: [] })], 6],
+    ["only the stream works", [lost], 10],
+  ] as const) {
+    const { client, requests } = await scripted({
+      [EVENTS]: [stream([sse(line(0, "turn_start"), 0)]), stream([sse(delta(1, "Hello"), 1)])],
+      [COMMANDS]: [...answers],
+    });
+    const chat = new ChatSession(client, { sessionId: "s" });
+    await until(chat, () => chat.state.isExecuting);
+    const sent = client.session("s").send({ command: "cancel" });
+    if (posts === 6) expect(await sent, name).toEqual([]);
+    else await expect(sent, name).rejects.toBeInstanceOf(ConnectionError);
+    await until(chat, () => chat.state.streaming.text === "Hello");
+    const [commands, streams] = ["POST", "GET"].map((one) => requests.filter(({ method }) => method === one));
+    expect(commands?.length, name).toBe(posts);
+    expect(new Set(commands?.map(({ body }) => body.id)).size, name).toBe(1);
+    expect(streams?.map(({ headers }) => headers["last-event-id"]), name).toEqual([undefined, "0"]);
+    chat.destroy();
+  }
+});
+
+test("a command that the server refuses for now leaves an open stream as it is", async () => {
+  const { client, requests } = await scripted({ [EVENTS]: [stream([": keep-alive\n\n"])], [COMMANDS]: [problem(503, "busy")] });
+  const chat = new ChatSession(client, { sessionId: "s" });
+  await until(chat, () => chat.state.connection === "open");
+  await expect(client.session("s").send({ command: "cancel" })).rejects.toBeInstanceOf(TidegateError);
+  expect(requests.filter(({ method }) => method === "GET").length).toBe(1);
+  chat.destroy();
+});
+
+test("a connection whose answer has no head for a minute is made again", async () => {
+  let isAsked = () => {};
+  const asked = new Promise<void>((done) => (isAsked = done));
+  const { client, requests } = await scripted({ [EVENTS]: [() => isAsked(), stream([sse(delta(0, "Hello"), 0)])] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const chat = new ChatSession(client, { sessionId: "s" });
+  await asked;
+  vi.advanceTimersByTime(61_000);
+  await until(chat, () => chat.state.streaming.text === "Hello");
+  expect(requests.length).toBe(2);
+  chat.destroy();
+  vi.useRealTimers();
+});
+
+test("a stream that the server ends is closed by the client", async () => {
+  let close = () => {};
+  const closed = new Promise<void>((done) => (close = done));
+  const ends = stream([sse({ reason: "deleted" }, 0, "end")]);
+  const { client } = await scripted({
+    [EVENTS]: [(request, response) => {
+      response.on("close", close);
+      ends(request, response);
+    }],
+  });
+  const chat = new ChatSession(client, { sessionId: "s" });
+  await until(chat, () => chat.state.connection === "ended");
+  await closed;
+  chat.destroy();
 });
 
 test("without a listener, a command is rejected after a few attempts", async () => {

@@ -60,7 +60,7 @@ export const stream = (pieces: string[], cut = false): Answer => (_, response) =
 
 export const line = (seq: number, type: string, payload: object = {}, thread_id = "s") =>
   ({ seq, ts: seq, thread_id, turn: 1, step: 1, attempt: 1, type, payload });
-export const sse = (value: object, id: number, event?: string) =>
+export const sse = (value: object | null, id: number, event?: string) =>
   `id: ${id}\n${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(value)}\n\n`;
 export const delta = (seq: number, text: string) => line(seq, "cognition_out_delta", { text, chunk_index: seq });
 export const asked = (seq: number, id: string) =>
