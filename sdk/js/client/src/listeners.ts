@@ -22,7 +22,7 @@ export class Listeners<Given extends readonly unknown[] = []> {
     return () => void this.#entries.delete(entry);
   }
 
-  /** Calls those that are there now. One that an earlier one has removed is not called any more. */
+  /** Calls the listeners that are subscribed now. One that an earlier one has removed is not called. */
   call(...given: Given): void {
     for (const entry of [...this.#entries]) {
       if (this.#entries.has(entry)) attempt(() => entry.listener(...given), this.#failed);

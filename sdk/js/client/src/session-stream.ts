@@ -6,8 +6,8 @@ import type { ConnectionState } from "./session.js";
 import { EventReader, type ServerSentEvent } from "./sse.js";
 import type { ChildThread, SavedChat } from "./types.js";
 
-/** What takes a stream. */
-export interface StreamTaker {
+/** Receives the items of a stream. */
+export interface StreamHandler {
   item(item: StreamItem): void;
   connection(state: ConnectionState, error: Error | null): void;
   /** Takes events that cannot be read. */
@@ -34,13 +34,13 @@ const ENDS: Readonly<Record<string, string>> = {
   closed: "the user has no access to the session any more",
 };
 
-/** The events of a session, from the first on, over one connection after the other. Once it is stopped, its taker is not called any more. */
+/** The events of a session, from the first on, over one connection after the other. Once it is stopped, its handler is not called any more. */
 export class SessionStream {
   readonly #http: Http;
   readonly #path: string;
-  readonly #taker: StreamTaker;
-  /** What a listener that comes later gets in the place of the events before. */
-  readonly #learnt: ChatSession;
+  readonly #handler: StreamHandler;
+  /** The state that a later listener starts from. */
+  readonly #chat: ChatSession;
   /** The next event of each child: after a reconnect their events come again. */
   readonly #children = new Map<string, number>();
   /** Ends the current connection. */
@@ -50,22 +50,22 @@ export class SessionStream {
   #lastId: string | undefined;
   #nextSeq = 0;
 
-  constructor(http: Http, path: string, taker: StreamTaker) {
+  constructor(http: Http, path: string, handler: StreamHandler) {
     this.#http = http;
     this.#path = path;
-    this.#taker = taker;
-    this.#learnt = new ChatSession(null, { onError: (error) => taker.error(error) });
+    this.#handler = handler;
+    this.#chat = new ChatSession(null, { onError: (error) => handler.error(error) });
   }
 
   /** What has happened until now, or `undefined` where nothing has. */
   snapshot(): StreamItem | undefined {
-    return this.#nextSeq > 0 ? { kind: "snapshot", omitted: this.#nextSeq, chat: this.#learnt.save() } : undefined;
+    return this.#nextSeq > 0 ? { kind: "snapshot", omitted: this.#nextSeq, chat: this.#chat.save() } : undefined;
   }
 
   stop(): void {
     this.#isStopped = true;
     this.reconnect();
-    this.#learnt.destroy();
+    this.#chat.destroy();
   }
 
   /** Ends the current connection, as if it had been silent for too long. The next one follows, unless the stream is stopped. */
@@ -79,22 +79,22 @@ export class SessionStream {
   async run(): Promise<void> {
     let why: Error | null = null;
     for (let attempt = 0; !this.#isStopped; attempt += 1) {
-      this.#taker.connection("connecting", why);
+      this.#handler.connection("connecting", why);
       if (this.#isStopped) return;
       const [reader, before] = [new EventReader(), this.#lastId];
       try {
         const end = await this.#connect(reader);
         if (this.#isStopped) return;
-        if (end) return this.#taker.connection("ended", end);
+        if (end) return this.#handler.connection("ended", end);
         why = new ConnectionError(`${server(this.#http)} has closed the connection`);
       } catch (error) {
         if (this.#isStopped) return;
         why = error instanceof Error ? error : new ConnectionError(String(error));
-        if (!isTransient(error)) return this.#taker.connection("ended", why);
+        if (!isTransient(error)) return this.#handler.connection("ended", why);
       }
       if (this.#isStopped) return;
       if (this.#lastId !== before) attempt = 0;
-      this.#taker.connection("waiting", why);
+      this.#handler.connection("waiting", why);
       await this.#http.wait(reader.retry ?? backOff(attempt));
     }
   }
@@ -118,7 +118,7 @@ export class SessionStream {
 
   async #readAll(body: ReadableStreamDefaultReader<Uint8Array>, reader: EventReader): Promise<Error | undefined> {
     if (this.#isStopped) return undefined;
-    this.#taker.connection("open", null);
+    this.#handler.connection("open", null);
     const decoder = new TextDecoder();
     for (;;) {
       const value = await this.#read(body);
@@ -152,7 +152,7 @@ export class SessionStream {
     try {
       return this.#take(event, JSON.parse(data) as never);
     } catch (error) {
-      if (!this.#isStopped) this.#taker.error(new EventError(event, String(error)));
+      if (!this.#isStopped) this.#handler.error(new EventError(event, String(error)));
       return undefined;
     }
   }
@@ -166,36 +166,36 @@ export class SessionStream {
   }
 
   #end({ reason }: { readonly reason: string }): Error {
-    this.#taker.item({ kind: "end", reason });
+    this.#handler.item({ kind: "end", reason });
     return new ConnectionError(ENDS[reason] ?? `the server has ended the stream: ${reason}`);
   }
 
   #own(event: StreamEvent): void {
     if (event.seq < this.#nextSeq) return;
-    this.#learnt.processEvent(event);
+    this.#chat.processEvent(event);
     this.#nextSeq = event.seq + 1;
-    this.#taker.item({ kind: "event", event });
+    this.#handler.item({ kind: "event", event });
   }
 
   #child({ child, line, snapshot }: ChildData): void {
     if (snapshot) {
       const { omitted, chat } = snapshot;
       this.#children.set(child.id, chat.next_seq);
-      this.#learnt.restoreChild(child, chat);
-      this.#taker.item({ kind: "child_snapshot", child, omitted, chat });
+      this.#chat.restoreChild(child, chat);
+      this.#handler.item({ kind: "child_snapshot", child, omitted, chat });
     }
     // A listener can have stopped it.
     if (this.#isStopped || !line || line.seq < (this.#children.get(line.thread_id) ?? 0)) return;
     this.#children.set(line.thread_id, line.seq + 1);
-    this.#learnt.processChildEvent(child, line);
-    this.#taker.item({ kind: "child", child, event: line });
+    this.#chat.processChildEvent(child, line);
+    this.#handler.item({ kind: "child", child, event: line });
   }
 
   #snapshot({ omitted, chat }: Snapshot): void {
     // In another run of the server, numbers of children begin again.
     this.#children.clear();
-    this.#learnt.restore(chat);
+    this.#chat.restore(chat);
     this.#nextSeq = chat.next_seq;
-    this.#taker.item({ kind: "snapshot", omitted, chat });
+    this.#handler.item({ kind: "snapshot", omitted, chat });
   }
 }

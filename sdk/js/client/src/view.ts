@@ -10,7 +10,7 @@ export interface StreamingTextState {
   readonly reasoning: string;
 }
 
-/** What is known of the state of a primitive: the sum of the changes that the module has reported. */
+/** The state of a primitive, built from the changes that the module reports. */
 export class View {
   readonly own: MessageStore;
   questions: readonly Question[] = [];

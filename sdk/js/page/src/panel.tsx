@@ -26,7 +26,7 @@ export function Panel({ activity, summary, chat, onClose }: PanelProps) {
       </header>
       <Figures activity={activity} summary={summary} />
       {activity.omitted > 0 && (
-        <p className="note">What is from before this page was connected is in the timeline as far as messages show it; tokens, costs, rules and plugins of then are not counted.</p>
+        <p className="note">Turns from before this page was connected are reconstructed from their messages. Their tokens, costs, rules and plugins are not counted.</p>
       )}
       {plan.length > 0 && (
         <section>
