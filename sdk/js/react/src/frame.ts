@@ -21,10 +21,20 @@ function schedule(): void {
     isScheduled = false;
     const callbacks = [...due];
     due.clear();
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks) attempt(callback);
   };
   const timer = setTimeout(run, hasFrames ? LATE_MS : FRAME_MS);
   const frame = hasFrames ? requestAnimationFrame(run) : undefined;
+}
+
+/** What a callback throws is reported as an uncaught error and stops none of the others. */
+function attempt(callback: () => void): void {
+  try {
+    callback();
+  } catch (error) {
+    if (typeof reportError === "function") reportError(error);
+    else console.error(error);
+  }
 }
 
 /** Calls a function in a task of its own, after those that wait. Timers that follow one another wait 4 ms each. */

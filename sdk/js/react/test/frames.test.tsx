@@ -2,6 +2,7 @@ import type { ChatMessage } from "@tidegate/client";
 import { act, waitFor } from "@testing-library/react";
 import { memo, Profiler } from "react";
 import { expect, test, vi } from "vitest";
+import { atNextFrame } from "../src/frame.js";
 import { useChat, useMessages, useStreamingText } from "../src/index.js";
 import { delta, line } from "./support/events.js";
 import { probe, renderWith, textOf } from "./support/render.js";
@@ -66,6 +67,26 @@ test("a message that did not change is not rendered again", async () => {
   session.emit(delta(1, "lo"));
   await waitFor(() => expect(shown.length).toBe(102));
   expect(shown[100]).toBe(shown[101]);
+});
+
+test.each([["reported", true], ["written to the console", false]])("a callback that fails stops no other of its frame, and is %s", (_, hasReports) => {
+  const frame = frames();
+  const reported = vi.fn();
+  vi.stubGlobal("reportError", hasReports ? reported : undefined);
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const error = new Error("a failing callback");
+  let calls = 0;
+  atNextFrame(() => {
+    throw error;
+  });
+  atNextFrame(() => (calls += 1));
+  frame();
+  expect(calls).toBe(1);
+  expect((hasReports ? reported : written).mock.calls).toEqual([[error]]);
+  atNextFrame(() => (calls += 1));
+  frame();
+  expect(calls).toBe(2);
+  vi.unstubAllGlobals();
 });
 
 test("an action is rendered in its own task", () => {
