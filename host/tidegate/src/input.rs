@@ -14,4 +14,4 @@
 
 pub use crate::session::{Inbox, Input, NewInput, Sent, WhenBusy};
 pub use flow::{InputId, InputWay, Receipt, Withdrawal};
-pub use turn::{FlushMode, NotWaiting, WaitingInput};
+pub use turn::{FlushMode, NotWaiting, RECEIPTS_KEPT, WaitingInput};

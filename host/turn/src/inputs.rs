@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 pub use self::claim::Claim;
 pub(crate) use self::claim::Delivery;
+pub use self::receipts::RECEIPTS_KEPT;
 pub use self::state::WaitingInput;
 pub(crate) use self::state::with_text;
 use self::state::{Entry, State};

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use flow::{InputId, Receipt};
 
-/// The most receipts that are kept; the oldest goes first. An id that is forgotten can be used again.
-const KEPT: usize = 4096;
+/// The most receipts of inputs that a session keeps; the oldest goes first. An id that is forgotten can be used again.
+pub const RECEIPTS_KEPT: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
@@ -27,7 +27,7 @@ impl Receipts {
         }
         self.all.insert(id.clone(), receipt);
         self.order.push_back(id.clone());
-        if self.order.len() > KEPT
+        if self.order.len() > RECEIPTS_KEPT
             && let Some(oldest) = self.order.pop_front()
         {
             self.all.remove(&oldest);
