@@ -127,6 +127,33 @@ fn a_turn_that_continues_after_a_kill_stays_one_message() {
     }
 }
 
+/// An answer to what was asked again after a restart has the rest of its own turn, however often and however late it is sent.
+#[test]
+fn an_answer_that_is_sent_again_later_has_the_stream_of_its_turn() {
+    let model = Model::start();
+    let place = place(&model, ASK);
+    let mut running = start(&place);
+    let client = Client::new(&running, "");
+    let session = asked(&client, &model, "a.txt");
+    running.signal("KILL");
+    running.ended();
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let path = format!("{session}/ui-messages");
+    for (body, text) in [(ui_answer(), "It is written."), (json!({"messages": [user("m-2", "And?")]}), "A later turn.")]
+    {
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| post(&client, &path, &body));
+            model.request().say(text).end();
+            assert_eq!(answer.join().unwrap().0, 200);
+        });
+    }
+    for (path, answer) in [("ui-messages", ui_answer()), ("ag-ui", ag_ui_answer("question-1"))] {
+        let body = post(&client, &format!("{session}/{path}"), &answer).1;
+        assert!(body.contains("It is written.") && !body.contains("A later turn."), "{path}: {body}");
+    }
+}
+
 #[test]
 fn the_numbers_and_the_model_of_a_turn_survive_a_restart() {
     let model = Model::start();

@@ -53,7 +53,7 @@ pub(super) fn after_questions(open: &Open, replies: &[Reply], kept: Vec<Shown>) 
     if let Some((turn, step)) = last.map(|line| (line.turn, line.step)) {
         // Calls that the end of a process has left are those of an earlier turn, whose lines are not kept.
         if step == 0 {
-            return restored(&open.session, None, Has::AnswersTo(turn, step));
+            return restored(&open.session, Some(turn), Has::AnswersTo(turn, step));
         }
         let is_of_step = |line: &Shown| (line.turn, line.step) == (turn, step) && asked(line).is_some();
         let lines = kept.into_iter().skip_while(|line| !is_of_step(line)).collect();
@@ -61,7 +61,8 @@ pub(super) fn after_questions(open: &Open, replies: &[Reply], kept: Vec<Shown>) 
     }
     let question = open.session.pending_questions().into_iter().find(|question| is_answered(question.id.as_str()));
     if let Some(question) = question {
-        return restored(&open.session, None, Has::AnswersTo(question.place.turn, question.place.step));
+        let (turn, step) = (question.place.turn, question.place.step);
+        return restored(&open.session, Some(turn), Has::AnswersTo(turn, step));
     }
     let was_answered =
         |reply: &Reply| ["answer", "limit"].iter().any(|what| open.has_done(&format!("{what} {}", reply.id)));
@@ -69,7 +70,7 @@ pub(super) fn after_questions(open: &Open, replies: &[Reply], kept: Vec<Shown>) 
     if !is_limit && !replies.iter().any(was_answered) {
         let ids: Vec<String> = replies.iter().map(|reply| format!("`{}`", reply.id)).collect();
         let why = "it was answered, its turn has ended, or the program was started again and does not ask it any more";
-        let why = format!("the session asks no such question as {}: {why}", ids.join(", "));
+        let why = format!("the session has no open question {}: {why}", ids.join(", "));
         return Err(Problem::new(StatusCode::CONFLICT, "no_such_question", why));
     }
     restored(&open.session, None, Has::AnswersTo(0, 0))
@@ -113,7 +114,7 @@ fn restored(session: &Session, turn: Option<u32>, has: Has) -> Result<Begin, Pro
 }
 
 /// What a chat has learnt from all events of the session so far.
-fn saved(session: &Session) -> Result<SavedChat, Problem> {
+pub(super) fn saved(session: &Session) -> Result<SavedChat, Problem> {
     let snapshot = session.subscribe_from(u64::MAX).map_err(Problem::internal)?.snapshot;
     Ok(snapshot.ok_or_else(|| Problem::internal("the session has no snapshot"))?.chat)
 }
