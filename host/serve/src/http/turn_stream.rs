@@ -1,7 +1,7 @@
 //! One turn of a session in a convention: where it begins for a client, and where its stream ends.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
@@ -15,7 +15,7 @@ use super::begin::Begin;
 use super::convention::Convention;
 use super::events::{Events, Seen};
 use super::sse::KEEP_ALIVE;
-use super::waiting::is_waiting;
+use super::waiting::until_waiting;
 use crate::conventions::{Act, Turn, asked_by_child, open_of_child};
 
 /// How `useChat` knows the convention.
@@ -36,6 +36,8 @@ pub(super) struct TurnStream {
     events: Events,
     convention: Convention,
     begin: Begin,
+    /// Since when its lines say that it waits for a person.
+    waits_since: Option<Instant>,
     is_over: bool,
 }
 
@@ -56,7 +58,7 @@ impl TurnStream {
         if is_over {
             convention.done(&mut text);
         }
-        (Self { events, convention, begin, is_over }, text)
+        (Self { events, convention, begin, waits_since: None, is_over }, text)
     }
 
     /// Returns what follows; an empty text: nothing has happened for `keep_alive`; `None`: the stream has ended.
@@ -66,7 +68,10 @@ impl TurnStream {
             match self.begin.lines.pop_front() {
                 Some(line) => self.line(&line, &mut text),
                 None => match self.happens(keep_alive).await {
-                    Next::Seen(seen) => self.seen(seen, &mut text),
+                    Next::Seen(seen) => {
+                        self.waits_since = None;
+                        self.seen(seen, &mut text);
+                    }
                     Next::Waits => self.pause(&mut text),
                     Next::Nothing => return Some(text),
                 },
@@ -82,9 +87,10 @@ impl TurnStream {
         let turn = self.begin.turn.as_ref();
         let open = turn.map(Turn::waits_for).filter(|open| self.convention.pauses(open));
         let session = self.events.session().clone();
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
         let waits = async {
             match open {
-                Some(open) => is_waiting(&session, open).await,
+                Some(open) => until_waiting(&session, open, since).await,
                 None => std::future::pending().await,
             }
         };

@@ -1,20 +1,29 @@
 //! Whether a turn waits for a person: what its lines ask is what its session waits for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate::Session;
 
 use crate::conventions::Open;
 
-/// How often the session is asked again: between an answer and its line, and between a request and its line, they differ for a moment.
+/// The polling interval: for a moment, an answer and its line differ.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Returns when a session waits for what was asked, and for nothing else: no further question is about to be asked, and none of these was
-/// answered.
-pub(super) async fn is_waiting(session: &Session, asked: &[Open]) {
+/// How long they can differ. After it, the stream ends at what its lines ask, which a client can answer or ask for again.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Waits until the session waits for what was asked, and for nothing else: no further question is about to be asked, and none of these was
+/// answered. `since`: when the lines have asked.
+pub(super) async fn until_waiting(session: &Session, asked: &[Open], since: Instant) {
     loop {
         session.questions_settled().await;
         if waits_for(session, asked) {
+            return;
+        }
+        if since.elapsed() > LONGEST {
+            let ids: Vec<&str> = asked.iter().map(Open::id).collect();
+            let (id, ids) = (session.id().as_str(), ids.join(", "));
+            tracing::warn!("the lines of session {id} ask {ids}, and it does not wait for that: the stream ends there");
             return;
         }
         tokio::time::sleep(AGAIN).await;
