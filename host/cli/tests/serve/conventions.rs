@@ -222,6 +222,62 @@ fn a_message_that_is_sent_again_is_taken_once_and_has_the_same_stream() {
     assert_eq!(inbox["receipts"][0]["turn"], 1, "{inbox}");
 }
 
+/// An id is that of one message, whichever way it was sent first. What a session shows under an id is that message, too.
+#[test]
+fn a_message_with_the_id_of_another_one_is_refused() {
+    let model = Model::start();
+    let place = place(&model, "");
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let session = client.create();
+    let ui =
+        |id: &str, text: &str| post(&client, &format!("{session}/ui-messages"), &json!({"messages": [user(id, text)]}));
+    let run = |messages: &[(&str, &str)]| {
+        let message = |(id, text): &(&str, &str)| json!({"id": id, "role": "user", "content": text});
+        let messages: Vec<Value> = messages.iter().map(message).collect();
+        let input = json!({"threadId": "t", "runId": "r", "messages": messages});
+        post(&client, &format!("{session}/ag-ui"), &input).1
+    };
+    let command = |id: &str, text: &str, attachments: Value| {
+        let message = json!({"id": id, "text": text, "attachments": attachments});
+        client.post(&format!("{session}/commands"), &json!({"command": "prompt", "messages": [message]}))
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ui("m-1", "Hello"));
+        model.request().say("Good day.").end();
+        assert_eq!(first.join().unwrap().0, 200);
+    });
+    let image = json!([{"name": "f", "media_type": "image/png", "source": "iVBORw0KGgo="}]);
+    assert_eq!(command("m-2", "Look", image).0, 200);
+    model.request().say("A dot.").end();
+    let mut answers = Vec::new();
+    for (id, text) in [("m-1", "Lost"), ("m-2", "Lost")] {
+        let (status, answer) = ui(id, text);
+        assert!(status == 409 && answer.contains("id_in_use"), "{id}: {status} {answer}");
+        answers.push(run(&[(id, text)]));
+        // What is new next to it is not taken either.
+        answers.push(run(&[(id, text), ("m-3", "Lost, too")]));
+        let (status, answer) = command(id, text, json!([]));
+        assert!(status == 409 && answer["code"] == "id_in_use", "{id}: {status} {answer}");
+    }
+    for answer in answers {
+        assert!(answer.contains("RUN_ERROR") && answer.contains("id_in_use"), "{answer}");
+    }
+    assert!(ui("m-1", "Hello").1.contains("Good day.") && run(&[("m-1", "Hello")]).contains("Good day."));
+    assert_eq!(command("m-1", "Hello", json!([])).0, 200);
+    // The image is not shown.
+    assert!(ui("m-2", "Look").1.contains("A dot."));
+    let body = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(&[("m-2", "Look"), ("m-3", "And now?")]));
+        let mut request = model.request();
+        let text = request.text();
+        assert!(text.contains("And now?") && text.matches("Look").count() == 1 && !text.contains("Lost"), "{text}");
+        request.say("Nothing.").end();
+        run.join().unwrap()
+    });
+    assert!(body.contains("Nothing.") && body.contains("RUN_FINISHED"), "{body}");
+}
+
 /// The text of a UI message stream.
 fn text_of(body: &str) -> String {
     let chunks = data(body).into_iter().filter_map(|chunk| serde_json::from_str::<Value>(chunk).ok());

@@ -26,17 +26,17 @@ pub(super) fn carry_out(open: &Open, body: CommandBody, user: &str) -> Result<Re
 }
 
 /// Carries out a command about messages, each of whose ids is that of one message.
-fn taken_once(open: &Open, command: Command, user: &str) -> Result<Receipts, Problem> {
+pub(super) fn taken_once(open: &Open, command: Command, user: &str) -> Result<Receipts, Problem> {
     let messages = messages_of(&command).to_vec();
     let mut sent = open.sent();
-    sent.check(&messages, |id| is_known(&open.session, &id.into()))?;
+    sent.check(&messages, |message| is_known(&open.session, &(&message.id).into()))?;
     let receipts = of_messages(&open.session, command, user)?;
     sent.note(&messages);
     Ok(receipts)
 }
 
 /// Carries out a command about messages, and returns what became of them.
-pub(super) fn of_messages(session: &Session, command: Command, user: &str) -> Result<Receipts, Problem> {
+fn of_messages(session: &Session, command: Command, user: &str) -> Result<Receipts, Problem> {
     let (command, ids) = match command {
         Command::Prompt { messages } => {
             let ids: Vec<InputId> = messages.iter().map(|message| (&message.id).into()).collect();

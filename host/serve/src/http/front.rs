@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
-use chat::{Command, QuestionId};
+use chat::QuestionId;
 use tidegate::Session;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::begin::{Begin, after_questions, current, of_input};
 use super::bodies::LimitBody;
-use super::commands;
 use super::convention::Convention;
 use super::events::Events;
 use super::open::Open;
@@ -21,6 +20,7 @@ use super::sent::check_message;
 use super::server::busy;
 use super::turn_stream::{TurnStream, headed, response};
 use super::waiting::questions;
+use super::{again, commands};
 use crate::conventions::{Post, PostError, Reply, ag_ui, ui_stream};
 
 type Answered = Result<Response<Body>, Problem>;
@@ -107,6 +107,7 @@ fn streamed(
 async fn carried_out(call: &Call, post: &Post) -> Result<(Events, Begin), Problem> {
     post.messages.iter().try_for_each(check_message)?;
     let (known, open) = call.open_settled().await?;
+    again::check(&open, &post.messages)?;
     let user = call.user.name.as_str();
     let (events, kept) = Events::kept((&known, &open, user), &call.shared.closing)?;
     let begin = match (post.messages.last(), post.replies.is_empty()) {
@@ -116,16 +117,9 @@ async fn carried_out(call: &Call, post: &Post) -> Result<(Events, Begin), Proble
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing_new", "there is no new message, and no turn runs")
         })?,
     };
-    if post.replies.is_empty() {
-        if !post.messages.is_empty() {
-            commands::of_messages(&open.session, Command::Prompt { messages: post.messages.clone() }, user)?;
-        }
-        return Ok((events, begin));
-    }
     post.replies.iter().try_for_each(|reply| replied(&open, reply, user))?;
-    for message in &post.messages {
-        commands::of_messages(&open.session, Command::Steer { message: message.clone() }, user)?;
-    }
+    // Next to answers, a turn runs that they join.
+    again::hand_over(&open, &post.messages, !post.replies.is_empty(), user)?;
     Ok((events, begin))
 }
 

@@ -7,13 +7,16 @@
 //! | `routes`, `handlers`, `openapi` | the table of routes, what each does, and their description |
 //! | `sessions`, `known`, `open` | which sessions there are, whose they are, and their handles |
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
+//! | `sent` | the messages that were handed over: an id names one message |
 //! | `events`, `sse`, `websocket` | what crosses the wire in streams |
 //! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
+//! | `begin`, `waiting`, `again` | where the stream of such a turn begins, where it ends at a question, and messages that come again |
 //! | `page` | the page in the program, for a browser |
 //! | `export` | a session as a file |
 //! | `peers` | requests for a session that another host has open |
 
 mod access;
+mod again;
 mod begin;
 mod bodies;
 mod commands;

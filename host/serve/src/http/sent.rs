@@ -6,13 +6,11 @@ use std::hash::BuildHasher as _;
 
 use axum::http::StatusCode;
 use chat::{Attachment, Command, Outgoing, OutgoingId};
+use tidegate::input::RECEIPTS_KEPT;
 use tidegate::message::Image;
 
 use super::bodies::check_id;
 use super::problem::Problem;
-
-/// As many as a session has receipts of.
-const REMEMBERED: usize = 4096;
 
 /// The content of messages by their ids, as digests. The oldest go first; those from before the session was opened are not known.
 #[derive(Debug, Default)]
@@ -23,16 +21,16 @@ pub(super) struct SentMessages {
 }
 
 impl SentMessages {
-    /// Checks that no message has the id of another one: of those before that the session has taken (`is_known`), and of the same command.
+    /// Checks that no message has the id of another one: of the same command, or of those before, where `counts` says so of the message.
     ///
     /// # Errors
-    /// One has.
-    pub(super) fn check(&self, messages: &[Outgoing], is_known: impl Fn(&OutgoingId) -> bool) -> Result<(), Problem> {
-        for (at, message) in messages.iter().enumerate() {
+    /// A message has the id of another one.
+    pub(super) fn check(&self, messages: &[Outgoing], counts: impl Fn(&Outgoing) -> bool) -> Result<(), Problem> {
+        let mut own = HashMap::new();
+        for message in messages {
             let digest = self.digest(message);
-            let before = self.digests.get(&message.id).filter(|_| is_known(&message.id));
-            let is_other = |other: &&Outgoing| other.id == message.id && self.digest(other) != digest;
-            if before.is_some_and(|before| *before != digest) || messages.iter().take(at).any(|one| is_other(&one)) {
+            let other = self.digests.get(&message.id).filter(|before| **before != digest && counts(message));
+            if other.is_some() || own.insert(&message.id, digest).is_some_and(|before| before != digest) {
                 let id = message.id.as_str();
                 let why = format!(
                     "the id `{id}` is that of another message, with other content: give each message an id of its own, and \
@@ -52,7 +50,7 @@ impl SentMessages {
                 self.order.push_back(message.id.clone());
             }
         }
-        while self.order.len() > REMEMBERED {
+        while self.order.len() > RECEIPTS_KEPT {
             if let Some(oldest) = self.order.pop_front() {
                 self.digests.remove(&oldest);
             }
@@ -68,7 +66,7 @@ impl SentMessages {
 /// Checks a message of a client.
 ///
 /// # Errors
-/// Its id is none, it is blank, or an attachment is neither an address nor an image that models take.
+/// Its id is invalid, it is blank, or an attachment is neither an address nor an image that models accept.
 pub(super) fn check_message(message: &Outgoing) -> Result<(), Problem> {
     check_id(message.id.as_str())?;
     let refused = |why| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));
@@ -154,10 +152,10 @@ mod tests {
     #[test]
     fn the_oldest_are_forgotten() {
         let mut sent = SentMessages::default();
-        for number in 0..REMEMBERED + 5 {
+        for number in 0..RECEIPTS_KEPT + 5 {
             sent.note(&[message(&number.to_string(), "one")]);
         }
-        assert_eq!((sent.digests.len(), sent.order.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!((sent.digests.len(), sent.order.len()), (RECEIPTS_KEPT, RECEIPTS_KEPT));
         assert!(sent.check(&[message("4", "two")], |_| true).is_ok());
         assert!(sent.check(&[message("5", "two")], |_| true).is_err());
     }
