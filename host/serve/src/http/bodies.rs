@@ -337,6 +337,12 @@ impl LimitBody {
 }
 
 impl CommandBody {
+    /// Whether it decides about something that the session asks. Other commands do not wait for what is about to be asked: such as one that
+    /// cancels the turn that asks.
+    pub(super) fn is_decision(&self) -> bool {
+        matches!(self, Self::Answer { .. } | Self::DecideLimit { .. })
+    }
+
     /// Returns the command of the chat primitives; `None`: it is one of the server alone.
     ///
     /// # Errors
