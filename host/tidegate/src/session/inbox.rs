@@ -4,6 +4,7 @@ use flow::{InputId, InputWay, Message, Receipt, Withdrawal};
 use turn::{NotWaiting, WaitingInput};
 
 use super::runner::Job;
+use super::sending::is_blank;
 use super::{NewInput, Session, lock};
 
 /// The messages that wait for a [`Session`], in the order in which they were handed over, and what became of those that do not wait any
@@ -20,7 +21,7 @@ impl<'a> Inbox<'a> {
 
     /// Adds a message behind those that are queued. It has a turn of its own, which starts when the session is idle: at once, or when the
     /// turn before it has completed. Nothing that is queued is sent after a turn that was cancelled or has failed: it waits until a turn
-    /// completes or [`Inbox::flush`] sends it. [`Session::send`] starts a turn then.
+    /// completes or [`Inbox::flush`] sends it. [`Session::send`] starts a turn then. A blank message is not taken, as with [`Session::send`].
     pub fn queue(self, input: impl Into<NewInput>) -> InputId {
         self.0.hand_over(input.into(), InputWay::Queue, true).id
     }
@@ -28,14 +29,15 @@ impl<'a> Inbox<'a> {
     /// Adds a message that joins the running turn, as [`WhenBusy::Steer`](crate::input::WhenBusy::Steer) does.
     ///
     /// # Errors
-    /// No turn runs: the message, which the session has not taken.
+    /// No turn runs, or the message is blank: the message, which the session has not taken.
     pub fn join_turn(self, input: impl Into<NewInput>) -> Result<InputId, NewInput> {
         let shared = &self.0.0;
+        let input = input.into();
         let state = lock(&shared.state);
-        if state.closed || state.idle.is_some() {
-            return Err(input.into());
+        if state.closed || state.idle.is_some() || is_blank(&input.message) {
+            return Err(input);
         }
-        let (_, ids) = shared.handles.inputs.wait(vec![input.into().into_parts()], InputWay::Steer);
+        let (_, ids) = shared.handles.inputs.wait(vec![input.into_parts()], InputWay::Steer);
         Ok(ids.into_iter().next().unwrap_or_else(|| shared.handles.inputs.new_id()))
     }
 

@@ -10,7 +10,7 @@ use crate::session::turn_handle::Turn;
 /// Why a prompt without messages fails.
 const NO_MESSAGES: &str = "the input has no messages: the model was not asked. Pass at least one message.";
 /// Why a prompt fails whose messages say nothing: a provider takes no empty message.
-const BLANK: &str = "the input is blank: the model was not asked. Pass a text or an image.";
+const BLANK: &str = "the input is blank: the model was not asked. Pass text or an image.";
 
 impl Session {
     /// Asks the model. The turn starts at once, or when the turns before it are done, the queued inputs that were handed over before included;
@@ -80,7 +80,7 @@ impl Session {
     /// ```
     ///
     /// A turn that is cancelled or fails before extensions have processed a message leaves it for the next turn. A closed session takes no
-    /// message: its receipt is [`Receipt::Returned`](crate::input::Receipt::Returned).
+    /// message, and no session takes a blank one: its receipt is [`Receipt::Returned`](crate::input::Receipt::Returned).
     pub fn send(&self, input: impl Into<NewInput>, busy: WhenBusy) -> Sent {
         let way = match busy {
             WhenBusy::Steer => InputWay::Steer,
@@ -100,10 +100,16 @@ impl Session {
         let (id, message) = input.into_parts();
         // The id is needed whatever becomes of the message.
         let id = id.unwrap_or_else(|| self.0.handles.inputs.new_id());
+        let is_blank = is_blank(&message);
         let inputs = vec![(Some(id.clone()), message)];
         let state = lock(&self.0.state);
         if state.closed {
             self.0.handles.inputs.refuse(inputs);
+        } else if is_blank {
+            // With the id of another message, that one keeps its receipt.
+            if self.0.handles.inputs.receipt(&id).is_none() {
+                self.0.handles.inputs.refuse(inputs);
+            }
         } else if state.idle.is_none() || (behind && self.0.handles.inputs.oldest_queued().is_some()) {
             self.0.handles.inputs.wait(inputs, way);
         } else {
@@ -118,6 +124,6 @@ impl Session {
     }
 }
 
-fn is_blank(message: &Message) -> bool {
+pub(super) fn is_blank(message: &Message) -> bool {
     message.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
 }

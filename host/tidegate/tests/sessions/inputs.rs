@@ -197,6 +197,36 @@ async fn a_prompt_that_is_blank_fails_and_one_with_a_blank_message_among_others_
     assert_eq!(session.prompt(some).report().await.status, TurnStatus::Completed);
 }
 
+/// However a blank message is handed over, it is given back: no turn begins with it, and it joins none.
+#[tokio::test]
+async fn a_blank_message_is_not_taken() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    let own = InputId::new("mine");
+    session.send(NewInput::from("later").id(own.clone()), WhenBusy::Queue);
+    let hand_over = |receipt_of_own: Receipt| {
+        for blank in ["", " \n\t"] {
+            for busy in [WhenBusy::Steer, WhenBusy::Queue, WhenBusy::Interrupt] {
+                let sent = session.send(blank, busy);
+                assert!(!sent.started, "{blank:?}, {busy:?}");
+                assert_eq!(session.inbox().receipt(&sent.id), Some(Receipt::Returned), "{blank:?}, {busy:?}");
+                let other = session.send(NewInput::from(blank).id(own.clone()), busy);
+                assert_eq!(session.inbox().receipt(&other.id), Some(receipt_of_own), "that of the message before");
+            }
+            let id = session.inbox().queue(blank);
+            assert_eq!(session.inbox().receipt(&id), Some(Receipt::Returned), "{blank:?}");
+            assert!(session.inbox().join_turn(blank).is_err(), "{blank:?}");
+        }
+    };
+    hand_over(Receipt::Queued);
+    assert_eq!(waiting(&session), ["later"]);
+    session.inbox().remove(&own).unwrap();
+    drop(say);
+    assert_eq!(turn.report().await.status, TurnStatus::Completed);
+    hand_over(Receipt::Removed);
+    assert!(!session.is_running() && waiting(&session).is_empty());
+    assert_eq!(model.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn two_front_ends_edit_one_message_and_see_the_same() {
     let (session, model, say, turn, _folder) = busy(vec![]).await;
