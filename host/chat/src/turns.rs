@@ -1,4 +1,4 @@
-//! The turns of a thread, apart from their messages: what each took, and how it ended.
+//! The turns of a thread, apart from their messages: the usage and the outcome of each turn.
 
 use flow::{Event, EventKind, Spend, StepEnd, StopReason, Usage};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::list::List;
 use crate::message::TurnError;
 use crate::text::Str;
 
-/// What a turn took so far, and how it ended.
+/// The usage of a turn so far, and its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -120,17 +120,17 @@ impl Questions {
         Self(Arc::new(Shared { hub, state: Mutex::default(), expects_more: watch::Sender::new(false) }))
     }
 
-    /// More questions are about to be asked, such as those that another process has left open: [`Questions::settled`] waits for them.
+    /// Announces further questions, such as those that another process has left open: [`Questions::settled`] waits for them.
     pub fn expect_more(&self) {
         self.0.expects_more.send_replace(true);
     }
 
-    /// All that were expected are asked, or are not going to be.
+    /// Announces that no further questions follow.
     pub fn expect_no_more(&self) {
         self.0.expects_more.send_replace(false);
     }
 
-    /// Waits until all expected questions are asked: the questions of one batch of calls are then open together, or answered.
+    /// Waits until all announced questions are asked: the questions of one batch of calls are then open together, or answered.
     pub async fn settled(&self) {
         let mut expects_more = self.0.expects_more.subscribe();
         // The sender is there as long as this is.

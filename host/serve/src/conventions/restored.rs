@@ -33,7 +33,7 @@ impl Turn {
         let all: Vec<&TurnSummary> = saved.turns().iter().filter(|turn| turn.first() == first).collect();
         let mut restored = Self::new(first);
         restored.first = saved.next_seq();
-        restored.finished = taken(&all);
+        restored.finished = usage_of(&all);
         restored.show(&state, &all, has, acts);
         let _changed = restored.log.restore(saved.log().clone());
         restored.runs = all.last().map_or(first, |turn| turn.number);
@@ -134,8 +134,8 @@ impl Turn {
     }
 }
 
-/// Returns what turns took together.
-fn taken(turns: &[&TurnSummary]) -> Finished {
+/// Returns the total usage of turns.
+fn usage_of(turns: &[&TurnSummary]) -> Finished {
     let mut all = Finished::default();
     for turn in turns {
         let TurnTokens { input, output, cache_read, cache_write, .. } = turn.tokens;

@@ -20,7 +20,7 @@ impl Session {
         all
     }
 
-    /// Waits until all questions are open that are about to be asked: those about one batch of calls together, and those that another process
+    /// Waits until all announced questions are open: those about one batch of calls together, and those that another process
     /// has left ([`Session::interrupted`]), which the next turn asks again. The latter waits until a turn has begun.
     pub async fn questions_settled(&self) {
         self.questions().settled().await;
