@@ -54,6 +54,28 @@ impl Hosts {
         command
     }
 
+    /// Hosts that keep their sessions also while the store takes no writes.
+    fn patient(model: &Model) -> Self {
+        let hosts = Self::at("", "");
+        let settings = settings("").replace(&format!("lease_s = {LEASE}"), "lease_s = 120");
+        hosts.place.write("tidegate.toml", &model.settings(&settings));
+        hosts
+    }
+
+    /// Waits until somebody wants to write, while the store takes no writes. Returns whether somebody does.
+    fn until_a_write_waits(&self) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(30) {
+            let clients = self.redis.text(&["CLIENT", "LIST"]).unwrap();
+            let mut flags = clients.split_whitespace().filter_map(|field| field.strip_prefix("flags="));
+            if flags.any(|flags| flags.contains('b')) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
     pub(super) fn start(&self, host: &str) -> (Running, Client) {
         let running = Running::of(self.command(host, &["serve", "--listen", "127.0.0.1:0"]));
         let client = Client::new(&running, "");
@@ -137,7 +159,7 @@ fn a_killed_host_is_followed_by_another_once_its_lease_has_ended() {
 #[test]
 fn an_answer_that_is_recorded_late_has_its_stream() {
     let model = Model::start();
-    let hosts = Hosts::new(&model, "");
+    let hosts = Hosts::patient(&model);
     let (_running, client) = hosts.start("one");
     let session = client.create();
     let path = format!("{session}/ui-messages");
@@ -147,15 +169,21 @@ fn an_answer_that_is_recorded_late_has_its_stream() {
         first.join().unwrap()
     });
     assert!(first.contains("question-1"), "{first}");
-    hosts.redis.command(&["CLIENT", "PAUSE", "500", "WRITE"]).unwrap();
+    hosts.redis.command(&["CLIENT", "PAUSE", "60000", "WRITE"]).unwrap();
     let approval = json!({"id": "question-1", "approved": true});
     let part = json!({"type": "dynamic-tool", "state": "approval-responded", "approval": approval});
     let answer = json!({"messages": [{"id": "turn-1", "role": "assistant", "parts": [part]}]});
-    let rest = std::thread::scope(|scope| {
+    let (is_late, is_open, rest) = std::thread::scope(|scope| {
         let rest = scope.spawn(|| post(&client, &path, &answer).1);
+        // The question is answered, and no event has said so.
+        let is_late = hosts.until_a_write_waits();
+        std::thread::sleep(Duration::from_millis(300));
+        let is_open = !rest.is_finished();
+        hosts.redis.command(&["CLIENT", "UNPAUSE"]).unwrap();
         model.request().say("Written.").end();
-        rest.join().unwrap()
+        (is_late, is_open, rest.join().unwrap())
     });
+    assert!(is_late && is_open, "{is_late}, {is_open}: {rest}");
     assert!(rest.contains("Written.") && rest.contains(r#""finishReason":"stop""#), "{rest}");
 }
 
