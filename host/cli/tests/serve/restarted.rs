@@ -148,9 +148,26 @@ fn an_answer_that_is_sent_again_later_has_the_stream_of_its_turn() {
             assert_eq!(answer.join().unwrap().0, 200);
         });
     }
-    for (path, answer) in [("ui-messages", ui_answer()), ("ag-ui", ag_ui_answer("question-1"))] {
-        let body = post(&client, &format!("{session}/{path}"), &answer).1;
+    let answers = [("ui-messages", ui_answer()), ("ag-ui", ag_ui_answer("question-1"))];
+    for (path, answer) in &answers {
+        let body = post(&client, &format!("{session}/{path}"), answer).1;
         assert!(body.contains("It is written.") && !body.contains("A later turn."), "{path}: {body}");
+    }
+    // The line of the question is not kept any more.
+    client.prompt(&session, "m-3", "More");
+    let mut events = client.events(&session, None);
+    let mut request = model.request();
+    let long = "x".repeat(1000);
+    for _ in 0..1500 {
+        request.say(&long);
+    }
+    request.end();
+    events.until(|event| event.line() == "turn_finish" && event.data["turn"] == 4);
+    for (path, answer) in &answers {
+        let body = post(&client, &format!("{session}/{path}"), answer).1;
+        let (has, end) = (body.contains("It is written."), &body[body.len().saturating_sub(300)..]);
+        assert!(has && !body.contains("A later turn.") && !body.contains("xxx"), "{path}: {end}");
+        assert!(!body.contains("I write."), "{path}: the client has it: {body}");
     }
 }
 

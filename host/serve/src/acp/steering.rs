@@ -73,7 +73,9 @@ async fn outcome(handed: Handed, events: Subscription) -> Result<SteeringRespons
     let (outcome, id) = match handed {
         Handed::Over(id) => (SteeringOutcome::Injected, id),
         Handed::Started(id) => (SteeringOutcome::StartedNewTurn, id),
-        Handed::Refused => return Err(error(-32603, "the session has not taken the message: it is blank, or the session was closed")),
+        Handed::Refused => {
+            return Err(error(-32603, "the session has not taken the message: it is blank, or the session was closed"));
+        }
         Handed::Back(reason) => {
             return Ok(SteeringResponse { outcome: SteeringOutcome::PromptRequired, reason: Some(reason.to_owned()) });
         }

@@ -64,6 +64,9 @@ pub(super) fn after_questions(open: &Open, replies: &[Reply], kept: Vec<Shown>) 
         let (turn, step) = (question.place.turn, question.place.step);
         return restored(&open.session, Some(turn), Has::AnswersTo(turn, step));
     }
+    if let Some((turn, step)) = replies.iter().find_map(|reply| open.place_of(&reply.id)) {
+        return restored(&open.session, Some(turn), Has::AnswersTo(turn, step));
+    }
     let was_answered =
         |reply: &Reply| ["answer", "limit"].iter().any(|what| open.has_done(&format!("{what} {}", reply.id)));
     let is_limit = open.session.pending_limit().is_some_and(|limit| is_answered(&limit.id));

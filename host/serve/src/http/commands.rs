@@ -95,7 +95,14 @@ fn receipt(session: &Session, id: &InputId) -> Receipt {
 pub(super) fn answered(open: &Open, question: &chat::QuestionId, answer: Answer, user: &str) -> Result<(), Problem> {
     let (key, content) = (format!("answer {}", question.as_str()), format!("{user} {answer:?}"));
     let command = Command::Answer { question: question.clone(), call: "".into(), child: None, answer };
-    first(open, (key, content), || Ok(carry_out_command(&open.session, command, user)?))
+    first(open, (key, content), || {
+        let asked = open.session.pending_questions().into_iter().find(|asked| asked.id.as_str() == question.as_str());
+        carry_out_command(&open.session, command, user)?;
+        if let Some(asked) = asked {
+            open.note_place(question.as_str(), (asked.place.turn, asked.place.step));
+        }
+        Ok(())
+    })
 }
 
 /// Does something whose first time counts: where it was done before with the same content, the answer to that was lost.

@@ -33,6 +33,8 @@ struct State {
     used: Instant,
     /// Keys of what was done, with what was given.
     done: VecDeque<(String, String)>,
+    /// The turns and steps of questions that were answered.
+    answered: VecDeque<(String, (u32, u32))>,
 }
 
 impl fmt::Debug for Open {
@@ -70,7 +72,7 @@ impl Open {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(Problem::internal)?;
         let generation = format!("{:016x}", u64::from_be_bytes(bytes));
-        let state = State { used: Instant::now(), done: VecDeque::new() };
+        let state = State { used: Instant::now(), done: VecDeque::new(), answered: VecDeque::new() };
         let (state, sent) = (Mutex::new(state), Mutex::default());
         Ok(Self { session, generation, is_shared, readers: AtomicUsize::new(0), state, sent })
     }
@@ -118,6 +120,20 @@ impl Open {
     /// Returns whether something with this key was done with this content.
     pub(super) fn is_done(&self, key: &str, content: &str) -> bool {
         self.lock().done.iter().any(|(known, of)| known == key && of == content)
+    }
+
+    /// Notes the turn and the step of a question that is answered.
+    pub(super) fn note_place(&self, question: &str, place: (u32, u32)) {
+        let mut state = self.lock();
+        if state.answered.len() >= REMEMBERED {
+            state.answered.pop_front();
+        }
+        state.answered.push_back((question.to_owned(), place));
+    }
+
+    /// Returns the turn and the step of a question that was answered.
+    pub(super) fn place_of(&self, question: &str) -> Option<(u32, u32)> {
+        self.lock().answered.iter().find(|(known, _)| known == question).map(|(_, place)| *place)
     }
 
     /// The messages that were handed over. Who hands some over has the lock until the session has them.
