@@ -44,6 +44,8 @@ export interface ActivityState {
   readonly activeRules: number | undefined;
   readonly extensions: readonly Extension[];
   readonly notices: readonly Entry[];
+  /** Ids of the inputs that were queued as text without attachments. */
+  readonly texts: ReadonlySet<string>;
   /** How many events came as a snapshot, without what is shown here. */
   readonly omitted: number;
   readonly model: string | undefined;
@@ -56,6 +58,7 @@ export const EMPTY: ActivityState = {
   activeRules: undefined,
   extensions: [],
   notices: [],
+  texts: new Set(),
   omitted: 0,
   model: undefined,
   context: undefined,
@@ -119,6 +122,8 @@ function withRest(state: ActivityState, event: StreamEvent, payload: Payload): A
     }
     case "ttsr_injection":
       return mark(list(payload["rules"]), { discarded_bytes: number(payload["discarded_bytes"]) });
+    case "input_queued":
+      return payload["parts"] === undefined ? { ...state, texts: new Set(state.texts).add(String(payload["id"])) } : state;
     case "rules_reloaded":
       return { ...state, activeRules: number(payload["active"]) };
     case "thread_started":

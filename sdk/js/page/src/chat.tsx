@@ -65,7 +65,13 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
               <Notices notices={observed.activity.notices} />
               {chat.limit && <Limit key={chat.limit.id} limit={chat.limit} session={client.session(sessionId)} attempt={attempt} />}
               <Questions chat={chat} />
-              <Waiting chat={chat} session={client.session(sessionId)} attempt={attempt} onBack={(text) => composer.current?.give(text)} />
+              <Waiting
+                chat={chat}
+                texts={observed.activity.texts}
+                session={client.session(sessionId)}
+                attempt={attempt}
+                onBack={(text) => composer.current?.give(text)}
+              />
               {error && <p role="alert" className="bad">The turn has ended: {error.status}. <bdi>{error.message}</bdi></p>}
               {failure !== undefined && (
                 <p role="alert" className="bad">

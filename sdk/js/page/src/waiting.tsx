@@ -11,6 +11,8 @@ const WAYS: Readonly<Record<Way, string>> = {
 
 interface WaitingProps {
   readonly chat: UseChatResult;
+  /** Ids of the messages in the session that have no attachments. */
+  readonly texts: ReadonlySet<string>;
   readonly session: Session;
   readonly attempt: (action: () => unknown) => void;
   /** Takes the text of a message that the session has given back. */
@@ -43,12 +45,16 @@ export function Waiting(props: WaitingProps) {
   );
 }
 
-function Entry({ waits, receipt, chat, session, attempt, onBack }: WaitingProps & { waits: Waits; receipt: string }) {
+function Entry({ waits, receipt, chat, texts, session, attempt, onBack }: WaitingProps & { waits: Waits; receipt: string }) {
   const [draft, setDraft] = useState<string>();
   const field = useId();
+  const queued = chat.queued.find(({ id }) => id === waits.id);
+  // The input line takes text alone: attachments would be lost.
+  const own = queued ?? chat.sent.find(({ message }) => message.id === waits.id)?.message;
+  const isText = own ? !own.attachments?.length : texts.has(waits.id);
   const takeBack = async () => {
-    const own = chat.queued.some(({ id }) => id === waits.id) ? chat.takeBack(waits.id) : undefined;
-    if (own) return onBack(own.text);
+    const back = queued && chat.takeBack(waits.id);
+    if (back) return onBack(back.text);
     const [receipt] = await session.send({ command: "take_back", id: waits.id });
     if (receipt?.receipt === "returned") onBack(waits.text);
   };
@@ -78,7 +84,7 @@ function Entry({ waits, receipt, chat, session, attempt, onBack }: WaitingProps 
       <bdi>{waits.text}</bdi>
       <span className="actions">
         <button type="button" className="quiet" onClick={() => setDraft(waits.text)}>Edit</button>
-        <button type="button" className="quiet" onClick={() => attempt(takeBack)}>Take back</button>
+        {isText && <button type="button" className="quiet" onClick={() => attempt(takeBack)}>Take back</button>}
         <button type="button" className="quiet" onClick={() => attempt(() => chat.removeQueued(waits.id))}>Remove</button>
       </span>
     </li>

@@ -1,3 +1,4 @@
+import { TidegateClient } from "@tidegate/client";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import type { Answer } from "./support/model.js";
@@ -5,6 +6,9 @@ import { newSession, picture, write } from "./support/browser.js";
 import { suite } from "./support/suite.js";
 
 const its = suite();
+
+/** A picture of one pixel. */
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
 
 /** A session whose model is writing. */
 async function working(): Promise<readonly [Page, Answer]> {
@@ -85,6 +89,25 @@ test("a message that waits is taken back to the field, in front of what is writt
   expect(next.body).toContain("back to me\\nand this");
   next.say("Both.").end();
   await page.getByText("Both.").waitFor();
+});
+
+test("a message with an attachment is not taken back to the field, which takes text alone", async () => {
+  const [page, answer] = await working();
+  await writeAs(page, "Queue", "without a picture");
+  const id = decodeURIComponent(new URL(page.url()).hash.slice(2));
+  const attachments = [{ name: "dot.png", media_type: "image/png", source: DOT }];
+  await new TidegateClient({ baseUrl: its.server.url }).session(id).send({ command: "queue", message: { id: "m", text: "with a picture", attachments } });
+  const row = (text: string) => waiting(page).getByRole("listitem").filter({ hasText: text });
+  await row("without a picture").getByRole("button", { name: "Take back" }).waitFor();
+  await row("with a picture").getByRole("button", { name: "Remove" }).click({ trial: true });
+  expect(await row("with a picture").getByRole("button").allTextContents()).toEqual(["Edit", "Remove"]);
+  await row("without a picture").getByRole("button", { name: "Remove" }).click();
+  answer.end();
+  const next = await its.model.request();
+  expect(next.body).toContain("with a picture");
+  expect(next.body).toContain(DOT);
+  next.say("I see it.").end();
+  await page.getByText("I see it.").waitFor();
 });
 
 test("a cancel leaves the queue, and the conversation continues", async () => {
