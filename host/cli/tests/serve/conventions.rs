@@ -166,8 +166,8 @@ fn a_run_that_is_left_and_run_again_has_its_text_once() {
     let place = place(&model, "");
     let running = start(&place);
     let mut command = node("http_agent_left.mjs");
-    let application = command.arg(base(&running)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut output = BufReader::new(application.stdout.unwrap());
+    let mut application = command.arg(base(&running)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(application.stdout.take().unwrap());
     let mut request = model.request();
     request.think(&["I see.".to_owned()]).say("Good ");
     let mut line = String::new();
@@ -182,6 +182,7 @@ fn a_run_that_is_left_and_run_again_has_its_text_once() {
     let messages: Value = serde_json::from_str(&line).unwrap();
     let texts: Vec<&str> = messages.as_array().unwrap().iter().filter_map(|one| one["content"].as_str()).collect();
     assert_eq!(texts, ["Hello", "I see.", "Good day."], "{messages:#}");
+    assert!(application.wait().unwrap().success());
 }
 
 pub(super) fn user(id: &str, text: &str) -> Value {
