@@ -182,8 +182,13 @@ fn what_cannot_be_used_is_said_before_it_begins() {
     let certificates = Certificates::make().unwrap();
     let key = std::fs::read_to_string(certificates.path("server.key")).unwrap();
     let cut = key.replace("-----END PRIVATE KEY-----", "");
+    let pipe = |place: &Place| {
+        std::fs::remove_file(place.path("own.pem")).unwrap();
+        assert!(Command::new("mkfifo").arg(place.path("own.pem")).status().unwrap().success());
+    };
     type Change<'a> = &'a dyn Fn(&Place);
-    let cases: [(Change<'_>, &str); 6] = [
+    let encrypted = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
+    let cases: [(Change<'_>, &str); 8] = [
         (
             &|place| std::fs::remove_file(place.path("own.pem")).unwrap(),
             "the certificate of the server cannot be read from",
@@ -191,6 +196,8 @@ fn what_cannot_be_used_is_said_before_it_begins() {
         (&|place| place.write("own.pem", &key), "it has no certificate in PEM"),
         (&|place| place.write("own.key", ""), "it has no private key in PEM"),
         (&|place| place.write("own.key", &cut), "cannot be read from"),
+        (&|place| place.write("own.key", &encrypted), "it is encrypted"),
+        (&pipe, "it is no file of at most 1 MiB"),
         (
             &|place| assert!(std::fs::copy(certificates.path("client.key"), place.path("own.key")).is_ok()),
             "cannot be used with the private key in",

@@ -9,6 +9,12 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+/// The maximum size of a file.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What the PEM of an encrypted key contains, in each of its formats.
+const ENCRYPTED: &[u8] = b"ENCRYPTED";
+
 /// The certificate of a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,8 +67,16 @@ fn read<T>(
     items: impl FnOnce(&[u8]) -> Result<T, pem::Error>,
 ) -> Result<T, UnusableCertificate> {
     let unreadable = |cause| UnusableCertificate::Unreadable { what, path: path.to_owned(), cause };
+    let metadata = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    // To read a pipe or a device can take for ever.
+    if !metadata.is_file() || metadata.len() > MAX_FILE {
+        return Err(unreadable("it is no file of at most 1 MiB".to_owned()));
+    }
     let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
     items(&bytes).map_err(|error| match error {
+        _ if bytes.windows(ENCRYPTED.len()).any(|part| part == ENCRYPTED) => {
+            unreadable("it is encrypted; `openssl pkey -in FILE -out OTHER` writes it without a passphrase".to_owned())
+        }
         pem::Error::NoItemsFound => unreadable(format!("it has no {what} in PEM")),
         // Errors of the format can repeat lines of a key.
         _ => unreadable("its PEM is damaged".to_owned()),

@@ -1,8 +1,9 @@
 //! TLS for the connections of clients.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use net::{TlsAcceptor, UnusableCertificate};
 use tidegate::config::ServerCertificate;
@@ -30,8 +31,8 @@ struct Read {
     failure: Option<String>,
 }
 
-/// The times at which the files were changed.
-type Stamps = [Option<SystemTime>; 2];
+/// What changes with the files: device, inode, and the time of the last change of either, which no tool sets.
+type Stamps = [Option<(u64, u64, i64, i64)>; 2];
 
 impl Tls {
     /// Reads the files. `of`: the server.
@@ -83,5 +84,6 @@ fn acceptor(files: &ServerCertificate) -> Result<TlsAcceptor, UnusableCertificat
 }
 
 fn stamps(files: &ServerCertificate) -> Stamps {
-    [&files.certificate, &files.key].map(|file| fs::metadata(file).and_then(|of| of.modified()).ok())
+    let stamp = |of: fs::Metadata| (of.dev(), of.ino(), of.ctime(), of.ctime_nsec());
+    [&files.certificate, &files.key].map(|file| fs::metadata(file).ok().map(stamp))
 }
