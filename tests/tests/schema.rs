@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 54] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 56] = [
+    "gateway.certificate_without-its-key",
     "gateway.conversation_header_taken",
     "gateway.hosts_with-a-port",
     "gateway.listen_no-address",
@@ -43,6 +44,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 54] = [
     "provider.recording_not-read",
     "rules.folders_twice",
     "serve.address_with-a-path",
+    "serve.certificate_key_alone",
     "serve.hosts_with-a-port",
     "serve.listen_no-address",
     "serve.listen_nobody-is-admitted",
