@@ -1,5 +1,6 @@
 //! Numbers and times as a person reads them in a report; those of sentences are in `record`.
 
+use record::figures::date;
 pub(crate) use record::figures::{count, of, took, took_ms};
 
 /// Writes a time as `2026-11-23 07:51:11 UTC`.
@@ -14,18 +15,6 @@ pub(crate) fn utc(ms: u64) -> String {
 pub(crate) fn clock(ms: u64) -> String {
     let seconds = ms / 1000;
     format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
-}
-
-/// The date of a day since 1970-01-01: Howard Hinnant's `civil_from_days`, for days that are not negative.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
 /// Writes a count that the provider may not have given.

@@ -1,5 +1,6 @@
 //! What a run needs from a person, as the interrupts that end it.
 
+use record::figures::date;
 use serde_json::{Value, json};
 
 use super::event::Interrupt;
@@ -57,17 +58,9 @@ fn question(asked: &Asked) -> Interrupt {
     }
 }
 
-/// Returns a time as ISO 8601 has it. The date is made of the days since 1970 as `civil_from_days` of Howard Hinnant does it: a year begins in
-/// March there, so that the leap day is its last.
+/// Returns a time as ISO 8601 has it.
 fn instant(ms: u64) -> String {
-    let (seconds, days) = (ms / 1000 % 86_400, ms / 86_400_000 + 719_468);
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
+    let (seconds, (year, month, day)) = (ms / 1000 % 86_400, date(ms / 86_400_000));
     let (hour, minute, second, ms) = (seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
 }
