@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidegate::Host;
 use tidegate::diagnostic::{Check, Health};
+use tidegate::{Host, Operator};
 
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
@@ -24,6 +24,7 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
     state::keep(&mut operator);
     session::keep(&mut operator);
     let mut checks: Vec<Check> = settings.check().into_iter().collect();
+    checks.extend(certificates(&operator));
     checks.extend(gateway::doctor(common, &open::under_policy(operator.clone())?).await);
     // A gateway needs no model of its own: its clients choose theirs.
     let needs_model = operator.provider.kind.is_some() || operator.gateway.routes.is_empty();
@@ -47,6 +48,25 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
         text(&checks)?;
     }
     Ok(if bad == 0 { Exit::Completed } else { Exit::Failed })
+}
+
+/// Checks the certificates of servers for clients.
+fn certificates(operator: &Operator) -> Vec<Check> {
+    let (gateway, serve) = (operator.gateway.certificate.as_ref(), &operator.serve);
+    let of_tables = [
+        ("gateway", gateway.is_some(), serve::gateway::check_certificate(gateway)),
+        ("serve", serve.certificate.is_some(), serve::http::check_certificate(serve)),
+    ];
+    let named = of_tables.into_iter().filter(|(_, is_named, _)| *is_named);
+    named
+        .map(|(table, _, checked)| {
+            let what = format!("certificate of [{table}]");
+            match checked {
+                Ok(()) => Check::new(what, Health::Good, "it can be used with its private key"),
+                Err(found) => Check::new(what, Health::Bad, Failure::from(found).into_line()),
+            }
+        })
+        .collect()
 }
 
 fn health(health: Health) -> &'static str {

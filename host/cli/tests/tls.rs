@@ -11,7 +11,7 @@ use tidegate_servers::Certificates;
 
 use crate::gateway::running::{Running, TOKEN_A};
 use crate::support::script::Model;
-use crate::support::{Place, code, err};
+use crate::support::{Place, code, err, out};
 
 /// The servers, each with a request that it answers with status 200.
 const SERVERS: [(&str, &str, &str); 2] = [
@@ -188,36 +188,44 @@ fn what_cannot_be_used_is_said_before_it_begins() {
     };
     type Change<'a> = &'a dyn Fn(&Place);
     let encrypted = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
-    let cases: [(Change<'_>, &str); 8] = [
+    let cases: [(Change<'_>, u32, &str); 8] = [
         (
             &|place| std::fs::remove_file(place.path("own.pem")).unwrap(),
+            2,
             "the certificate of the server cannot be read from",
         ),
-        (&|place| place.write("own.pem", &key), "it has no certificate in PEM"),
-        (&|place| place.write("own.key", ""), "it has no private key in PEM"),
-        (&|place| place.write("own.key", &cut), "cannot be read from"),
-        (&|place| place.write("own.key", &encrypted), "it is encrypted"),
-        (&pipe, "it is no file of at most 1 MiB"),
+        (&|place| place.write("own.pem", &key), 2, "it contains no certificate in PEM"),
+        (&|place| place.write("own.key", ""), 3, "it contains no private key in PEM"),
+        (&|place| place.write("own.key", &cut), 3, "cannot be read from"),
+        (&|place| place.write("own.key", &encrypted), 3, "it is encrypted"),
+        (&pipe, 2, "it is not a regular file of at most 1 MiB"),
         (
             &|place| assert!(std::fs::copy(certificates.path("client.key"), place.path("own.key")).is_ok()),
-            "cannot be used with the private key in",
+            2,
+            "the key is that of another certificate",
         ),
         (
             &|place| place.write("own.pem", "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n"),
+            2,
             "cannot be used with",
         ),
     ];
     for (server, more, _) in SERVERS {
-        for (change, expected) in &cases {
+        for (change, line, expected) in &cases {
             let place = place(server, more, &certificates);
             change(&place);
             let output = place.run(&[server, "--listen", "127.0.0.1:0"]);
             assert_eq!(code(&output), 2, "{}", err(&output));
             assert!(err(&output).contains(expected), "{expected}: {}", err(&output));
-            assert!(err(&output).contains("tidegate.toml:2:"), "{}", err(&output));
+            assert!(err(&output).contains(&format!("tidegate.toml:{line}:")), "{}", err(&output));
+            let doctor = place.run(&["doctor"]);
+            let line = format!("fail certificate of [{server}]: ");
+            assert!(out(&doctor).contains(&line) && out(&doctor).contains(expected), "{}", out(&doctor));
             let secret = key.lines().nth(1).unwrap();
             assert!(!err(&output).contains(secret), "{}", err(&output));
         }
+        let good = place(server, more, &certificates).run(&["doctor"]);
+        assert!(out(&good).contains(&format!("ok   certificate of [{server}]: ")), "{}", out(&good));
         for (set, missing) in [("certificate", "certificate_key"), ("certificate_key", "certificate")] {
             let place = Place::new();
             place.write("tidegate.toml", &format!("[{server}]\n{set} = \"own.pem\"\n{more}"));

@@ -2,22 +2,19 @@
 //! of clients.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use flow::KeySource;
 
 use crate::document::{Document, Step, steps};
-use crate::{Code, Location};
+use crate::{Code, PlacedFile};
 
 /// The certificate with which a server identifies itself to its clients, over TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerCertificate {
     /// The PEM file with the certificate chain of the server, leaf first.
-    pub certificate: PathBuf,
-    /// The file in PEM with its private key.
-    pub key: PathBuf,
-    /// The location of `certificate`, for diagnostics that are only known when the server starts.
-    pub place: Location,
+    pub certificate: PlacedFile,
+    /// The PEM file with its private key.
+    pub key: PlacedFile,
 }
 
 /// A table of a server, with the code of its diagnostics and a complete address for the help of its own.
@@ -47,30 +44,18 @@ impl ServerTable {
         Some(address)
     }
 
-    /// Reads the files of the certificate, of which there are two or none.
+    /// Reads the files of the certificate; `None`: there are none, or one without the other.
     pub(crate) fn certificate(
         self,
         document: &mut Document<'_>,
         certificate: Option<&str>,
         key: Option<&str>,
     ) -> Option<ServerCertificate> {
-        let at = |key: &str| steps![self.name, key];
-        let (set, missing, what) = match (certificate, key) {
-            (None, None) => return None,
-            (Some(certificate), Some(key)) => {
-                let file = |name: &str, file: &str| document.folder(&at(name)).join(file);
-                return Some(ServerCertificate {
-                    certificate: file("certificate", certificate),
-                    key: file("certificate_key", key),
-                    place: document.place(&at("certificate")),
-                });
-            }
-            (Some(_), None) => ("certificate", "certificate_key", "the file with the private key of this certificate"),
-            (None, Some(_)) => ("certificate_key", "certificate", "the file with the certificate of this key"),
-        };
-        let message = format!("`{set}` has no effect without `{missing}`");
-        document.error(self.code, &at(set), message, format!("name {what}, or remove `{set}`"));
-        None
+        check_certificate(document, (self.name, self.code), certificate.is_some(), key.is_some());
+        Some(ServerCertificate {
+            certificate: PlacedFile::read(document, &steps![self.name, "certificate"], certificate?),
+            key: PlacedFile::read(document, &steps![self.name, "certificate_key"], key?),
+        })
     }
 
     /// Reads the names of the server, in lower case.
@@ -107,6 +92,32 @@ impl ServerTable {
         }
         own
     }
+}
+
+/// Reports `certificate` without `certificate_key`, and the other way round.
+pub(crate) fn check_certificate(
+    document: &mut Document<'_>,
+    (table, code): (&'static str, Code),
+    has_certificate: bool,
+    has_key: bool,
+) {
+    let (set, missing, help) = match (has_certificate, has_key) {
+        (true, false) => ("certificate", "certificate_key", "name the file with the private key of this certificate"),
+        (false, true) => ("certificate_key", "certificate", "name the file with the certificate of this key"),
+        _ => return,
+    };
+    has_no_effect(document, (table, code), (set, missing), help);
+}
+
+/// Reports a key of a table that has no effect without another one.
+pub(crate) fn has_no_effect(
+    document: &mut Document<'_>,
+    (table, code): (&'static str, Code),
+    (set, missing): (&'static str, &'static str),
+    help: &str,
+) {
+    let message = format!("`{set}` has no effect without `{missing}`");
+    document.error(code, &steps![table, set], message, format!("{help}, or remove `{set}`"));
 }
 
 /// Returns the variable that `env:NAME` names. A value of another form is reported without its text, because it may be a key.

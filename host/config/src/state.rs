@@ -6,7 +6,7 @@ use std::time::Duration;
 use flow::{KeySource, StateBackend, TranscriptBackend};
 
 use crate::document::{Document, Step, steps};
-use crate::listening::variable;
+use crate::listening::{check_certificate, has_no_effect, variable};
 use crate::typed::{OperatorFile, StateFile};
 use crate::{Code, Location};
 
@@ -69,6 +69,13 @@ pub struct PlacedFile {
     pub place: Location,
 }
 
+impl PlacedFile {
+    /// Reads the name of a file at this place, relative to the file that names it.
+    pub(crate) fn read(document: &Document<'_>, at: &[Step], name: &str) -> Self {
+        Self { path: document.folder(at).join(name), place: document.place(at) }
+    }
+}
+
 impl StateSettings {
     /// The variable of the URL, where the operator names none.
     const URL_ENV: &str = "TIDEGATE_REDIS_URL";
@@ -101,10 +108,7 @@ fn redis(document: &mut Document<'_>, typed: &StateFile) -> RedisPlace {
     let at = |key: &str| steps!["state", key];
     let password = typed.password.as_deref();
     let password_env = password.and_then(|text| variable(document, &at("password"), text, "`password`"));
-    let file = |key: &str, name: &Option<String>| {
-        let path = document.folder(&at(key)).join(name.as_ref()?);
-        Some(PlacedFile { path, place: document.place(&at(key)) })
-    };
+    let file = |key: &str, name: &Option<String>| Some(PlacedFile::read(document, &at(key), name.as_ref()?));
     RedisPlace {
         url_env: typed.url_env.clone().unwrap_or_else(|| StateSettings::URL_ENV.to_owned()),
         user: typed.user.clone(),
@@ -154,17 +158,10 @@ fn check_size(document: &mut Document<'_>, path: &[Step], mib: u64, session_mib:
 
 /// Reports keys that have no effect without another one.
 fn check_pairs(document: &mut Document<'_>, typed: &StateFile) {
-    let (certificate, key) = (typed.certificate.is_some(), typed.certificate_key.is_some());
-    for (set, is_set, missing, is_missing, help) in [
-        ("certificate_key", key, "certificate", !certificate, "name the file with the certificate of this key"),
-        ("certificate", certificate, "certificate_key", !key, "name the file with the private key of this certificate"),
-        ("user", typed.user.is_some(), "password", typed.password.is_none(), "set `password = \"env:NAME\"`"),
-    ] {
-        if is_set && is_missing {
-            let message = format!("`{set}` has no effect without `{missing}`");
-            let help = format!("{help}, or remove `{set}`");
-            document.error(Code::ConfigStateBackend, &steps!["state", set], message, help);
-        }
+    let table = ("state", Code::ConfigStateBackend);
+    check_certificate(document, table, typed.certificate.is_some(), typed.certificate_key.is_some());
+    if typed.user.is_some() && typed.password.is_none() {
+        has_no_effect(document, table, ("user", "password"), "set `password = \"env:NAME\"`");
     }
 }
 

@@ -77,7 +77,7 @@ fn every_value_arrives() {
 
 fn files(of: &Option<ServerCertificate>) -> [&Path; 2] {
     let ServerCertificate { certificate, key, .. } = of.as_ref().unwrap();
-    [certificate, key]
+    [&certificate.path, &key.path]
 }
 
 #[test]

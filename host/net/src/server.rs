@@ -15,30 +15,43 @@ const MAX_FILE: u64 = 1 << 20;
 /// What the PEM of an encrypted key contains, in each of its formats.
 const ENCRYPTED: &[u8] = b"ENCRYPTED";
 
-/// The certificate of a server cannot be used.
+/// The certificate of a server, or its private key, cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnusableCertificate {
-    /// A file cannot be read, or contains no certificate or no key.
-    #[error("the {what} of the server cannot be read from {}: {cause}", path.display())]
-    Unreadable {
-        /// "certificate" or "private key".
-        what: &'static str,
-        /// The file that is named for it.
+    /// The file of the certificate cannot be read, or contains none.
+    #[error("the certificate of the server cannot be read from {}: {cause}", path.display())]
+    Certificate {
+        /// The file that is named for the certificate.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The file of the key cannot be read, or contains none.
+    #[error("the private key of the server cannot be read from {}: {cause}", path.display())]
+    Key {
+        /// The file that is named for the key.
         path: PathBuf,
         /// What is wrong with it.
         cause: String,
     },
     /// The two do not belong together, or TLS cannot use them.
-    #[error("the certificate in {} cannot be used with the private key in {}: {source}", certificate.display(), key.display())]
+    #[error("the certificate in {} cannot be used with the private key in {}: {cause}", certificate.display(), key.display())]
     Mismatched {
-        /// The file that is named for the certificate.
+        /// The file of the certificate.
         certificate: PathBuf,
-        /// The file that is named for the key.
+        /// The file of the key.
         key: PathBuf,
-        /// What TLS reports.
-        source: rustls::Error,
+        /// What is wrong with them.
+        cause: String,
     },
+}
+
+impl UnusableCertificate {
+    /// Returns whether the key alone cannot be used.
+    pub fn is_of_key(&self) -> bool {
+        matches!(self, Self::Key { .. })
+    }
 }
 
 /// Returns what a server accepts connections with, over TLS 1.2 and 1.3: the certificate chain in one PEM file, leaf first, and its private key in
@@ -50,10 +63,17 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, UnusableC
     let chain = read("certificate", certificate, |bytes| {
         let all = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>()?;
         if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) }
-    })?;
-    let private = read("private key", key, PrivateKeyDer::from_pem_slice)?;
-    let mismatched =
-        |source| UnusableCertificate::Mismatched { certificate: certificate.to_owned(), key: key.to_owned(), source };
+    });
+    let chain = chain.map_err(|cause| UnusableCertificate::Certificate { path: certificate.to_owned(), cause })?;
+    let private = read("private key", key, PrivateKeyDer::from_pem_slice);
+    let private = private.map_err(|cause| UnusableCertificate::Key { path: key.to_owned(), cause })?;
+    let mismatched = |error| {
+        let cause = match error {
+            rustls::Error::InconsistentKeys(_) => "the key is that of another certificate".to_owned(),
+            error => error.to_string(),
+        };
+        UnusableCertificate::Mismatched { certificate: certificate.to_owned(), key: key.to_owned(), cause }
+    };
     let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(mismatched)?.with_no_client_auth();
     let mut config = builder.with_single_cert(chain, private).map_err(mismatched)?;
@@ -61,24 +81,21 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, UnusableC
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn read<T>(
-    what: &'static str,
-    path: &Path,
-    items: impl FnOnce(&[u8]) -> Result<T, pem::Error>,
-) -> Result<T, UnusableCertificate> {
-    let unreadable = |cause| UnusableCertificate::Unreadable { what, path: path.to_owned(), cause };
-    let metadata = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    // To read a pipe or a device can take for ever.
+/// # Errors
+/// What is wrong with the file.
+fn read<T>(what: &str, path: &Path, items: impl FnOnce(&[u8]) -> Result<T, pem::Error>) -> Result<T, String> {
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    // Reading a pipe or a device can block without an end.
     if !metadata.is_file() || metadata.len() > MAX_FILE {
-        return Err(unreadable("it is no file of at most 1 MiB".to_owned()));
+        return Err("it is not a regular file of at most 1 MiB".to_owned());
     }
-    let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
     items(&bytes).map_err(|error| match error {
         _ if bytes.windows(ENCRYPTED.len()).any(|part| part == ENCRYPTED) => {
-            unreadable("it is encrypted; `openssl pkey -in FILE -out OTHER` writes it without a passphrase".to_owned())
+            "it is encrypted; `openssl pkey -in FILE -out OTHER` writes it without a passphrase".to_owned()
         }
-        pem::Error::NoItemsFound => unreadable(format!("it has no {what} in PEM")),
+        pem::Error::NoItemsFound => format!("it contains no {what} in PEM"),
         // Errors of the format can repeat lines of a key.
-        _ => unreadable("its PEM is damaged".to_owned()),
+        _ => "its PEM is damaged".to_owned(),
     })
 }

@@ -101,7 +101,7 @@ impl Files {
         rules.report();
         (known.of_rules, known.set, known.host) = (Some(of_rules), Some(set), Some(host));
         (known.of_plugins, known.is_trusted) = (of_plugins, is_trusted);
-        let files = settings.certificate.as_ref().map(|files| [files.certificate.clone(), files.key.clone()]);
+        let files = settings.certificate.as_ref().map(|files| [files.certificate.path.clone(), files.key.path.clone()]);
         let (address, certificate) = known.listens.get_or_insert((settings.listen, files.clone()));
         if *address != settings.listen {
             say::note(format_args!(

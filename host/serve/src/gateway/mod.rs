@@ -133,6 +133,18 @@ pub enum OpenError {
     Upstream(#[from] UpstreamError),
 }
 
+/// Checks the certificate, if there is one.
+///
+/// # Errors
+/// It cannot be used.
+pub fn check_certificate(certificate: Option<&ServerCertificate>) -> Result<(), Diagnostics> {
+    tls(certificate).map(drop)
+}
+
+fn tls(certificate: Option<&ServerCertificate>) -> Result<Option<Tls>, Diagnostics> {
+    certificate.map(|files| Tls::open(files, settings::OF)).transpose()
+}
+
 impl Gateway {
     /// Listens on an address; port 0 selects a free port. With a certificate, clients connect over TLS. `metrics`: where it counts.
     ///
@@ -147,7 +159,7 @@ impl Gateway {
         if !address.ip().is_loopback() && site.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
-        let tls = certificate.map(|files| Tls::open(files, settings::OF)).transpose()?;
+        let tls = tls(certificate)?;
         let site = site::Open::new(site, None)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

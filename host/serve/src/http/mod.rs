@@ -59,7 +59,7 @@ use self::sessions::Sessions;
 use crate::inbound::Tls;
 use crate::inbound::tokens::{Named, Of};
 
-/// What diagnostics about tokens and the certificate say.
+/// The common part of diagnostics about tokens and the certificate.
 const OF: Of = Of { code: Code::ConfigServe, server: "server" };
 
 /// A server for front ends that listens until it is dropped.
@@ -100,6 +100,18 @@ pub fn check_policy(settings: &ServeSettings, policy: &Policy) -> Result<(), Dia
     settings.tokens.iter().try_for_each(|token| policy.check_variable("serve.token.value", &token.variable))
 }
 
+/// Checks the certificate, if the settings name one.
+///
+/// # Errors
+/// It cannot be used.
+pub fn check_certificate(settings: &ServeSettings) -> Result<(), Diagnostics> {
+    tls(settings).map(drop)
+}
+
+fn tls(settings: &ServeSettings) -> Result<Option<Tls>, Diagnostics> {
+    settings.certificate.as_ref().map(|files| Tls::open(files, OF)).transpose()
+}
+
 impl Server {
     /// Listens as the settings say; port 0 selects a free port. The sessions are those of the host in this workspace.
     ///
@@ -111,7 +123,7 @@ impl Server {
             return Err(OpenError::NotLoopback(address));
         }
         let access = Access { users: users(settings)?, origins: settings.origins.iter().cloned().collect() };
-        let tls = settings.certificate.as_ref().map(|files| Tls::open(files, OF)).transpose()?;
+        let tls = tls(settings)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

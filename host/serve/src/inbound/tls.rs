@@ -43,7 +43,8 @@ impl Tls {
         let stamps = stamps(files);
         let acceptor = acceptor(files).map_err(|error| {
             let help = "name two files in PEM: the certificate chain of the server, leaf first, and its private key";
-            Diagnostics(vec![of.error(error.to_string(), Some(&files.place)).help(help)])
+            let place = if error.is_of_key() { &files.key.place } else { &files.certificate.place };
+            Diagnostics(vec![of.error(error.to_string(), Some(place)).help(help)])
         })?;
         let read = Mutex::new(Read { acceptor, stamps, checked: Instant::now(), failure: None });
         Ok(Self { files: files.clone(), read })
@@ -80,10 +81,10 @@ impl Tls {
 }
 
 fn acceptor(files: &ServerCertificate) -> Result<TlsAcceptor, UnusableCertificate> {
-    net::acceptor(&files.certificate, &files.key)
+    net::acceptor(&files.certificate.path, &files.key.path)
 }
 
 fn stamps(files: &ServerCertificate) -> Stamps {
     let stamp = |of: fs::Metadata| (of.dev(), of.ino(), of.ctime(), of.ctime_nsec());
-    [&files.certificate, &files.key].map(|file| fs::metadata(file).ok().map(stamp))
+    [&files.certificate, &files.key].map(|file| fs::metadata(&file.path).ok().map(stamp))
 }
