@@ -1,10 +1,12 @@
-//! Conventions after the program was killed: the same as the events say of it, and no answer is lost.
+//! Conventions after the program was killed: they agree with the events, and no answer is lost.
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::conventions::{ASK, data, post, user};
 use super::{place, start};
+use crate::gateway::running::Running;
+use crate::support::Place;
 use crate::support::script::Model;
 
 /// Asks about a call in a turn, and waits for the question.
@@ -34,19 +36,24 @@ fn ag_ui_answer(question: &str) -> Value {
     run(&json!({"resume": [{"interruptId": question, "status": "resolved", "payload": {"approved": true}}]}))
 }
 
+/// Kills a server and starts it again.
+fn restarted(mut running: Running, place: &Place) -> Running {
+    running.signal("KILL");
+    running.ended();
+    start(place)
+}
+
 /// Whatever the first request after the restart is, it finds the question under its id, on the call under its id, in the message of its turn.
 #[test]
 fn the_first_request_after_a_kill_finds_the_question() {
     let model = Model::start();
     let place = place(&model, ASK);
-    let mut running = start(&place);
+    let running = start(&place);
     let client = Client::new(&running, "");
     let names =
         ["resumed", "sent again", "a run", "an answer", "an answer of a run", "a command", "an unknown question"];
     let sessions = names.map(|name| asked(&client, &model, &format!("{name}.txt")));
-    running.signal("KILL");
-    running.ended();
-    let running = start(&place);
+    let running = restarted(running, &place);
     let client = Client::new(&running, "");
     let [resumed, again, run_again, answered, run_answered, commanded, unknown] = &sessions;
     let stream = client.stream(&format!("{resumed}/ui-messages/chat/stream"), None).rest();
@@ -101,12 +108,10 @@ fn the_first_request_after_a_kill_finds_the_question() {
 fn a_turn_that_continues_after_a_kill_stays_one_message() {
     let model = Model::start();
     let place = place(&model, ASK);
-    let mut running = start(&place);
+    let running = start(&place);
     let client = Client::new(&running, "");
     let session = asked(&client, &model, "a.txt");
-    running.signal("KILL");
-    running.ended();
-    let mut running = start(&place);
+    let mut running = restarted(running, &place);
     let client = Client::new(&running, "");
     std::thread::scope(|scope| {
         let answer = scope.spawn(|| post(&client, &format!("{session}/ui-messages"), &ui_answer()).1);
@@ -121,9 +126,7 @@ fn a_turn_that_continues_after_a_kill_stays_one_message() {
             assert!(body.contains(part), "{part}: {body}");
         }
         assert!(body.contains(r#""status":"completed""#), "{body}");
-        running.signal("KILL");
-        running.ended();
-        running = start(&place);
+        running = restarted(running, &place);
     }
 }
 
@@ -132,12 +135,10 @@ fn a_turn_that_continues_after_a_kill_stays_one_message() {
 fn an_answer_that_is_sent_again_later_has_the_stream_of_its_turn() {
     let model = Model::start();
     let place = place(&model, ASK);
-    let mut running = start(&place);
+    let running = start(&place);
     let client = Client::new(&running, "");
     let session = asked(&client, &model, "a.txt");
-    running.signal("KILL");
-    running.ended();
-    let running = start(&place);
+    let running = restarted(running, &place);
     let client = Client::new(&running, "");
     let path = format!("{session}/ui-messages");
     for (body, text) in [(ui_answer(), "It is written."), (json!({"messages": [user("m-2", "And?")]}), "A later turn.")]
@@ -175,7 +176,7 @@ fn an_answer_that_is_sent_again_later_has_the_stream_of_its_turn() {
 fn the_numbers_and_the_model_of_a_turn_survive_a_restart() {
     let model = Model::start();
     let place = place(&model, "");
-    let mut running = start(&place);
+    let running = start(&place);
     let client = Client::new(&running, "");
     let session = client.create();
     let input = json!({"messages": [user("m-1", "Hello")]});
@@ -194,9 +195,7 @@ fn the_numbers_and_the_model_of_a_turn_survive_a_restart() {
     };
     assert_eq!(end(&before)["messageMetadata"]["usage"], json!({"inputTokens": 5, "outputTokens": 40}));
     assert_eq!(end(&before)["messageMetadata"]["model"], "scripted");
-    running.signal("KILL");
-    running.ended();
-    let running = start(&place);
+    let running = restarted(running, &place);
     let client = Client::new(&running, "");
     assert_eq!(end(&post(&client, &format!("{session}/ui-messages"), &input).1), end(&before));
     assert_eq!(end(&post(&client, &format!("{session}/ag-ui"), &run).1), end(&before_run));

@@ -28,7 +28,7 @@ const LAST: Duration = Duration::from_secs(10);
 
 /// What a run has measured.
 pub(crate) struct Served {
-    plan: Plan,
+    sessions: u32,
     browsers: u32,
     connecting: Duration,
     /// With the sessions, and with the browsers.
@@ -78,7 +78,7 @@ pub(crate) async fn run(plan: &Plan, program: &Path, browsers: u32) -> Result<Se
     let active = plan.active.unwrap_or(plan.sessions);
     let step = Step { active, turns: turns.iter().sum(), took, lags, warm: warm?, end, processor };
     let durable = recorded_turns(folder.path())?;
-    Ok(Served { plan: plan.clone(), browsers, connecting, empty, connected, step, failed, missing, durable })
+    Ok(Served { sessions: plan.sessions, browsers, connecting, empty, connected, step, failed, missing, durable })
 }
 
 /// Runs turns until the time is over, at least one in each session; returns how many each session has had.
@@ -169,13 +169,8 @@ impl Served {
 
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { browsers, connecting, empty, connected, step, .. } = self;
-        writeln!(
-            f,
-            "sessions {}, browsers {browsers}, connected in {} ms",
-            self.plan.sessions,
-            connecting.as_millis()
-        )?;
+        let Self { sessions, browsers, connecting, empty, connected, step, .. } = self;
+        writeln!(f, "sessions {}, browsers {browsers}, connected in {} ms", sessions, connecting.as_millis())?;
         writeln!(f, "{step}")?;
         let (durable, failed, missing) = (self.durable, self.failed, self.missing);
         writeln!(f, "turns {}, in transcripts {durable}, failed {failed}, missing deltas {missing}", step.turns)?;
