@@ -1,4 +1,4 @@
-//! The turns of a thread, apart from their messages: the usage and the outcome of each turn.
+//! The turns of a thread without their messages: the usage and the outcome of each turn.
 
 use flow::{Event, EventKind, Spend, StepEnd, StopReason, Usage};
 use serde::{Deserialize, Serialize};

@@ -103,7 +103,7 @@ impl SavedChat {
         &self.streaming
     }
 
-    /// What each turn took so far and how it ended, the oldest first.
+    /// Returns the usage and the outcome of each turn, the oldest first.
     pub fn turns(&self) -> &List<TurnSummary> {
         self.turns.all()
     }

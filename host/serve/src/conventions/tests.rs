@@ -333,7 +333,7 @@ fn questions_of_a_child_are_those_of_its_lines() {
         for cut in 0..=lines.len() {
             let before = lines.get(..cut).unwrap();
             let saved = saved(before);
-            let told: Vec<Value> = open_of_child(&child, &saved).into_iter().map(|aside| aside.payload).collect();
+            let reported: Vec<Value> = open_of_child(&child, &saved).into_iter().map(|aside| aside.payload).collect();
             let pending: Vec<String> = saved
                 .confirmations()
                 .questions()
@@ -346,8 +346,8 @@ fn questions_of_a_child_are_those_of_its_lines() {
                 };
                 before.iter().filter_map(line).next_back().unwrap()
             };
-            assert_eq!(told, pending.iter().map(asked).collect::<Vec<_>>(), "{name}, after {cut} lines");
-            open_ones += told.len();
+            assert_eq!(reported, pending.iter().map(asked).collect::<Vec<_>>(), "{name}, after {cut} lines");
+            open_ones += reported.len();
         }
     }
     assert!(open_ones > 20, "{open_ones}");

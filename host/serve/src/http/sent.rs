@@ -21,7 +21,7 @@ pub(super) struct SentMessages {
 }
 
 impl SentMessages {
-    /// Checks that no message has the id of another one: of the same command, or of those before, where `counts` says so of the message.
+    /// Checks that no message has the id of another one: of the same command, or of those before for which `counts` returns true.
     ///
     /// # Errors
     /// A message has the id of another one.

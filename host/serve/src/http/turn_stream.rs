@@ -36,7 +36,7 @@ pub(super) struct TurnStream {
     events: Events,
     convention: Convention,
     begin: Begin,
-    /// Since when its lines say that it waits for a person.
+    /// The time since which it waits for the next event.
     waits_since: Option<Instant>,
     is_over: bool,
 }

@@ -136,7 +136,7 @@ trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Debug + Unpin + Send> Stream for T {}
 
-/// Serves a connection until HTTP is done with it. Returns what remains of it, and whether a head was not complete in time.
+/// Serves a connection until HTTP has ended. Returns the stream that is left, and whether a head was not complete in time.
 async fn connection<S: Inbound>(
     stream: TcpStream,
     tls: Option<&Tls>,

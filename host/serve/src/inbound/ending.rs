@@ -1,4 +1,4 @@
-//! The end of a connection that HTTP is done with.
+//! The end of a connection after HTTP has ended.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tokio::time::timeout;
 
 use super::patient::Remaining;
 
-/// How long a client may take to end its side of a connection, while it sends.
+/// The time limit for a client that still sends to close its side of the connection.
 const LINGER: Duration = Duration::from_secs(10);
-/// How long it may send nothing meanwhile, and how long it may take whose head was not complete in time.
+/// The maximum pause between two reads, and the time limit for a client whose head was not complete in time.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes that are read at once, and dropped.
@@ -20,7 +20,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Remaining<S> {
     /// with unread bytes takes the answer away from it. `is_slow`: a head was not complete in time, to which `answer` is the answer.
     pub(super) async fn end(mut self, is_slow: bool, answer: impl FnOnce() -> (&'static str, String)) {
         // Without a part of a head, the client has only kept its connection.
-        if self.is_ended || (is_slow && !self.is_asked) {
+        if self.is_ended || (is_slow && !self.has_unanswered) {
             return;
         }
         let ending = async {

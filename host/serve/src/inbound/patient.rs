@@ -1,4 +1,4 @@
-//! A connection whose client has a time limit for taking what is written, and which can be ended after HTTP is done with it.
+//! A connection whose client has a time limit for taking what is written, and whose stream is left after HTTP has ended.
 
 use std::io;
 use std::pin::Pin;
@@ -22,22 +22,22 @@ pub(super) struct Patient<S> {
     /// The end of the time, while a write waits.
     waits: Option<Pin<Box<Sleep>>>,
     /// Bytes were read after the last write.
-    is_asked: bool,
+    has_unanswered: bool,
     /// The client sends nothing any more.
     is_ended: bool,
     remains: Remains<S>,
 }
 
-/// What remains of a connection that HTTP is done with.
+/// The stream of a connection after HTTP has ended.
 #[derive(Debug)]
 pub(super) struct Remains<S>(Arc<Mutex<Option<Remaining<S>>>>);
 
-/// A stream that HTTP is done with.
+/// A stream that is left after HTTP has ended.
 #[derive(Debug)]
 pub(super) struct Remaining<S> {
     pub(super) stream: S,
-    /// Something that the client has sent has no answer.
-    pub(super) is_asked: bool,
+    /// The client has sent bytes that have no answer.
+    pub(super) has_unanswered: bool,
     /// The client sends nothing any more.
     pub(super) is_ended: bool,
 }
@@ -49,7 +49,7 @@ impl<S> Clone for Remains<S> {
 }
 
 impl<S> Remains<S> {
-    /// Takes the stream; `None`: HTTP is not done with it, or it is used for another protocol.
+    /// Takes the stream; `None`: HTTP has not ended, or another protocol uses it.
     pub(super) fn take(&self) -> Option<Remaining<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -58,7 +58,7 @@ impl<S> Remains<S> {
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, limit: Option<Duration>) -> Self {
         let (stream, remains) = (Some(stream), Remains(Arc::default()));
-        Self { stream, limit, waits: None, is_asked: false, is_ended: false, remains }
+        Self { stream, limit, waits: None, has_unanswered: false, is_ended: false, remains }
     }
 
     pub(super) fn remains(&self) -> Remains<S> {
@@ -93,8 +93,8 @@ impl<S> Patient<S> {
 
 impl<S> Drop for Patient<S> {
     fn drop(&mut self) {
-        let (is_asked, is_ended) = (self.is_asked, self.is_ended);
-        let remaining = self.stream.take().map(|stream| Remaining { stream, is_asked, is_ended });
+        let (has_unanswered, is_ended) = (self.has_unanswered, self.is_ended);
+        let remaining = self.stream.take().map(|stream| Remaining { stream, has_unanswered, is_ended });
         *self.remains.0.lock().unwrap_or_else(PoisonError::into_inner) = remaining;
     }
 }
@@ -105,7 +105,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         let read = self.stream().poll_read(cx, buf);
         if read.is_ready() {
             let has_more = buf.filled().len() > before;
-            self.is_asked |= has_more;
+            self.has_unanswered |= has_more;
             self.is_ended |= !has_more;
         }
         read
@@ -114,7 +114,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.is_asked = false;
+        self.has_unanswered = false;
         let written = self.stream().poll_write(cx, bytes);
         self.limited(cx, written)
     }
@@ -124,7 +124,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.is_asked = false;
+        self.has_unanswered = false;
         let written = self.stream().poll_write_vectored(cx, bytes);
         self.limited(cx, written)
     }

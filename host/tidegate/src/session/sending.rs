@@ -9,7 +9,7 @@ use crate::session::turn_handle::Turn;
 
 /// Why a prompt without messages fails.
 const NO_MESSAGES: &str = "the input has no messages: the model was not asked. Pass at least one message.";
-/// Why a prompt fails whose messages say nothing: a provider takes no empty message.
+/// The reason why a prompt with blank messages alone fails: providers refuse empty messages.
 const BLANK: &str = "the input is blank: the model was not asked. Pass text or an image.";
 
 impl Session {

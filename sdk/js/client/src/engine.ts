@@ -91,7 +91,7 @@ export class Instance {
   }
 
   event(event: StreamEvent): Fed {
-    // A delta without text is not valid, and the module says why.
+    // A delta without text is not valid, and the module reports the reason.
     const text = (event.payload as { readonly text?: unknown } | null | undefined)?.text;
     if (typeof text === "string" && isEvent(event, "cognition_out_delta")) return this.#delta(event, 0, text);
     if (typeof text === "string" && isEvent(event, "cognition_reasoning_delta")) return this.#delta(event, 1, text);

@@ -17,7 +17,7 @@ export async function request(http: Http, path: string, init: RequestInit = {}):
   try {
     response = await http.fetch(http.baseUrl + path, { ...init, headers });
   } catch (cause) {
-    // What a page is told of a refused origin is no more than that.
+    // A page learns no more about a refused origin.
     const check = "check that the server runs there; a page of another origin must be one of its `origins`";
     throw new ConnectionError(`cannot reach ${server(http)}: ${check}`, { cause });
   }

@@ -29,7 +29,7 @@ export interface MessageSteeringState {
 
 /** What sends messages, and has their receipts. */
 export abstract class Steering<State> extends Primitive<State> {
-  /** Sends a message if nothing runs; otherwise steers or queues it, as the mode says. Returns its id. Throws a {@link RefusedError} where it is blank. */
+  /** Sends a message if nothing runs; otherwise steers or queues it, by the mode. Returns its id. Throws a {@link RefusedError} where it is blank. */
   submit(text: string, attachments: readonly Attachment[] = []): string {
     return this.act("submit", { text, attachments }) as string;
   }

@@ -6,7 +6,7 @@ const lost: Answer = (_, response) => void response.destroy();
 const EVENTS = "GET /v1/sessions/s/events";
 const COMMANDS = "POST /v1/sessions/s/commands";
 
-test("a stream that the server refuses or ends says why, and what to do", async () => {
+test("a stream that the server refuses or ends reports why, and what to do", async () => {
   const cases: [Answer, string, typeof ConnectionError | typeof TidegateError][] = [
     [problem(401, "unauthorized"), "`token`", TidegateError],
     [problem(404, "not_found"), "`client.sessions.create()`", TidegateError],

@@ -25,7 +25,7 @@ test("a wrong token is refused and asked for again, and the right one is kept in
   expect(page.url()).not.toContain(TOKEN);
 });
 
-test("an address of a session that does not exist says so", async () => {
+test("an address of a session that does not exist is reported", async () => {
   const page = await its.open({ hash: "#/no-such-session" });
   await page.getByLabel("Token", { exact: true }).fill(TOKEN);
   await page.getByRole("button", { name: "Continue" }).click();

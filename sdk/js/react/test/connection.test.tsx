@@ -19,7 +19,7 @@ afterEach(async () => {
 const TOKEN = "0123456789abcdef0123456789abcdef";
 const USERS = `[[serve.token]]\nname = "anna"\nvalue = "env:ANNA_TOKEN"\n`;
 
-/** What a chat and a log of a session say of their connection. */
+/** The connection in the state of a chat and in that of a log. */
 function watched(client: TidegateClient | Source, sessionId: string) {
   const shown = probe(() => ({ chat: useChat({ sessionId }), log: useMessages({ sessionId }), alone: useConnection({ sessionId }) }));
   const rendered = renderWith(client, <shown.Probe />, true);
