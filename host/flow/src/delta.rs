@@ -122,4 +122,18 @@ impl StopReason {
             Self::Other(word) => word,
         }
     }
+
+    /// Returns the reason with this word.
+    ///
+    /// ```
+    /// use tidegate_flow::StopReason;
+    /// for reason in [StopReason::EndTurn, StopReason::ContextFull, StopReason::Other("paused".to_owned())] {
+    ///     assert_eq!(StopReason::of_word(reason.as_str()), reason);
+    /// }
+    /// ```
+    pub fn of_word(word: &str) -> Self {
+        use StopReason::{ContextFull, EndTurn, MaxTokens, Pause, Refusal, StopSequence, ToolUse};
+        let all = [EndTurn, ToolUse, MaxTokens, StopSequence, Refusal, Pause, ContextFull];
+        all.into_iter().find(|reason| reason.as_str() == word).unwrap_or_else(|| Self::Other(word.to_owned()))
+    }
 }

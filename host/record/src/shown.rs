@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::inputs::{message_payload, queued};
 use super::payload::*;
 use super::values::{Recorded, named_call, recorded};
-use super::{Body, payload};
+use super::{Body, Record, RecordError, payload};
 
 /// One line of the shown stream: as a [`Record`](crate::Record), of the same types, without what was not shown.
 ///
@@ -58,6 +58,28 @@ impl Shown {
             attempt: event.place.attempt,
             body: ShownBody::of(&event.kind)?,
         })
+    }
+
+    /// What front ends get of a record; `None`: nothing of it was shown, or this program does not know its type.
+    ///
+    /// ```
+    /// use flow::{Event, EventKind, RunPosition};
+    /// use tidegate_record::{Record, Shown};
+    /// let event = Event::new(7, 0, RunPosition::default(), EventKind::Notice { message: "Low on disk".into() });
+    /// let record = Record::of(&event, "thread-1");
+    /// assert_eq!(Shown::of_record(&record).unwrap(), Shown::of(&event, "thread-1"));
+    /// ```
+    ///
+    /// # Errors
+    /// A value of the record has another form than its type has.
+    pub fn of_record(record: &Record) -> Result<Option<Self>, RecordError> {
+        if let Some(event) = record.event()? {
+            return Ok(Self::of(&event, &record.thread_id));
+        }
+        // What no event is made of has no text that was not shown beside the fields that are read here.
+        let json = serde_json::to_value(record).unwrap_or_default();
+        let seq = record.event.unwrap_or(record.seq);
+        Ok(serde_json::from_value(json).ok().map(|shown| Self { seq, ..shown }))
     }
 
     /// The line as JSON.

@@ -8,11 +8,12 @@ use crate::{StepFinish, TurnFinish};
 impl StepFinish {
     /// How the step ended.
     pub(super) fn end(&self) -> StepEnd {
-        match self.finish_reason.as_str() {
-            "cancelled" => StepEnd::Cancelled,
-            "error" => StepEnd::Failed,
-            "limit_exceeded" => StepEnd::Answered(StopReason::MaxTokens),
-            other => StepEnd::Answered(StopReason::Other(other.to_owned())),
+        match (self.finish_reason.as_str(), &self.stop_reason) {
+            ("cancelled", _) => StepEnd::Cancelled,
+            (_, Some(word)) => StepEnd::Answered(StopReason::of_word(word)),
+            ("error", None) => StepEnd::Failed,
+            ("limit_exceeded", None) => StepEnd::Answered(StopReason::MaxTokens),
+            (other, None) => StepEnd::Answered(StopReason::of_word(other)),
         }
     }
 }
@@ -48,4 +49,24 @@ impl TurnFinish {
 /// The class of an error; one of a later version is not retried.
 pub(super) fn class(word: &str) -> ErrorClass {
     ErrorClass::from_word(word).unwrap_or(ErrorClass::Permanent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Body;
+
+    #[test]
+    fn the_end_of_a_step_is_what_it_was() {
+        let stops =
+            ["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause", "context_full", "other"];
+        let answered = stops.map(|word| StepEnd::Answered(StopReason::of_word(word)));
+        for end in answered.into_iter().chain([StepEnd::Cancelled, StepEnd::Failed]) {
+            let (usage, charged) = Default::default();
+            let kind =
+                flow::EventKind::StepFinish { usage, spend: None, charged, end: end.clone(), context_tokens: None };
+            let Body::StepFinish(finish) = Body::of(&kind) else { panic!("{end:?}") };
+            assert_eq!(finish.end(), end);
+        }
+    }
 }
