@@ -27,6 +27,7 @@
 //! # Ok(()) }
 //! ```
 
+pub use crate::front_end::followed::FollowedSession;
 pub use crate::front_end::recent::{Backlog, NoBacklog, Reconnection, Snapshot};
 pub use crate::session::interrupted::Interrupted;
 pub use crate::session::shown::ShownSubscription;

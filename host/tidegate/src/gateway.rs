@@ -2,7 +2,7 @@
 //! to an exchange, and storing its data. The embedder owns the connections, as `tidegate gateway` does in the crate `serve`.
 
 pub use crate::conversation::{
-    Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Conversations, Visit,
+    Conversation, ConversationCounts, ConversationLimits, ConversationOptions, Conversations, Visit, is_conversation,
 };
 pub use ::gateway::*;
 pub use config::WithoutStore;

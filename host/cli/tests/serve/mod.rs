@@ -5,6 +5,7 @@ mod client;
 mod commands;
 mod conventions;
 mod described;
+mod followed;
 mod hosts;
 mod killed;
 mod life;

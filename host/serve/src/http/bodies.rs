@@ -81,6 +81,10 @@ pub(super) struct Summary {
     pub(super) owner: String,
     /// The users with whom it is shared.
     pub(super) users: BTreeSet<String>,
+    /// Whether it is a conversation of a gateway, which can only be read, exported and deleted here. Absent where it is not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub(super) gateway: bool,
     /// What it is doing.
     pub(super) state: SessionState,
     /// When it was created, in milliseconds since 1970-01-01 UTC.

@@ -18,21 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::known::Known;
 use super::open::{Open, Reader};
 use super::problem::Problem;
-
-/// An event as it crosses the wire.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct WireEvent {
-    /// The position of the session when it was sent.
-    pub(super) id: String,
-    pub(super) kind: &'static str,
-    pub(super) data: Value,
-}
-
-/// The name of an event of the session itself.
-pub(super) const MESSAGE: &str = "message";
-const CHILD: &str = "child";
-const SNAPSHOT: &str = "snapshot";
-const END: &str = "end";
+use super::wire_event::{CHILD, END, MESSAGE, Position, SNAPSHOT, WireEvent, snapshot_data};
 
 /// The events of a session from a position on. Dropping it ends the reading.
 pub(super) struct Events {
@@ -100,13 +86,8 @@ impl Events {
         from: Option<&str>,
         closing: CancellationToken,
     ) -> Result<Self, Problem> {
-        let start = from.map(|from| position(from, &open.generation)).transpose()?.unwrap_or(Position::After(None));
-        let next = match start {
-            Position::After(last) => last.map_or(0, |last| last.saturating_add(1)),
-            // Numbers of another time are given again: nothing that the reader has counts.
-            Position::Elsewhere => u64::MAX,
-        };
-        let mut events = Self::subscribe_at((known, open, user), next, closing)?;
+        let start = from.map(|from| Position::of(from, &open.generation)).transpose()?.unwrap_or(Position::After(None));
+        let mut events = Self::subscribe_at((known, open, user), start.next(), closing)?;
         if let (Some(snapshot), Position::Elsewhere) = (&mut events.snapshot, start) {
             snapshot.omitted = snapshot.chat.next_seq();
         }
@@ -278,8 +259,7 @@ impl Events {
     }
 
     fn event(&self, kind: &'static str, data: Value) -> WireEvent {
-        let seq = self.last.map_or_else(|| "start".to_owned(), |last| last.to_string());
-        WireEvent { id: format!("{}.{seq}", self.open.generation), kind, data }
+        WireEvent::new(&self.open.generation, self.last, kind, data)
     }
 }
 
@@ -289,57 +269,4 @@ async fn of_child(mut child: Box<Child>) -> Option<Box<Child>> {
         child.event = Some(child.events.next().await?);
     }
     Some(child)
-}
-
-fn snapshot_data(snapshot: &Snapshot) -> Value {
-    let next_seq = snapshot.chat.next_seq();
-    json!({"omitted": snapshot.omitted, "next_seq": next_seq, "chat": snapshot.chat.clone().shown()})
-}
-
-/// A position of a reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    /// After the event with this number, or before the first.
-    After(Option<u64>),
-    /// Of another time when the session was open.
-    Elsewhere,
-}
-
-/// Reads the id of an event.
-///
-/// # Errors
-/// It is none.
-fn position(id: &str, generation: &str) -> Result<Position, Problem> {
-    let invalid = || Problem::invalid("the position is not the id of an event");
-    let (of, seq) = id.split_once('.').ok_or_else(invalid)?;
-    let is_generation = of.len() == 16 && of.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let seq = if seq == "start" { None } else { Some(seq.parse().map_err(|_| invalid())?) };
-    match (is_generation, of == generation) {
-        (false, _) => Err(invalid()),
-        (true, true) => Ok(Position::After(seq)),
-        (true, false) => Ok(Position::Elsewhere),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_position_is_of_this_time_or_of_another() {
-        let own = "0123456789abcdef";
-        for (id, expected) in [
-            ("0123456789abcdef.7", Some(Position::After(Some(7)))),
-            ("0123456789abcdef.start", Some(Position::After(None))),
-            ("fedcba9876543210.7", Some(Position::Elsewhere)),
-            ("7", None),
-            ("", None),
-            ("0123456789abcdef.", None),
-            ("0123456789abcdef.-1", None),
-            ("0123456789abcdef.18446744073709551616", None),
-            ("short.7", None),
-        ] {
-            assert_eq!(position(id, own).ok(), expected, "{id}");
-        }
-    }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use axum::body::Body;
 use axum::http::Response;
 use axum::http::header::{self, HeaderValue};
-use chat::{Author, Block, BlockKind, ChatMessage, ChatSession, ToolEntry, ToolStatus};
-use tidegate::Session;
+use chat::{Author, Block, BlockKind, ChatMessage, ChatSession, SavedChat, ToolEntry, ToolStatus};
+use tidegate::SessionId;
 
 use super::problem::Problem;
 
@@ -36,18 +36,15 @@ impl Format {
 /// Returns the export of a session.
 ///
 /// # Errors
-/// The session keeps no events.
-pub(super) fn response(session: &Session, format: Format) -> Result<Response<Body>, Problem> {
-    let missed = session.subscribe_from(u64::MAX).map_err(Problem::internal)?;
+/// It cannot be sent.
+pub(super) fn response(id: &SessionId, saved: SavedChat, format: Format) -> Result<Response<Body>, Problem> {
     let mut chat = ChatSession::default();
-    if let Some(snapshot) = missed.snapshot {
-        let _changed = chat.restore(snapshot.chat);
-    }
+    let _changed = chat.restore(saved);
     let state = chat.snapshot();
     let messages = state.messages.messages().map(|message| ChatMessage::clone(&message));
     let (kind, text) = match format {
         Format::Markdown => ("text/markdown; charset=utf-8", messages.map(|message| markdown(&message)).collect()),
-        Format::Html => ("text/html; charset=utf-8", page(session.id().as_str(), messages)),
+        Format::Html => ("text/html; charset=utf-8", page(id.as_str(), messages)),
         Format::Jsonl => ("application/x-ndjson", messages.map(|message| line(&message)).collect::<String>()),
     };
     let mut response = Response::new(Body::from(text));

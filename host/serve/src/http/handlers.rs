@@ -10,10 +10,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidegate::SessionId;
 use tidegate::config::is_user;
+use tidegate::gateway::is_conversation;
 
+use super::begin::saved;
 use super::bodies::{CommandBody, NewFork, NewSession, SessionList, check_id, checked};
 use super::events::Events;
 use super::export::{self, Format};
+use super::followed::FollowedEvents;
 use super::known::Known;
 use super::open::Open;
 use super::openapi::openapi;
@@ -21,6 +24,7 @@ use super::problem::Problem;
 use super::routes::Call;
 use super::server::busy;
 use super::sessions::{MAX_ID, Wanted};
+use super::source::Source;
 use super::{commands, sse, summary, websocket};
 use crate::inbound;
 
@@ -163,8 +167,13 @@ pub(super) async fn fork(call: Call) -> Answered {
 
 pub(super) async fn export(call: Call) -> Answered {
     let format = Format::of(call.query("format"))?;
+    let known = call.known().await?;
+    if is_conversation(&known.id) {
+        let followed = call.shared.sessions.followed(&known.id).await?;
+        return export::response(&known.id, followed.chat(), format);
+    }
     let (_, open) = call.open().await?;
-    export::response(&open.session, format)
+    export::response(&known.id, saved(&open.session)?, format)
 }
 
 pub(super) async fn share(call: Call) -> Answered {
@@ -201,9 +210,8 @@ pub(super) async fn events(mut call: Call) -> Answered {
     let from = position(&call.head.headers, call.query("from"))?;
     let streams = &call.user.streams;
     let permit = streams.enter().ok_or_else(|| busy(streams.limit, "streams"))?;
-    let (known, open) = call.open().await?;
+    let events = source(&call, from.as_deref()).await?;
     let shared = Arc::clone(&call.shared);
-    let events = Events::subscribe((known, open, &call.user.name), from.as_deref(), shared.closing.child_token())?;
     let keep_alive = shared.limits.keep_alive;
     if !websocket::is_asked_for(&call.head.headers) {
         return Ok(sse::response(events, keep_alive, permit));
@@ -212,6 +220,19 @@ pub(super) async fn events(mut call: Call) -> Answered {
     let upgrade = call.head.extensions.remove::<OnUpgrade>().ok_or_else(|| Problem::internal("no upgrade"))?;
     shared.tasks.spawn(websocket::serve(upgrade, events, keep_alive, permit));
     Ok(response)
+}
+
+/// Subscribes to the events of the session that the path names.
+async fn source(call: &Call, from: Option<&str>) -> Result<Source, Problem> {
+    let (known, closing) = (call.known().await?, call.shared.closing.child_token());
+    let user = &*call.user.name;
+    if is_conversation(&known.id) {
+        let of = (&call.shared.sessions, known, user);
+        return FollowedEvents::subscribe(of, from, closing).await.map(Source::Followed);
+    }
+    let (known, open) = call.open().await?;
+    let events = Events::subscribe((known, open, user), from, closing)?;
+    Ok(Source::Session(Box::new(events)))
 }
 
 /// Returns the id of the last event that the client has.

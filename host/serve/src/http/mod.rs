@@ -8,7 +8,7 @@
 //! | `sessions`, `known`, `open` | which sessions there are, whose they are, and their handles |
 //! | `commands`, `bodies`, `summary`, `problem` | what crosses the wire in requests and responses |
 //! | `sent` | the messages that were handed over: an id names one message |
-//! | `events`, `sse`, `websocket` | what crosses the wire in streams |
+//! | `events`, `followed`, `source`, `wire_event`, `sse`, `websocket` | what crosses the wire in streams: of sessions that are open here, and of conversations of a gateway |
 //! | `front`, `turn_stream`, `convention` | the conventions of other front ends: what their clients send, and a turn as they read it |
 //! | `begin`, `waiting`, `again` | where the stream of such a turn begins, where it ends at a question, and messages that come again |
 //! | `page` | the page in the program, for a browser |
@@ -23,6 +23,7 @@ mod commands;
 mod convention;
 mod events;
 mod export;
+mod followed;
 mod front;
 mod handlers;
 mod known;
@@ -35,11 +36,13 @@ mod routes;
 mod sent;
 mod server;
 mod sessions;
+mod source;
 mod sse;
 mod summary;
 mod turn_stream;
 mod waiting;
 mod websocket;
+mod wire_event;
 
 use std::net::SocketAddr;
 use std::path::Path;

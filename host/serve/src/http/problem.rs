@@ -74,6 +74,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "open_elsewhere", why)
     }
 
+    /// The session is a conversation of a gateway.
+    pub(super) fn of_gateway() -> Self {
+        let why = "the session is a conversation of a gateway: its client makes the requests, and here it is read, exported and deleted";
+        Self::new(StatusCode::CONFLICT, "of_gateway", why)
+    }
+
     /// The store of records or of state does not answer. Why is in the log only, since it names servers.
     fn store_away(why: &str) -> Self {
         tracing::warn!("{why}");

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use tidegate::event::Backlog;
+use tidegate::gateway::is_conversation;
 use tidegate::model::Model;
 use tidegate::transcript::{
     SessionAccess, SessionHolder, TranscriptError, TranscriptStore, TranscriptSummary, last_finished_turn,
@@ -280,8 +281,11 @@ impl Sessions {
     /// Returns the session, which is opened if it is not open. What the end of another process has left of a question is asked again.
     ///
     /// # Errors
-    /// It was deleted meanwhile, or it cannot be opened.
+    /// It was deleted meanwhile, or it cannot be opened; a conversation of a gateway, of which this would take the recording, never is.
     pub(super) async fn open(&self, known: &Known) -> Result<Arc<Open>, Problem> {
+        if is_conversation(&known.id) {
+            return Err(Problem::of_gateway());
+        }
         let mut slot = known.open.lock().await;
         if known.is_deleted() {
             return Err(Problem::not_found());
@@ -427,6 +431,6 @@ fn read_all(store: &TranscriptStore) -> Result<All, TranscriptError> {
 }
 
 /// Runs what waits for the disk.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     tokio::task::spawn_blocking(work).await.map_err(Problem::internal)
 }

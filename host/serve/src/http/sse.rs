@@ -11,14 +11,15 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::events::{Events, MESSAGE, WireEvent};
+use super::source::Source;
+use super::wire_event::{MESSAGE, WireEvent};
 
 /// What a connection gets first, so that the client has the head of the response, and what it gets when nothing happens.
 pub(super) const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// Returns the response that streams events. Its body is made when the connection takes it: what a slow reader has not taken stays in the
 /// session.
-pub(super) fn response(events: Events, keep_alive: Duration, permit: OwnedSemaphorePermit) -> Response<Body> {
+pub(super) fn response(events: Source, keep_alive: Duration, permit: OwnedSemaphorePermit) -> Response<Body> {
     let stream = stream::unfold((events, true, permit), move |(mut events, is_first, permit)| async move {
         let chunk = if is_first {
             Bytes::from_static(KEEP_ALIVE)

@@ -1,5 +1,7 @@
 //! What lists show of sessions.
 
+use tidegate::SessionId;
+use tidegate::gateway::is_conversation;
 use tidegate::transcript::{SessionAccess, TranscriptSummary};
 
 use super::bodies::{SessionState, Summary};
@@ -9,6 +11,7 @@ use super::open::Open;
 pub(super) fn of(access: SessionAccess, recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> Summary {
     let SessionAccess { thread_id, owner, users, agent, model, created_ms } = access;
     Summary {
+        gateway: is_conversation(&SessionId::new(&*thread_id)),
         id: thread_id,
         title: recorded.and_then(|recorded| recorded.title.clone()),
         agent: open.map_or(agent, |open| open.session.agent().to_owned()),

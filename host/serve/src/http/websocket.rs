@@ -19,8 +19,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
 use super::access::{PROTOCOL, protocols};
-use super::events::{Events, WireEvent};
 use super::problem::Problem;
+use super::source::Source;
+use super::wire_event::WireEvent;
 
 /// The maximum size of a message of a client, which has nothing to send, in bytes.
 const MAX_MESSAGE: usize = 4 << 10;
@@ -62,7 +63,7 @@ pub(super) fn accepted(headers: &HeaderMap) -> Result<Response<Body>, Problem> {
 }
 
 /// Sends events until they end or the client leaves.
-pub(super) async fn serve(upgrade: OnUpgrade, mut events: Events, ping: Duration, _permit: OwnedSemaphorePermit) {
+pub(super) async fn serve(upgrade: OnUpgrade, mut events: Source, ping: Duration, _permit: OwnedSemaphorePermit) {
     let upgraded = match upgrade.await {
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => return tracing::debug!("a websocket does not begin: {error}"),

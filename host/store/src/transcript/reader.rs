@@ -138,15 +138,18 @@ impl<T: DeserializeOwned> Records<T> {
                     return None;
                 }
                 std::thread::sleep(POLL);
-                if let Err(error) = records.retry() {
+                if let Err(error) = records.look_again() {
                     return Some(Err(error));
                 }
             }
         })
     }
 
-    /// Prepares to look for more.
-    fn retry(&mut self) -> Result<(), TranscriptError> {
+    /// Prepares an iterator that has come to its end for the records that were written since.
+    ///
+    /// # Errors
+    /// The file cannot be read, or was removed, replaced or cut. The iterator ends with that.
+    pub fn look_again(&mut self) -> Result<(), TranscriptError> {
         let Some(part) = self.parts.last_mut() else { return Ok(()) };
         let path = Arc::clone(part.lines.path());
         let outcome = part.lines.retry().map_err(|error| failed(&path, &error).into());

@@ -23,6 +23,7 @@ use flow::ports::StateError;
 use gateway::Trail;
 
 use self::entry::Visited;
+pub use self::find::is_conversation;
 use self::inheritance::Inheritance;
 use self::links::Links;
 use self::open::OpenConversations;

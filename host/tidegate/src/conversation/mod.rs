@@ -22,7 +22,7 @@ use rules::{RuleMemory, RuleSession, RuleSet};
 use serde_json::Value;
 use turn::{History, Hub, View};
 
-pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit};
+pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit, is_conversation};
 use self::kept::Kept;
 pub use self::options::ConversationOptions;
 use self::sharing::Storing;

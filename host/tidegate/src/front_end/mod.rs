@@ -2,6 +2,7 @@
 
 pub(crate) mod child_events;
 pub(crate) mod event_size;
+pub(crate) mod followed;
 pub(crate) mod recent;
 pub(crate) mod trouble;
 

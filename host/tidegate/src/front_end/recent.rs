@@ -70,13 +70,7 @@ pub(crate) struct Recent(Mutex<Kept>);
 
 #[derive(Debug)]
 struct Kept {
-    limits: Backlog,
-    /// Each with its size.
-    events: VecDeque<(Event, usize)>,
-    /// The sum of the sizes.
-    bytes: usize,
-    /// The number of the first event that is kept, or else of the next.
-    first: u64,
+    events: Last<Event>,
     chat: ChatSession,
 }
 
@@ -87,18 +81,17 @@ impl Recent {
         if let Some(before) = before {
             let _changed = chat.restore(before);
         }
-        let kept = Kept { limits, events: VecDeque::new(), bytes: 0, first: 0, chat };
-        let recent = Arc::new(Self(Mutex::new(kept)));
+        let recent = Arc::new(Self(Mutex::new(Kept { events: Last::new(limits), chat })));
         let follower = Arc::clone(&recent);
         let first = hub.follow(move |event| follower.lock().take(event));
         // Nothing is emitted before the session is open.
-        recent.lock().first = first;
+        recent.lock().events.first = first;
         recent
     }
 
     /// Returns the number of the first event that is kept, or else of the next.
     pub(crate) fn first(&self) -> u64 {
-        self.lock().first
+        self.lock().events.first
     }
 
     /// Subscribes to the events from `seq` on.
@@ -106,8 +99,8 @@ impl Recent {
         let mut snapshot = None;
         let events = hub.subscribe_after(|next| {
             let kept = self.lock();
-            if (kept.first..=next).contains(&seq) {
-                return kept.from(seq);
+            if let Some(events) = kept.events.from(seq, next) {
+                return events;
             }
             snapshot = Some(Snapshot { chat: kept.chat.save().at(next), omitted: next.saturating_sub(seq) });
             Vec::new()
@@ -124,23 +117,49 @@ impl Recent {
 impl Kept {
     fn take(&mut self, event: &Event) {
         let _changed = self.chat.process(event);
+        let size = |most| size_of::<Event>() + recorded(&event.kind, most);
+        self.events.push(event.seq, || event.clone(), size);
+    }
+}
+
+/// The last entries of those that were added, each under a number that is higher than the one before.
+#[derive(Debug)]
+pub(crate) struct Last<T> {
+    limits: Backlog,
+    /// Each with its number and its size.
+    entries: VecDeque<(u64, T, usize)>,
+    /// The sum of the sizes.
+    bytes: usize,
+    /// The number of the first entry that is kept, or else of the next.
+    first: u64,
+}
+
+impl<T: Clone> Last<T> {
+    pub(crate) fn new(limits: Backlog) -> Self {
+        Self { limits, entries: VecDeque::new(), bytes: 0, first: 0 }
+    }
+
+    /// Adds an entry, whose size is asked for up to that of all.
+    pub(crate) fn push(&mut self, seq: u64, entry: impl FnOnce() -> T, size: impl FnOnce(usize) -> usize) {
         if self.limits.events == 0 {
-            self.first = event.seq + 1;
+            self.first = seq + 1;
             return;
         }
-        let size = size_of::<Event>() + recorded(&event.kind, self.limits.bytes);
+        let size = size(self.limits.bytes);
         self.bytes += size;
-        self.events.push_back((event.clone(), size));
-        while self.events.len() > self.limits.events || self.bytes > self.limits.bytes {
-            let Some((event, size)) = self.events.pop_front() else { break };
+        self.entries.push_back((seq, entry(), size));
+        while self.entries.len() > self.limits.events || self.bytes > self.limits.bytes {
+            let Some((seq, _, size)) = self.entries.pop_front() else { break };
             self.bytes -= size;
-            self.first = event.seq + 1;
+            self.first = seq + 1;
         }
     }
 
-    fn from(&self, seq: u64) -> Vec<Event> {
-        let start = self.events.partition_point(|(event, _)| event.seq < seq);
-        self.events.range(start..).map(|(event, _)| event.clone()).collect()
+    /// Returns the entries from `seq` on; `None`: not all of them are kept, or `seq` comes after `next`, the number of the next one.
+    pub(crate) fn from(&self, seq: u64, next: u64) -> Option<Vec<T>> {
+        let is_kept = (self.first..=next).contains(&seq);
+        let start = self.entries.partition_point(|(at, ..)| *at < seq);
+        is_kept.then(|| self.entries.range(start..).map(|(_, entry, _)| entry.clone()).collect())
     }
 }
 
@@ -203,7 +222,7 @@ mod tests {
         say(&hub, &["c"]);
         assert_eq!((again.snapshot.is_none(), texts(&mut again.events)), (true, "c".to_owned()));
         let kept = recent.lock();
-        assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 3));
+        assert_eq!((kept.events.entries.len(), kept.events.bytes, kept.events.first), (0, 0, 3));
     }
 
     #[test]
@@ -212,14 +231,15 @@ mod tests {
         let recent = Recent::follow(&hub, Backlog::default().bytes(20 * size_of::<Event>()), None);
         say(&hub, &["a"; 100]);
         let kept = recent.lock();
-        assert!((10..=20).contains(&kept.events.len()) && kept.bytes <= kept.limits.bytes, "{}", kept.events.len());
+        let of = &kept.events;
+        assert!((10..=20).contains(&of.entries.len()) && of.bytes <= of.limits.bytes, "{}", of.entries.len());
         drop(kept);
         say(&hub, &["long".repeat(100_000).as_str()]);
         let kept = recent.lock();
-        assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 101));
+        assert_eq!((kept.events.entries.len(), kept.events.bytes, kept.events.first), (0, 0, 101));
         drop(kept);
         let text = "long".repeat(100_000);
         hub.emit(EventKind::InputEdited { id: flow::InputId::new("input-1"), text, hidden: false });
-        assert_eq!(recent.lock().events.len(), 0, "whatever its kind");
+        assert_eq!(recent.lock().events.entries.len(), 0, "whatever its kind");
     }
 }

@@ -149,15 +149,19 @@ fn take(rebuild: &mut Rebuild, record: &Record, id: &SessionId) -> Result<(), Re
 }
 
 fn show(chat: &mut ChatSession, record: &Record, id: &SessionId) -> Result<(), RecordError> {
-    let is_of_input = matches!(record.body, Body::InputQueued(_) | Body::InputEdited(_) | Body::InputWithdrawn(_));
-    // What waits in the session that a fork was made from is none of the fork's.
-    if record.thread_id == id.as_str() || !is_of_input {
+    if counts(record, id) {
         let _changed = record.event()?.map(|event| chat.process(&event));
     }
     Ok(())
 }
 
-fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError {
+/// Returns whether a record is of the session. What waits in the session that a fork was made from is none of the fork's.
+pub(crate) fn counts(record: &Record, id: &SessionId) -> bool {
+    let is_of_input = matches!(record.body, Body::InputQueued(_) | Body::InputEdited(_) | Body::InputWithdrawn(_));
+    record.thread_id == id.as_str() || !is_of_input
+}
+
+pub(crate) fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError {
     JournalError::Invalid { path: entry.path.display().to_string(), line: entry.line, reason: reason.to_string() }
 }
 

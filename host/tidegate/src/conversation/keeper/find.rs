@@ -118,5 +118,13 @@ fn new_id() -> SessionId {
     use std::hash::{BuildHasher as _, RandomState};
     // Random for each process.
     let random = RandomState::new().hash_one(new_session_id().as_str());
-    SessionId::new(format!("gateway-{}-{random:016x}", new_session_id()))
+    SessionId::new(format!("{PREFIX}{}-{random:016x}", new_session_id()))
+}
+
+/// How the ids of conversations begin.
+const PREFIX: &str = "gateway-";
+
+/// Returns whether a session is a conversation of a gateway, whose client makes its requests.
+pub fn is_conversation(id: &SessionId) -> bool {
+    id.as_str().starts_with(PREFIX)
 }

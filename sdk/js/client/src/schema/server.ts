@@ -943,6 +943,8 @@ export interface Summary {
   readonly owner: string;
   /** The users with whom it is shared. */
   readonly users: readonly string[];
+  /** Whether it is a conversation of a gateway, which can only be read, exported and deleted here. Absent where it is not. */
+  readonly gateway?: boolean;
   /** What it is doing. */
   readonly state: SessionState;
   /** When it was created, in milliseconds since 1970-01-01 UTC. */
