@@ -80,13 +80,17 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
                 </p>
               )}
             </div>
-            <Composer
-              ref={composer}
-              chat={chat}
-              attempt={attempt}
-              onCancel={() => send("cancel")}
-              onContinue={canContinue ? () => send("continue") : undefined}
-            />
+            {summary?.gateway ? (
+              <p className="note read-only">This is a conversation of the gateway. Its client goes on with it, and it is shown here as it grows.</p>
+            ) : (
+              <Composer
+                ref={composer}
+                chat={chat}
+                attempt={attempt}
+                onCancel={() => send("cancel")}
+                onContinue={canContinue ? () => send("continue") : undefined}
+              />
+            )}
           </div>
         </div>
         {isPanelOpen && <Panel activity={observed.activity} summary={summary} chat={chat} onClose={() => setPanelOpen(false)} />}

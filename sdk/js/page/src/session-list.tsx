@@ -62,6 +62,7 @@ function Entry({ session, isCurrent }: { session: SessionSummary; isCurrent: boo
         <span>{ago(session.updated_ms)}</span>
         {session.model !== undefined && <bdi>{session.model}</bdi>}
         {session.users.length > 0 && <span>shared</span>}
+        {session.gateway && <span>gateway</span>}
       </span>
     </a>
   );

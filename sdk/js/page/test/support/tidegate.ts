@@ -17,12 +17,13 @@ Never say that word.
 /** `tidegate serve` in a folder of its own, with a model of the test. */
 export class Tidegate {
   readonly folder = mkdtempSync(join(tmpdir(), "tidegate-page-"));
-  readonly #settings: string;
+  readonly settings: string;
   #child: ChildProcess | undefined;
+  #gateway: ChildProcess | undefined;
   #listen = "127.0.0.1:0";
 
   private constructor(model: Model, more: string) {
-    this.#settings = `[provider]
+    this.settings = `[provider]
 kind = "openai-chat"
 model = "scripted"
 base_url = "${model.baseUrl}"
@@ -40,7 +41,7 @@ ${more}`;
   /** Starts the program that `TIDEGATE` in the environment names. */
   static async start(model: Model, more = "", variables: Readonly<Record<string, string>> = {}): Promise<Tidegate> {
     const server = new Tidegate(model, more);
-    server.write("tidegate.toml", server.#settings);
+    server.write("tidegate.toml", server.settings);
     server.write(".tidegate/rules/no-numbers.md", RULE);
     await server.start(variables);
     return server;
@@ -48,19 +49,32 @@ ${more}`;
 
   /** Starts it again, with the address that it had. */
   async start(variables: Readonly<Record<string, string>> = {}): Promise<void> {
-    const given = ["--trust-workspace", "serve", "--listen", this.#listen, "--workspace", this.folder];
+    const [child, address] = await this.#run("serve", this.#listen, variables);
+    this.#child = child;
+    this.#listen = address.replace("http://", "");
+  }
+
+  /** Starts a gateway next to it, and returns its address. */
+  async gateway(): Promise<string> {
+    const [child, address] = await this.#run("gateway", "127.0.0.1:0", {});
+    this.#gateway = child;
+    return address;
+  }
+
+  /** Returns the program once it has written its address. */
+  async #run(command: string, listen: string, variables: Readonly<Record<string, string>>): Promise<[ChildProcess, string]> {
+    const given = ["--trust-workspace", command, "--listen", listen, "--workspace", this.folder];
     const own = Object.fromEntries(["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"].map((name) => [name, join(this.folder, "home")]));
     const env = { ...process.env, ...own, ...variables };
     const child = spawn(process.env["TIDEGATE"] ?? "tidegate", given, { cwd: this.folder, env, stdio: ["ignore", "pipe", "pipe"] });
-    this.#child = child;
     let said = "";
     child.stderr.on("data", (part) => (said += part));
     const address = await new Promise<string>((done, failed) => {
       child.once("error", failed);
-      child.once("exit", (code) => failed(new Error(`tidegate serve ended with ${code}: ${said}`)));
+      child.once("exit", (code) => failed(new Error(`tidegate ${command} ended with ${code}: ${said}`)));
       createInterface(child.stdout).once("line", done);
     });
-    this.#listen = address.replace("http://", "");
+    return [child, address];
   }
 
   write(name: string, content: string): void {
@@ -69,15 +83,19 @@ ${more}`;
   }
 
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill(signal);
-    await ended;
+    await killed(this.#child, signal);
   }
 
   async stop(): Promise<void> {
     await this.kill("SIGTERM");
+    await killed(this.#gateway, "SIGTERM");
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+async function killed(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill(signal);
+  await ended;
 }
