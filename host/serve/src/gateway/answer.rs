@@ -1,10 +1,10 @@
-//! Answers on their way to the client: passed on, or guarded.
+//! Guarded answers on their way to the client.
 
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -14,9 +14,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
 use hyper::header::HeaderMap;
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::conversations::Begun;
 use super::forward::Sent;
@@ -35,16 +33,13 @@ const WAITING: usize = 8;
 #[derive(Debug)]
 pub(super) struct Client {
     sender: mpsc::Sender<io::Result<Item>>,
-    /// A client that takes no bytes for this long is disconnected.
-    idle: Duration,
-    stuck: CancellationToken,
 }
 
-/// Returns a body and its sender. A body that is dropped without [`Client::end`] breaks off. `stuck`: closes the connection.
-pub(super) fn channel(idle: Duration, stuck: CancellationToken) -> (Client, Body) {
+/// Returns a body and its sender. A body that is dropped without [`Client::end`] breaks off.
+pub(super) fn channel() -> (Client, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let frames = Received { receiver, has_ended: false, failure: None };
-    (Client { sender, idle, stuck }, BoxBody::new(StreamBody::new(frames)))
+    (Client { sender }, BoxBody::new(StreamBody::new(frames)))
 }
 
 impl Client {
@@ -68,17 +63,9 @@ impl Client {
         self.put(Err(io::Error::other(cause))).await;
     }
 
+    /// The connection ends where the client takes nothing for too long.
     async fn put(&self, item: io::Result<Item>) -> bool {
-        let item = match self.sender.try_send(item) {
-            Ok(()) => return true,
-            Err(TrySendError::Closed(_)) => return false,
-            Err(TrySendError::Full(item)) => item,
-        };
-        let Ok(sent) = timeout(self.idle, self.sender.send(item)).await else {
-            self.stuck.cancel();
-            return false;
-        };
-        sent.is_ok()
+        self.sender.send(item).await.is_ok()
     }
 }
 
@@ -127,44 +114,6 @@ impl Stream for Received {
     }
 }
 
-/// Passes an answer on as it is.
-pub(super) async fn pass(mut response: Answer, client: Client, mut progress: Progress) {
-    let mut alarm = Alarm::new(progress.late());
-    loop {
-        let times = Deadlines { due: None, silence: progress.silent(), late: progress.late() };
-        let came = came(&mut response, &client, times, &mut alarm).await;
-        let outcome = match came {
-            Came::Bytes(bytes) => {
-                progress.received();
-                let size = bytes.len();
-                if client.send(bytes).await {
-                    progress.sent(size);
-                    continue;
-                }
-                "abandoned"
-            }
-            Came::End => {
-                client.end(response.trailers()).await;
-                "relayed"
-            }
-            Came::Gone => "abandoned",
-            Came::Broken(cause) => {
-                client.break_off(cause).await;
-                "broken"
-            }
-            Came::Due | Came::Silence => {
-                client.break_off(progress.limits().idle_words()).await;
-                "silent"
-            }
-            Came::Late => {
-                client.break_off(progress.limits().late_words()).await;
-                "late"
-            }
-        };
-        return progress.over(outcome);
-    }
-}
-
 /// An answer that is guarded.
 pub(super) struct Guarded {
     pub(super) begun: Box<Begun>,
@@ -187,21 +136,26 @@ struct Deadlines {
 
 /// A timer that is set again only for an earlier time: times of an answer move on with each of its parts, and setting a timer takes the
 /// lock of all timers.
-struct Alarm(Pin<Box<Sleep>>);
+pub(super) struct Alarm(Pin<Box<Sleep>>);
 
 impl Alarm {
-    fn new(time: Instant) -> Self {
+    pub(super) fn new(time: Instant) -> Self {
         Self(Box::pin(sleep_until(time)))
     }
 
     /// Waits until this time.
     async fn at(&mut self, time: Instant) {
+        std::future::poll_fn(|cx| self.poll_at(cx, time)).await;
+    }
+
+    pub(super) fn poll_at(&mut self, cx: &mut Context<'_>, time: Instant) -> Poll<()> {
         while Instant::now() < time {
             if self.0.deadline() > time || self.0.is_elapsed() {
                 self.0.as_mut().reset(time);
             }
-            self.0.as_mut().await;
+            ready!(self.0.as_mut().poll(cx));
         }
+        Poll::Ready(())
     }
 }
 
@@ -211,7 +165,7 @@ enum Came {
     Gone,
     Bytes(Bytes),
     End,
-    Broken(String),
+    Broken,
     /// Held bytes have waited for as long as they may.
     Due,
     /// Nothing was sent or received for a while.
@@ -325,7 +279,7 @@ impl Guarded {
                 *outcome = "late";
                 self.begun.own.give_up(&self.progress.limits().late_words()).await
             }
-            Came::Broken(_) | Came::Gone => Next { then: Then::Break, ..Next::default() },
+            Came::Broken | Came::Gone => Next { then: Then::Break, ..Next::default() },
         }
     }
 
@@ -418,7 +372,10 @@ async fn came(upstream: &mut Answer, client: &Client, times: Deadlines, alarm: &
         read = upstream.chunk() => match read {
             Ok(Some(bytes)) => Came::Bytes(bytes),
             Ok(None) => Came::End,
-            Err(error) => Came::Broken(net::cause(&error)),
+            Err(error) => {
+                tracing::debug!("a guarded answer broke off: {}", net::cause(&error));
+                Came::Broken
+            }
         },
         () = alarm.at(next) => match () {
             () if next == late => Came::Late,

@@ -17,15 +17,14 @@ use super::progress::Progress;
 use super::received::Answer;
 use super::refusal::Refusal;
 use super::request::within;
-use super::{access, path, trailers};
+use super::{access, passing, path, trailers};
 
-/// Sends a request to the server, and begins to answer it. `gone`: cancelled when the client disconnects before the answer begins; `stuck`: is
-/// cancelled when it takes no more bytes.
+/// Sends a request to the server, and begins to answer it. `gone`: cancelled when the client disconnects before the answer begins.
 pub(super) async fn exchange(
     progress: Progress,
     mut sent: Sent,
     (wire, body): (Option<Wire>, Bytes),
-    (gone, stuck): (&CancellationToken, &CancellationToken),
+    gone: &CancellationToken,
 ) -> Result<Response<Body>, Refusal> {
     let content = wire.is_none().then(|| path::unguarded(sent.url.path()));
     let is_unread = content == Some(Unguarded::Unread) && has_content(&body);
@@ -46,22 +45,19 @@ pub(super) async fn exchange(
         unanswered.end(false).await;
     }
     let answer = checked?;
-    let (client, stream) = answer::channel(progress.limits().idle, stuck.clone());
-    let (response, has_trailers) = response(&answer, &sent.headers, begun.is_some(), stream)?;
-    let tasks = progress.shared.tasks.clone();
-    match begun {
-        Some(begun) => {
-            let is_stream = head::kind(&answer.headers) == Kind::Events;
-            tasks.spawn(Guarded { begun, sent, client, progress, has_trailers }.run(answer, is_stream))
+    let asked = &sent.headers;
+    let Some(begun) = begun else {
+        if is_unread && answer.status.is_success() {
+            progress.unread(sent.url.path());
         }
-        None => {
-            if is_unread && answer.status.is_success() {
-                progress.unread(sent.url.path());
-            }
-            tasks.spawn(answer::pass(answer, client, progress))
-        }
+        return Ok(response(&answer, asked, false)?.0.map(|()| passing::body(answer, progress)));
     };
-    Ok(response)
+    let (client, stream) = answer::channel();
+    let (response, has_trailers) = response(&answer, asked, true)?;
+    let is_stream = head::kind(&answer.headers) == Kind::Events;
+    let tasks = progress.shared.tasks.clone();
+    tasks.spawn(Guarded { begun, sent, client, progress, has_trailers }.run(answer, is_stream));
+    Ok(response.map(|()| stream))
 }
 
 /// Returns whether a body can have texts.
@@ -158,12 +154,7 @@ fn check(answer: Answer, is_acted_on: bool, is_guarded: bool) -> Result<Answer, 
 }
 
 /// Returns the response with the head of an answer, and whether its trailers follow.
-fn response(
-    answer: &Answer,
-    asked: &HeaderMap,
-    is_guarded: bool,
-    stream: Body,
-) -> Result<(Response<Body>, bool), Refusal> {
+fn response(answer: &Answer, asked: &HeaderMap, is_guarded: bool) -> Result<(Response<()>, bool), Refusal> {
     let mut response = Response::builder().status(answer.status);
     let trailers = trailers::announced(&answer.headers).filter(|_| trailers::are_accepted(asked));
     let has_trailers = trailers.is_some();
@@ -174,6 +165,6 @@ fn response(
             trailers::without_digests(headers);
         }
     }
-    let response = response.body(stream).map_err(|_| Refusal::InvalidHead)?;
+    let response = response.body(()).map_err(|_| Refusal::InvalidHead)?;
     Ok((response, has_trailers))
 }

@@ -23,6 +23,7 @@ mod exchange;
 mod forward;
 mod head;
 mod own;
+mod passing;
 mod path;
 mod progress;
 mod received;

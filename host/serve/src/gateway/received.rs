@@ -1,9 +1,11 @@
 //! The answer of a server, as it is received.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use tokio::time::timeout;
@@ -31,13 +33,18 @@ impl Answer {
     /// # Errors
     /// The answer breaks off.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, reqwest::Error> {
-        while let Some(frame) = self.body.frame().await {
+        std::future::poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// As [`Answer::chunk`], for a body that is made of it.
+    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, reqwest::Error>> {
+        while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             match frame?.into_data() {
-                Ok(data) => return Ok(Some(data)),
+                Ok(data) => return Poll::Ready(Ok(Some(data))),
                 Err(frame) => self.trailers.extend(frame.into_trailers().unwrap_or_default()),
             }
         }
-        Ok(None)
+        Poll::Ready(Ok(None))
     }
 
     /// Returns the trailers of an answer that was read to its end.

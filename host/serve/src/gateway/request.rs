@@ -93,9 +93,9 @@ async fn answered(
     let gone = CancellationToken::new();
     // Dropped with this future when the client disconnects before it has an answer, so that the exchange is ended nevertheless.
     let _here = gone.clone().drop_guard();
-    let (own, stuck) = (Arc::clone(shared), connection.stuck.clone());
+    let own = Arc::clone(shared);
     let answering = shared.tasks.spawn(async move {
-        let answered = exchange(progress, sent, (wire, body), (&gone, &stuck)).await;
+        let answered = exchange(progress, sent, (wire, body), &gone).await;
         answered.unwrap_or_else(|refusal| refused(&own, Some(&route), &refusal))
     });
     answering.await.map_err(|error| match error.try_into_panic() {

@@ -23,8 +23,7 @@ impl Inbound for Shared {
             connections: limits.connections,
             head_bytes: limits.head_bytes,
             head_timeout: limits.client_timeout,
-            // An answer has one, and what it still reads of the model decides about it.
-            write_timeout: None,
+            write_timeout: Some(limits.idle_timeout),
         }
     }
 
