@@ -1,7 +1,7 @@
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { Tidegate } from "../../react/test/support/tidegate.js";
-import { Built, freePort, pack } from "./support/built.js";
+import { Built, freePort, install, installed, output, pack } from "./support/built.js";
 
 const WRITE = { tool: "write_file", arguments: { path: "a.txt", content: "Hello" } };
 const ANSWERS = [[{ text: "I write " }, { text: "it." }, WRITE], [{ text: "It is " }, { text: "written." }]];
@@ -62,4 +62,19 @@ test("Next.js", async () => {
   expect(rendered).toContain("<output>idle</output>");
   await chat(page);
   expect(complaints).toEqual([]);
+});
+
+const BUN = `@oven/bun-${process.platform}-${process.arch === "arm64" ? "aarch64" : process.arch}/bin/bun`;
+
+test.each([
+  ["Node", () => ["node"] as const],
+  ["Deno", () => ["node", installed("deno/bin.cjs"), "run", "--allow-net"] as const],
+  ["Bun", () => [installed(BUN)] as const],
+])("the console, with %s", async (_, runtime) => {
+  const tidegate = await Tidegate.start(ANSWERS);
+  stops.push(() => tidegate.stop());
+  const at = await install("console");
+  const [file, ...given] = runtime();
+  const said = await output([file, ...given, "chat.mjs", tidegate.baseUrl, "Write a.txt"], at);
+  expect(said.trim().split("\n")).toEqual(["user: Write a.txt", "assistant: I write it.", "assistant: It is written."]);
 });

@@ -28,6 +28,26 @@ export async function pack(): Promise<void> {
   }
 }
 
+/** Installs the packed packages in a copy of an example, and returns its folder. All else that it needs is above. */
+export async function install(example: string): Promise<string> {
+  const at = join(folder(), example);
+  rmSync(at, { recursive: true, force: true });
+  cpSync(join(HERE, example), at, { recursive: true });
+  await run("npm", ["install", "--offline", "--ignore-scripts"], { cwd: at });
+  return at;
+}
+
+/** Runs a program with what is installed above the examples. Returns what it has written. */
+export async function output(program: readonly [string, ...string[]], cwd: string): Promise<string> {
+  const [file, ...given] = program;
+  return (await run(file, given, { cwd, timeout: 60_000 })).stdout;
+}
+
+/** Returns where a file of a package above the examples is. */
+export function installed(path: string): string {
+  return join(folder(), "node_modules", path);
+}
+
 /** An example, built with the packed packages and served. */
 export class Built {
   readonly url: string;
@@ -39,11 +59,7 @@ export class Built {
   }
 
   static async start(example: string, port: number, env: Record<string, string>): Promise<Built> {
-    const at = join(folder(), example);
-    rmSync(at, { recursive: true, force: true });
-    cpSync(join(HERE, example), at, { recursive: true });
-    // Nothing but the packs is installed here: all else is above.
-    await run("npm", ["install", "--offline", "--ignore-scripts"], { cwd: at });
+    const at = await install(example);
     const options = { cwd: at, env: { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1", ...env } };
     await run("npm", ["run", "build"], options);
     const child = spawn("npm", ["start", "--", "--port", String(port)], { ...options, stdio: "ignore", detached: true });
