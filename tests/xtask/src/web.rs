@@ -36,6 +36,8 @@ pub(crate) fn build() -> Result<()> {
         let mut build = in_folder(package, "npm");
         run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
     }
+    // An export without a comment is an error.
+    run::step("reference of the packages (TypeDoc)", in_folder("", "npx").arg("typedoc").arg("--logLevel").arg("Warn"))?;
     embed(&folder.join("page/dist"), &run::root().join("target/page"))
 }
 

@@ -60,6 +60,7 @@ export interface ChatSessionOptions<Mode extends string = ChatMode>
   readonly attachments?: { readonly most: number; readonly types: readonly string[] };
 }
 
+/** What a chat shows at one moment. It is the same object until something changes, and so is each message in it. */
 export interface ChatSessionState<Mode extends string = ChatMode> {
   readonly messages: readonly ChatMessage[];
   /** The messages of child agents, each a list of its own. */

@@ -54,11 +54,13 @@ export class Sessions {
     return requestJson(this.#http, "POST", "/v1/sessions", { id: crypto.randomUUID(), ...session });
   }
 
+  /** Returns the user's sessions and those that others share with the user, the latest first. */
   async list(): Promise<readonly SessionSummary[]> {
     const { sessions } = await requestJson<SessionList>(this.#http, "GET", "/v1/sessions");
     return sessions;
   }
 
+  /** Returns one session; unlike those of a list, with the number of its last finished turn. */
   async get(id: string): Promise<SessionSummary> {
     return requestJson(this.#http, "GET", sessionPath(id));
   }
@@ -68,10 +70,12 @@ export class Sessions {
     return requestJson(this.#http, "POST", sessionPath(id, "/fork"), { id: crypto.randomUUID(), ...options });
   }
 
+  /** Returns what was shown of a session as a file. */
   async export(id: string, format: "md" | "html" | "jsonl" = "md"): Promise<string> {
     return (await request(this.#http, sessionPath(id, `/export?format=${format}`))).text();
   }
 
+  /** Deletes a session with its transcript and what plugins keep in it, which only its owner can do. */
   async delete(id: string): Promise<void> {
     await requestJson(this.#http, "DELETE", sessionPath(id));
   }
@@ -81,6 +85,7 @@ export class Sessions {
     await requestJson(this.#http, "PUT", sessionPath(id, `/users/${encodeURIComponent(user)}`));
   }
 
+  /** Ends the sharing, and the streams of that user. A user can end the own one. */
   async unshare(id: string, user: string): Promise<void> {
     await requestJson(this.#http, "DELETE", sessionPath(id, `/users/${encodeURIComponent(user)}`));
   }

@@ -13,6 +13,7 @@ export interface MessageLogOptions extends PrimitiveOptions {
   readonly renderMode?: RenderMode;
 }
 
+/** What a log shows. It is the same object until something changes, and so is each message in it. */
 export interface MessageLogState {
   readonly messages: readonly ChatMessage[];
   /** The messages of child agents, each a list of its own. */

@@ -16,6 +16,7 @@ export interface MessageSteeringOptions extends PrimitiveOptions {
   readonly name?: string;
 }
 
+/** The user's messages on their way. It is the same object until one of its values changes. */
 export interface MessageSteeringState {
   /** Messages that this front end keeps until they are sent. */
   readonly queued: readonly Outgoing[];
@@ -75,6 +76,7 @@ export abstract class Steering<State> extends Primitive<State> {
     this.act("clear_queue", {});
   }
 
+  /** Chooses what the next message does while a turn runs: it steers, interrupts, or waits in the queue. */
   setMode(mode: SteeringMode): void {
     this.act("set_mode", { mode });
   }

@@ -37,5 +37,6 @@ export interface SessionAccessor {
 
 /** What a primitive needs of a client. */
 export interface SessionSource {
+  /** Returns the access to a session, without a request. The same id has the same access. */
   session(id: string): SessionAccessor;
 }

@@ -38,6 +38,7 @@ export interface ToolConfirmationsOptions extends PrimitiveOptions {
   readonly policy?: ConfirmationPolicy;
 }
 
+/** The questions about tool calls. It is the same object until one of them changes. */
 export interface ToolConfirmationsState {
   /** The oldest question that waits for the person, or `null`. */
   readonly pending: ToolConfirmationState | null;
