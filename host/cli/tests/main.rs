@@ -19,6 +19,7 @@ mod guard;
 mod import;
 mod injection;
 mod keys;
+mod left_requests;
 mod limits;
 mod masked;
 mod metrics;

@@ -1,5 +1,8 @@
 //! The program as it starts and ends: settings, signals, and what survives a kill.
 
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::client::Client;
@@ -91,4 +94,33 @@ fn a_signal_ends_the_server_and_streams_end_without_a_last_word() {
     let running = start(&place);
     let client = Client::new(&running, "");
     assert_eq!(client.get(&session).1["state"], "idle");
+}
+
+#[test]
+fn a_client_that_reads_nothing_does_not_delay_the_end() {
+    let model = Model::start();
+    for is_websocket in [false, true] {
+        let place = place(&model, "");
+        let mut running = start(&place);
+        let client = Client::new(&running, "");
+        let session = client.create();
+        let mut events = client.events(&session, None);
+        // More than the buffers of a connection contain.
+        for number in 0..3 {
+            client.prompt(&session, &format!("m-{number}"), &"Hello ".repeat(600_000));
+            model.request().say("Good day.").end();
+            events.line("turn_finish");
+        }
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        let more = if is_websocket { upgrade } else { "" };
+        let head = format!("GET {session}/events HTTP/1.1\r\nHost: {}\r\n{more}\r\n", running.address);
+        let mut unread = running.connect();
+        unread.write_all(head.as_bytes()).unwrap();
+        unread.read_exact(&mut [0; 12]).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal("TERM");
+        assert!(running.ended().success(), "{is_websocket}: {}", running.log());
+        drop(unread);
+    }
 }

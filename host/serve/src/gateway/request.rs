@@ -82,7 +82,8 @@ async fn answered(
         return Err(of_route(Refusal::Loop));
     }
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
-    let read = timeout_at(late, inbound::body::read(body, limits.body_bytes, limits.client_timeout)).await;
+    let read = inbound::body::read(body, limits.body_bytes, limits.client_timeout, &shared.closing);
+    let read = timeout_at(late, read).await;
     let read = read.map_err(|_| Refusal::Late { limit: limits.request_timeout });
     let (body, fields) = read.and_then(|read| Ok(read?)).map_err(of_route)?;
     // Admission and the conversation are decided by the credentials in the head.
@@ -148,6 +149,7 @@ impl From<BodyFault> for Refusal {
         match fault {
             BodyFault::Size { limit } => Self::Body { limit },
             BodyFault::Slow { limit } => Self::SlowBody { limit },
+            BodyFault::Closing => Self::Closing,
             BodyFault::Broken(why) => Self::BrokenBody(why),
         }
     }

@@ -87,7 +87,8 @@ impl Call {
         }
         let limits = self.shared.limits;
         let body = std::mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
-        let (bytes, _) = inbound::body::read(body, limits.body_bytes, limits.client_timeout).await?;
+        let (bytes, _) =
+            inbound::body::read(body, limits.body_bytes, limits.client_timeout, &self.shared.closing).await?;
         serde_json::from_slice(&bytes).map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))
     }
 }

@@ -88,7 +88,7 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     }
     let limits = call.shared.limits;
     let body = std::mem::take(&mut *call.body.lock().unwrap_or_else(PoisonError::into_inner));
-    let (bytes, _) = inbound::body::read(body, limits.body_bytes, limits.client_timeout).await?;
+    let (bytes, _) = inbound::body::read(body, limits.body_bytes, limits.client_timeout, &call.shared.closing).await?;
     let sent = client.request(call.head.method.clone(), url).headers(headers).body(bytes).send();
     let answer = tokio::select! {
         answer = sent => answer.map_err(|error| {

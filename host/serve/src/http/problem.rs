@@ -156,6 +156,7 @@ impl From<BodyFault> for Problem {
                     "no part of the body came within {limit:?}, the limit `client_timeout_ms` under `[serve.limits]`"
                 ),
             ),
+            BodyFault::Closing => Self::closing(),
             BodyFault::Broken(why) => {
                 Self::new(StatusCode::BAD_REQUEST, "malformed", format!("the request broke off: {why}"))
             }

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -152,11 +153,13 @@ async fn connection<S: Inbound>(
         }),
         None => Box::new(stream),
     };
+    let has_request = AtomicBool::new(false);
     let service = service_fn(|request| {
+        has_request.store(true, Ordering::Relaxed);
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
     });
-    let stream = Patient::new(stream, limits.write_timeout);
+    let stream = Patient::new(stream, limits.write_timeout, server.closing());
     let remains = stream.remains();
     let ended = {
         let mut connection = pin!(http(limits).serve_connection(TokioIo::new(stream), service).with_upgrades());
@@ -164,9 +167,15 @@ async fn connection<S: Inbound>(
         let mut is_closing = false;
         loop {
             tokio::select! {
+                // A head that was received completely is a request.
+                biased;
                 ended = connection.as_mut() => break ended,
                 () = own.stuck.cancelled() => return None,
                 () = closing.as_mut(), if !is_closing => {
+                    // HTTP would wait for the rest of a first head.
+                    if !has_request.load(Ordering::Relaxed) {
+                        return None;
+                    }
                     connection.as_mut().graceful_shutdown();
                     is_closing = true;
                 }

@@ -7,6 +7,10 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use hyper::header::HeaderMap;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The time limit for the rest of a body after the server closes. It ends before the time does that the end of the program has.
+const REST: Duration = Duration::from_millis(300);
 
 /// The reason why a body is not read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +19,38 @@ pub(crate) enum BodyFault {
     Size { limit: usize },
     /// It did not arrive in time.
     Slow { limit: Duration },
+    /// The server closes.
+    Closing,
     /// It has broken off (the cause).
     Broken(String),
 }
 
-/// Reads the body of a request, which arrives in chunks, and its trailers.
+/// Reads the body of a request, which arrives in chunks, and its trailers. `closing`: cancelled when the server closes.
 ///
 /// # Errors
-/// It is too large, a part of it does not come in time, or the client disconnects.
-pub(crate) async fn read<B>(mut body: B, limit: usize, patience: Duration) -> Result<(Bytes, HeaderMap), BodyFault>
+/// It is too large, a part of it does not come in time, the server closes before it is complete, or the client disconnects.
+pub(crate) async fn read<B>(
+    body: B,
+    limit: usize,
+    patience: Duration,
+    closing: &CancellationToken,
+) -> Result<(Bytes, HeaderMap), BodyFault>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Display,
+{
+    let closed = async {
+        closing.cancelled().await;
+        tokio::time::sleep(REST).await;
+    };
+    tokio::select! {
+        biased;
+        read = whole(body, limit, patience) => read,
+        () = closed => Err(BodyFault::Closing),
+    }
+}
+
+async fn whole<B>(mut body: B, limit: usize, patience: Duration) -> Result<(Bytes, HeaderMap), BodyFault>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The time limit for the last bytes of a connection where writes have none.
 const SHUTDOWN: Duration = Duration::from_secs(10);
+/// The time limit for a write after the server closes. It ends before the time does that the end of the program has.
+const LAST: Duration = Duration::from_millis(300);
 
 /// A stream that fails when a write has waited for longer than the limit. Without it, a client that reads nothing keeps a connection for ever.
 /// When it is dropped, its [`Remains`] have the stream.
@@ -21,6 +24,8 @@ pub(super) struct Patient<S> {
     limit: Option<Duration>,
     /// The end of the time, while a write waits.
     waits: Option<Pin<Box<Sleep>>>,
+    /// Completes when the server closes, which shortens the limit; `None`: it has, or there is no limit.
+    closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Bytes were read after the last write.
     has_unanswered: bool,
     /// The client sends nothing any more.
@@ -56,9 +61,11 @@ impl<S> Remains<S> {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, limit: Option<Duration>) -> Self {
+    /// `closing`: cancelled when the server closes.
+    pub(super) fn new(stream: S, limit: Option<Duration>, closing: &CancellationToken) -> Self {
         let (stream, remains) = (Some(stream), Remains(Arc::default()));
-        Self { stream, limit, waits: None, has_unanswered: false, is_ended: false, remains }
+        let closing = limit.map(|_| Box::pin(closing.clone().cancelled_owned()));
+        Self { stream, limit, waits: None, closing, has_unanswered: false, is_ended: false, remains }
     }
 
     pub(super) fn remains(&self) -> Remains<S> {
@@ -85,6 +92,12 @@ impl<S> Patient<S> {
             self.waits = None;
             return done;
         }
+        if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(cx).is_ready()) {
+            self.closing = None;
+            self.limit = Some(limit.min(LAST));
+            self.waits = None;
+        }
+        let limit = self.limit.unwrap_or(limit);
         let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         ready!(waits.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is sent")))
@@ -181,7 +194,7 @@ mod tests {
     async fn the_last_bytes_of_a_connection_have_a_limit() {
         for (limit, expected) in [(None, SHUTDOWN), (Some(Duration::from_secs(3)), Duration::from_secs(3))] {
             let begun = Instant::now();
-            let error = Patient::new(Full, limit).shutdown().await.unwrap_err();
+            let error = Patient::new(Full, limit, &CancellationToken::new()).shutdown().await.unwrap_err();
             assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, expected));
         }
     }
@@ -189,7 +202,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_keeps_its_connection_and_one_that_does_not_loses_it() {
         let (client, server) = tokio::io::duplex(4);
-        let mut server = Patient::new(server, Some(Duration::from_secs(9)));
+        let mut server = Patient::new(server, Some(Duration::from_secs(9)), &CancellationToken::new());
         let reading = tokio::spawn(async move {
             let (mut client, mut byte) = (client, [0; 4]);
             for _ in 0..4 {
@@ -202,5 +215,18 @@ mod tests {
         let _client = reading.await.unwrap();
         let error = server.write_all(b"01234").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_server_shortens_the_limit() {
+        for (limit, expected) in [(Duration::from_secs(9), LAST), (LAST / 3, LAST / 3)] {
+            let closing = CancellationToken::new();
+            let mut server = Patient::new(Full, Some(limit), &closing);
+            let write = tokio::spawn(async move { server.write_all(b"01234").await.map_err(|error| error.kind()) });
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let begun = Instant::now();
+            closing.cancel();
+            assert_eq!((write.await.unwrap(), begun.elapsed()), (Err(io::ErrorKind::TimedOut), expected));
+        }
     }
 }
