@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidegate_servers::Certificates;
 
-use crate::gateway::running::{Running, TOKEN_A};
+use crate::gateway::running::{Running, TOKEN_A, rest};
 use crate::support::script::Model;
 use crate::support::{Place, code, err, out};
 
@@ -79,11 +79,19 @@ fn clients_connect_over_tls_and_in_no_other_way() {
         let head = get(&port, &authority, path).unwrap();
         assert!(head.starts_with("HTTP/1.1 200 "), "{server}: {head}");
         assert_eq!(get(&port, &certificates.path("stranger.pem"), path), None, "{server}");
-        let mut plain = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-        let mut answer = Vec::new();
-        plain.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).unwrap();
-        drop(plain.read_to_end(&mut answer));
-        assert!(!answer.starts_with(b"HTTP"), "{server}: {}", String::from_utf8_lossy(&answer));
+        let plain = |sent: String| {
+            let mut plain = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+            plain.write_all(sent.as_bytes()).unwrap();
+            rest(&mut plain)
+        };
+        let head = format!("Host: localhost:{port}\r\nAuthorization: Bearer {TOKEN_A}\r\n");
+        for sent in [format!("GET {path} HTTP/1.1\r\n{head}\r\n"), format!("POST {path} HTTP/1.1\r\n{head}")] {
+            let answer = plain(sent);
+            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("expects HTTPS"), "{server}: {answer}");
+        }
+        // Neither HTTP nor TLS.
+        let answer = plain("\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}".to_owned());
+        assert!(!answer.starts_with("HTTP"), "{server}: {answer}");
         drop(running);
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::ending::Ended;
 use super::patient::{Patient, Remaining};
 use super::tls::Tls;
 
@@ -116,10 +117,10 @@ pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, 
                     server.connected(1);
                     let remaining = connection(stream, tls.as_deref(), &server).await;
                     server.connected(-1);
-                    if let Some((remaining, is_slow)) = remaining {
+                    if let Some((remaining, ended)) = remaining {
                         tokio::select! {
                             () = server.closing().cancelled() => {}
-                            () = remaining.end(is_slow, || server.slow_head()) => {}
+                            () = remaining.end(ended, || server.slow_head()) => {}
                         }
                     }
                 });
@@ -137,20 +138,26 @@ trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Debug + Unpin + Send> Stream for T {}
 
-/// Serves a connection until HTTP has ended. Returns the stream that is left, and whether a head was not complete in time.
+/// Serves a connection until HTTP has ended. Returns the stream that is left, and why HTTP has ended.
 async fn connection<S: Inbound>(
     stream: TcpStream,
     tls: Option<&Tls>,
     server: &Arc<S>,
-) -> Option<(Remaining<Box<dyn Stream>>, bool)> {
+) -> Option<(Remaining<Box<dyn Stream>>, Ended)> {
     drop(stream.set_nodelay(true));
     let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
     let limits = server.limits();
     let stream: Box<dyn Stream> = match tls {
-        Some(tls) => Box::new(tokio::select! {
-            () = server.closing().cancelled() => return None,
-            encrypted = encrypted::<S>(stream, tls, limits.head_timeout) => encrypted?,
-        }),
+        Some(tls) => {
+            let opened = tokio::select! {
+                () = server.closing().cancelled() => return None,
+                opened = encrypted::<S>(stream, tls, limits.head_timeout) => opened?,
+            };
+            match opened {
+                Opened::Encrypted(stream) => stream,
+                Opened::Plain(stream) => return Some((Remaining::unanswered(stream), Ended::Plain)),
+            }
+        }
         None => Box::new(stream),
     };
     let has_request = AtomicBool::new(false);
@@ -185,12 +192,29 @@ async fn connection<S: Inbound>(
     if let Err(error) = &ended {
         tracing::debug!("a connection to the {} ended: {error}", S::NAME);
     }
-    Some((remains.take()?, ended.is_err_and(|error| error.is_timeout())))
+    let is_slow = ended.is_err_and(|error| error.is_timeout());
+    Some((remains.take()?, if is_slow { Ended::Slow } else { Ended::Done }))
 }
 
-async fn encrypted<S: Inbound>(stream: TcpStream, tls: &Tls, limit: Duration) -> Option<TlsStream<TcpStream>> {
-    match timeout(limit, tls.acceptor().accept(stream)).await {
-        Ok(Ok(stream)) => return Some(stream),
+/// A connection to a server with a certificate.
+enum Opened {
+    Encrypted(Box<TlsStream<TcpStream>>),
+    /// The client does not begin TLS.
+    Plain(Box<TcpStream>),
+}
+
+async fn encrypted<S: Inbound>(stream: TcpStream, tls: &Tls, limit: Duration) -> Option<Opened> {
+    let opened = async {
+        let mut first = [0];
+        stream.peek(&mut first).await?;
+        // The method of a request. The first record of TLS begins with 0x16.
+        if first[0].is_ascii_alphabetic() {
+            return Ok(Opened::Plain(Box::new(stream)));
+        }
+        tls.acceptor().accept(stream).await.map(|stream| Opened::Encrypted(Box::new(stream)))
+    };
+    match timeout(limit, opened).await {
+        Ok(Ok(opened)) => return Some(opened),
         Ok(Err(error)) => tracing::debug!("a connection to the {} is not encrypted: {error}", S::NAME),
         Err(_) => tracing::debug!("a connection to the {} was not encrypted in time", S::NAME),
     }

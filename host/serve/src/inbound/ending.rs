@@ -9,23 +9,49 @@ use super::patient::Remaining;
 
 /// The time limit for a client that still sends to close its side of the connection.
 const LINGER: Duration = Duration::from_secs(10);
-/// The maximum pause between two reads, and the time limit for a client whose head was not complete in time.
+/// The maximum pause between two reads, and the time limit for a client that has sent no complete request.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The answer to a request without TLS.
+const HTTPS: &str = "this port expects HTTPS: write https:// in place of http:// in the URL\n";
 
 /// Bytes that are read at once, and dropped.
 const READ: usize = 16 << 10;
 
+/// Why HTTP has ended on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The last request has its answer, or the client has left.
+    Done,
+    /// The head of a request was not complete in time.
+    Slow,
+    /// It never began, because a client of a server with a certificate does not begin TLS.
+    Plain,
+}
+
+impl<S> Remaining<S> {
+    /// A stream whose client has sent bytes that nothing has read.
+    pub(super) fn unanswered(stream: S) -> Self {
+        Self { stream, has_unanswered: true, is_ended: false }
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Remaining<S> {
     /// Ends the connection. A client that still sends, such as a body that was refused, can read the answer first: a connection that is closed
-    /// with unread bytes takes the answer away from it. `is_slow`: a head was not complete in time, to which `answer` is the answer.
-    pub(super) async fn end(mut self, is_slow: bool, answer: impl FnOnce() -> (&'static str, String)) {
+    /// with unread bytes takes the answer away from it. `slow`: the answer to a head that was not complete in time.
+    pub(super) async fn end(mut self, ended: Ended, slow: impl FnOnce() -> (&'static str, String)) {
         // Without a part of a head, the client has only kept its connection.
-        if self.is_ended || (is_slow && !self.has_unanswered) {
+        if self.is_ended || (ended == Ended::Slow && !self.has_unanswered) {
             return;
         }
+        let answer = match ended {
+            Ended::Done => None,
+            Ended::Slow => Some(response("408 Request Timeout", slow())),
+            Ended::Plain => Some(response("400 Bad Request", ("text/plain; charset=utf-8", HTTPS.to_owned()))),
+        };
         let ending = async {
-            if is_slow {
-                self.stream.write_all(too_slow(answer()).as_bytes()).await?;
+            if let Some(answer) = answer {
+                self.stream.write_all(answer.as_bytes()).await?;
             }
             self.stream.shutdown().await?;
             let mut dropped = vec![0; READ];
@@ -37,15 +63,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Remaining<S> {
             }
             Ok::<_, std::io::Error>(())
         };
-        if let Ok(Err(error)) = timeout(if is_slow { PAUSE } else { LINGER }, ending).await {
+        if let Ok(Err(error)) = timeout(if ended == Ended::Done { LINGER } else { PAUSE }, ending).await {
             tracing::debug!("a connection was not ended by its client: {error}");
         }
     }
 }
 
-fn too_slow((kind, body): (&str, String)) -> String {
+fn response(status: &str, (kind, body): (&str, String)) -> String {
     let length = body.len();
-    format!(
-        "HTTP/1.1 408 Request Timeout\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
+    format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
