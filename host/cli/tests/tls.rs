@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_servers::Certificates;
 
@@ -180,8 +180,48 @@ fn a_renewed_certificate_is_used_and_a_damaged_one_is_not() {
         for file in ["own.pem", "own.key"] {
             std::fs::File::options().write(true).open(place.path(file)).unwrap().set_modified(changed).unwrap();
         }
-        sleep(Duration::from_millis(1_100));
-        assert!(is_served(&new) && !is_served(&old), "{server}: {}", running.log());
+        until(|| is_served(&new), &running);
+        assert!(!is_served(&old), "{server}: {}", running.log());
+    }
+}
+
+fn until(condition: impl Fn() -> bool, running: &Running) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", running.log());
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Keeps others from opening the file that it names for 45 seconds, or until it ends: they wait, as for a disk of the network.
+const LEASE: &str = "import fcntl, signal, sys\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\nfile = open(sys.argv[1], 'r+')\n\
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\nprint('leased', flush=True)\nsys.stdin.read()\n";
+
+#[test]
+fn a_disk_that_does_not_answer_stops_no_connection() {
+    let [old, new] = [(); 2].map(|()| Certificates::make().unwrap());
+    for (server, more, path) in SERVERS {
+        let place = place(server, more, &old);
+        let (mut running, port) = start(&place, server);
+        let mut lease = Command::new("python3");
+        lease.args(["-c", LEASE]).arg(place.path("own.pem")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut lease = lease.spawn().unwrap();
+        lease.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        // Both files are read.
+        std::fs::copy(new.path("server.key"), place.path("own.key")).unwrap();
+        sleep(Duration::from_millis(1_500));
+        let begun = Instant::now();
+        // More than the program has threads.
+        for _ in 0..8 {
+            assert!(get(&port, &old.path("authority.pem"), path).is_some(), "{server}: {}", running.log());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{server}: {:?}", begun.elapsed());
+        lease.kill().unwrap();
+        lease.wait().unwrap();
+        install(&place, &new);
+        until(|| get(&port, &new.path("authority.pem"), path).is_some(), &running);
+        running.signal("TERM");
+        assert!(running.ended().success(), "{server}: {}", running.log());
     }
 }
 

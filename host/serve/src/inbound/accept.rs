@@ -17,6 +17,7 @@ use net::TlsStream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -93,6 +94,11 @@ pub(crate) fn url(address: SocketAddr, is_encrypted: bool) -> String {
 /// Accepts connections until the server closes, without waiting for any of them. `tls`: the certificate; `None`: plaintext.
 pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, server: Arc<S>) {
     let tls = tls.map(Arc::new);
+    // It ends with this future.
+    let mut following = JoinSet::new();
+    if let Some(tls) = &tls {
+        following.spawn(Arc::clone(tls).follow());
+    }
     let mut places = (0, Arc::new(Semaphore::new(0)));
     loop {
         let limit = server.limits().connections;

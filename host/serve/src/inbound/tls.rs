@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use net::{TlsAcceptor, UnusableCertificate};
 use tidegate::config::ServerCertificate;
 use tidegate::diagnostic::Diagnostics;
-use tokio::time::Instant;
 
 use super::tokens::Of;
 
-/// The interval at which new connections check whether the files have changed.
+/// The interval at which the files are checked for changes.
 const CHECKING: Duration = Duration::from_secs(1);
 
 /// The certificate of a server, which is read again when its files change. One that cannot be used then is reported, and the previous one remains
@@ -26,7 +25,6 @@ struct Read {
     acceptor: TlsAcceptor,
     /// Those of the files that `acceptor` was read from.
     stamps: Stamps,
-    checked: Instant,
     /// The reason why the files as they are now cannot be used, if they cannot.
     failure: Option<String>,
 }
@@ -46,29 +44,38 @@ impl Tls {
             let place = if error.is_of_key() { &files.key.place } else { &files.certificate.place };
             Diagnostics(vec![of.error(error.to_string(), Some(place)).help(help)])
         })?;
-        let read = Mutex::new(Read { acceptor, stamps, checked: Instant::now(), failure: None });
+        let read = Mutex::new(Read { acceptor, stamps, failure: None });
         Ok(Self { files: files.clone(), read })
     }
 
     /// Returns what a new connection is accepted with.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.checked.elapsed() >= CHECKING {
-            read.checked = Instant::now();
-            self.refresh(&mut read);
+        self.lock().acceptor.clone()
+    }
+
+    /// Follows the files, one check at a time. A disk that does not answer, such as one of the network, stops no connection: the present
+    /// certificate is in use meanwhile.
+    pub(crate) async fn follow(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(CHECKING).await;
+            let own = Arc::clone(&self);
+            if let Err(error) = tokio::task::spawn_blocking(move || own.check()).await {
+                tracing::error!("the files of the certificate cannot be checked for changes: {error}");
+            }
         }
-        read.acceptor.clone()
     }
 
     /// Reads the files if they have changed, until they can be used: permissions and the other file can change later.
-    fn refresh(&self, read: &mut Read) {
+    fn check(&self) {
         let now = stamps(&self.files);
-        if now == read.stamps {
-            read.failure = None;
+        if now == self.lock().stamps {
+            self.lock().failure = None;
             return;
         }
-        match acceptor(&self.files) {
-            Ok(acceptor) => (read.acceptor, read.stamps, read.failure) = (acceptor, now, None),
+        let found = acceptor(&self.files);
+        let mut read = self.lock();
+        match found {
+            Ok(acceptor) => *read = Read { acceptor, stamps: now, failure: None },
             Err(error) => {
                 let failure = error.to_string();
                 if read.failure.as_ref() != Some(&failure) {
@@ -77,6 +84,10 @@ impl Tls {
                 }
             }
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Read> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
