@@ -52,17 +52,15 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
 
 /// Checks the certificates of servers for clients.
 fn certificates(operator: &Operator) -> Vec<Check> {
-    let (gateway, serve) = (operator.gateway.certificate.as_ref(), &operator.serve);
-    let of_tables = [
-        ("gateway", gateway.is_some(), serve::gateway::check_certificate(gateway)),
-        ("serve", serve.certificate.is_some(), serve::http::check_certificate(serve)),
-    ];
-    let named = of_tables.into_iter().filter(|(_, is_named, _)| *is_named);
-    named
-        .map(|(table, _, checked)| {
+    let of_gateway = operator.gateway.certificate.as_ref().map(serve::gateway::check_certificate);
+    let of_serve = operator.serve.certificate.as_ref().map(serve::http::check_certificate);
+    let checked = [("gateway", of_gateway), ("serve", of_serve)];
+    let checked = checked.into_iter().filter_map(|(table, checked)| Some((table, checked?)));
+    checked
+        .map(|(table, checked)| {
             let what = format!("certificate of [{table}]");
             match checked {
-                Ok(()) => Check::new(what, Health::Good, "it can be used with its private key"),
+                Ok((health, detail)) => Check::new(what, health, detail),
                 Err(found) => Check::new(what, Health::Bad, Failure::from(found).into_line()),
             }
         })

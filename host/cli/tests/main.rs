@@ -13,6 +13,7 @@ mod chat_screens;
 mod cli;
 mod continued;
 mod ends;
+mod expiry;
 mod gateway;
 mod gateway_sessions;
 mod guard;

@@ -14,13 +14,13 @@ use crate::support::script::Model;
 use crate::support::{Place, code, err, out};
 
 /// The servers, each with a request that it answers with status 200.
-const SERVERS: [(&str, &str, &str); 2] = [
+pub(crate) const SERVERS: [(&str, &str, &str); 2] = [
     ("serve", "", "/v1/sessions"),
     ("gateway", "[[gateway.route]]\npath = \"/m\"\nupstream = \"http://127.0.0.1:9\"\n", "/healthz"),
 ];
 
 /// A workspace with a certificate and the settings of a server that uses it.
-fn place(server: &str, more: &str, from: &Certificates) -> Place {
+pub(crate) fn place(server: &str, more: &str, from: &Certificates) -> Place {
     let place = Place::new();
     place.write(
         "tidegate.toml",
@@ -30,13 +30,13 @@ fn place(server: &str, more: &str, from: &Certificates) -> Place {
     place
 }
 
-fn install(place: &Place, from: &Certificates) {
+pub(crate) fn install(place: &Place, from: &Certificates) {
     for (name, file) in [("server.pem", "own.pem"), ("server.key", "own.key")] {
         std::fs::copy(from.path(name), place.path(file)).unwrap();
     }
 }
 
-fn start(place: &Place, server: &str) -> (Running, String) {
+pub(crate) fn start(place: &Place, server: &str) -> (Running, String) {
     let running = Running::of(place.command(&[server, "--listen", "127.0.0.1:0"]));
     let port = running.address.strip_prefix("https://127.0.0.1:").unwrap().to_owned();
     (running, port)
@@ -185,7 +185,7 @@ fn a_renewed_certificate_is_used_and_a_damaged_one_is_not() {
     }
 }
 
-fn until(condition: impl Fn() -> bool, running: &Running) {
+pub(crate) fn until(condition: impl Fn() -> bool, running: &Running) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{}", running.log());

@@ -9,10 +9,12 @@ mod client;
 mod exempt;
 mod proxy;
 mod server;
+mod validity;
 
 pub use self::certificates::{InvalidCertificates, SSL_CERT_DIR, SSL_CERT_FILE};
 pub use self::client::{NoClient, cause, client, client_trusting, is_loopback, place};
 pub use self::proxy::{InvalidVariable, Proxies, Proxy};
 pub use self::server::{UnusableCertificate, acceptor};
+pub use self::validity::{Validity, ValidityState};
 pub use tokio_rustls::TlsAcceptor;
 pub use tokio_rustls::server::TlsStream;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::validity::Validity;
 use tokio_rustls::TlsAcceptor;
 
 /// The maximum size of a file.
@@ -55,11 +57,11 @@ impl UnusableCertificate {
 }
 
 /// Returns what a server accepts connections with, over TLS 1.2 and 1.3: the certificate chain in one PEM file, leaf first, and its private key in
-/// another one.
+/// another one. The time in which the leaf is valid is `None` where it cannot be read.
 ///
 /// # Errors
 /// The files cannot be used.
-pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, UnusableCertificate> {
+pub fn acceptor(certificate: &Path, key: &Path) -> Result<(TlsAcceptor, Option<Validity>), UnusableCertificate> {
     let chain = read("certificate", certificate, |bytes| {
         let all = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>()?;
         if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) }
@@ -74,11 +76,12 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, UnusableC
         };
         UnusableCertificate::Mismatched { certificate: certificate.to_owned(), key: key.to_owned(), cause }
     };
+    let validity = chain.first().and_then(Validity::of);
     let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(mismatched)?.with_no_client_auth();
     let mut config = builder.with_single_cert(chain, private).map_err(mismatched)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok((TlsAcceptor::from(Arc::new(config)), validity))
 }
 
 /// # Errors

@@ -153,6 +153,10 @@ metrics! {
         "Requests without a token that is known.";
     GatewayReloads = "gateway.reload.total", Counter, ["outcome"],
         "Reloads of changed settings and rules: done or failed.";
+    CertificateExpiry = "server.certificate.expiration_timestamp_seconds", Gauge, [],
+        "The time at which the certificate for clients that is in use expires, in seconds since 1970-01-01 UTC.";
+    CertificateFailed = "server.certificate.renewal_failed", Gauge, [],
+        "1 while the files of the certificate for clients, which have changed, cannot be used, and the previous one remains in use; else 0.";
     ToolTime = "tool.call.duration_ms", Histogram(TOOL_MS), [TOOL],
         "Milliseconds that tool calls took, waiting for a person who is asked included.";
 }

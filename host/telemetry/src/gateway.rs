@@ -56,6 +56,16 @@ impl Metrics {
         self.lock().add(Id::GatewayConversationChanges, &[outcome], more);
     }
 
+    /// Sets the state of the certificate for clients: its last second since 1970-01-01 UTC, if that is known, and whether the files as they
+    /// are now cannot be used.
+    pub fn server_certificate(&self, not_after: Option<u64>, has_failed: bool) {
+        let mut registry = self.lock();
+        if let Some(not_after) = not_after {
+            registry.set(Id::CertificateExpiry, &[], not_after);
+        }
+        registry.set(Id::CertificateFailed, &[], u64::from(has_failed));
+    }
+
     /// Counts a request without a known token.
     pub fn gateway_rejected(&self) {
         self.lock().add(Id::GatewayRejected, &[], 1);

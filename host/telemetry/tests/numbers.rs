@@ -55,6 +55,7 @@ fn gateway(metrics: &Metrics) {
     metrics.gateway_frame("/anthropic", Duration::from_micros(30));
     metrics.gateway_request("/anthropic", "checked");
     metrics.gateway_reload("done");
+    metrics.server_certificate(Some(1_795_660_786), true);
 }
 
 #[test]

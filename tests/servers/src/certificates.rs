@@ -12,6 +12,8 @@ use crate::apt;
 const KINDS: &str = "[req]\ndistinguished_name=name\n[name]\n\
     [authority]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n\
     [server]\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\nsubjectAltName=DNS:localhost\n\
+    [ca]\ndefault_ca=all\n[all]\ndefault_md=sha256\npolicy=any\nnew_certs_dir=.\ndatabase=index\nrand_serial=yes\n\
+    [any]\ncommonName=supplied\n\
     [client]\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=clientAuth\n";
 
 /// A folder with an authority (`authority.pem`), the certificates and keys of a server and a client that it has signed (`server.pem`,
@@ -59,6 +61,41 @@ impl Certificates {
         let output = openssl.output().context("cannot start openssl")?;
         ensure!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
+    }
+
+    /// Makes `server.pem` again, with the same key and another time in which it is valid. The two are times of `date`, such as `-2 days`.
+    ///
+    /// # Errors
+    /// `openssl` or `date` fails.
+    pub fn sign_server(&self, from: &str, until: &str) -> Result<()> {
+        let run = |program: &str, args: &[&str]| -> Result<String> {
+            let output = Command::new(program).args(args).current_dir(&self.folder).output();
+            let output = output.with_context(|| format!("cannot start {program}"))?;
+            ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+            Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+        };
+        let time = |words: &str| run("date", &["-u", "-d", words, "+%Y%m%d%H%M%SZ"]);
+        std::fs::write(self.path("index"), "")?;
+        run(
+            "openssl",
+            &["req", "-new", "-key", "server.key", "-subj", "/CN=server", "-config", "kinds", "-out", "server.csr"],
+        )?;
+        let dates = ["-startdate", &time(from)?, "-enddate", &time(until)?];
+        let authority = ["-cert", "authority.pem", "-keyfile", "authority.key"];
+        let files = [
+            "ca",
+            "-batch",
+            "-notext",
+            "-config",
+            "kinds",
+            "-extensions",
+            "server",
+            "-in",
+            "server.csr",
+            "-out",
+            "server.pem",
+        ];
+        run("openssl", &[&files[..], &authority, &dates].concat()).map(drop)
     }
 
     /// Returns the folder of the files.

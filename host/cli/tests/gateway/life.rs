@@ -52,7 +52,10 @@ fn changed_files_count_and_wrong_ones_do_not() {
     let wrong = health(&running);
     until(&running, "/v1/messages", "come.");
     // The reason is in the log only: everyone who can connect reads the other.
-    assert_eq!(wrong, serde_json::json!({"status": "degraded", "reload": "failed", "audit": "ok", "store": "ok"}));
+    assert_eq!(
+        wrong,
+        serde_json::json!({"status": "degraded", "reload": "failed", "audit": "ok", "store": "ok", "certificate": "ok"})
+    );
     assert!(running.log_has(0, "unknown key `body_mb`"), "{}", running.log());
     assert_eq!(running.log().matches("cannot be used").count(), 1, "{}", running.log());
     assert_eq!(other.seen().len(), 0);
@@ -61,7 +64,10 @@ fn changed_files_count_and_wrong_ones_do_not() {
     std::thread::sleep(Duration::from_millis(300));
     until(&running, "/v1/messages", "come.");
     assert!(!other.seen().is_empty());
-    assert_eq!(health(&running), serde_json::json!({"status": "ok", "reload": "ok", "audit": "ok", "store": "ok"}));
+    assert_eq!(
+        health(&running),
+        serde_json::json!({"status": "ok", "reload": "ok", "audit": "ok", "store": "ok", "certificate": "ok"})
+    );
     // A signal reloads everything, including unchanged files.
     let read = || running.log().matches("has read its settings again").count();
     let before = read();

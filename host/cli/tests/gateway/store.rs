@@ -80,11 +80,11 @@ fn metric(running: &Running, series: &str) -> u64 {
 }
 
 fn ok() -> Value {
-    json!({"status": "ok", "reload": "ok", "audit": "ok", "store": "ok"})
+    json!({"status": "ok", "reload": "ok", "audit": "ok", "store": "ok", "certificate": "ok"})
 }
 
 fn away() -> Value {
-    json!({"status": "degraded", "reload": "ok", "audit": "ok", "store": "failed"})
+    json!({"status": "degraded", "reload": "ok", "audit": "ok", "store": "failed", "certificate": "ok"})
 }
 
 const UNSTORED: &str = "gateway_conversations_unstored";

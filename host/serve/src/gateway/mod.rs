@@ -44,7 +44,7 @@ use std::time::Duration;
 pub use gateway::{HeldLimits, Watching};
 use reqwest::Url;
 use tidegate::config::ServerCertificate;
-use tidegate::diagnostic::Diagnostics;
+use tidegate::diagnostic::{Diagnostics, Health};
 use tidegate::metrics::Metrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -134,16 +134,12 @@ pub enum OpenError {
     Upstream(#[from] UpstreamError),
 }
 
-/// Checks the certificate, if there is one.
+/// Checks a certificate: whether clients accept it at this time, and why not.
 ///
 /// # Errors
 /// It cannot be used.
-pub fn check_certificate(certificate: Option<&ServerCertificate>) -> Result<(), Diagnostics> {
-    tls(certificate).map(drop)
-}
-
-fn tls(certificate: Option<&ServerCertificate>) -> Result<Option<Tls>, Diagnostics> {
-    certificate.map(|files| Tls::open(files, settings::OF)).transpose()
+pub fn check_certificate(certificate: &ServerCertificate) -> Result<(Health, String), Diagnostics> {
+    Tls::open(certificate, settings::OF, None).map(|tls| tls.state().health())
 }
 
 impl Gateway {
@@ -160,13 +156,13 @@ impl Gateway {
         if !address.ip().is_loopback() && site.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
-        let tls = tls(certificate)?;
+        let tls = certificate.map(|files| Tls::open(files, settings::OF, Some(metrics)).map(Arc::new)).transpose()?;
         let site = site::Open::new(site, None)?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let url = crate::inbound::url(address, tls.is_some());
-        let shared = Arc::new(Shared::new(address, site, metrics.clone()));
+        let shared = Arc::new(Shared::new(address, site, metrics.clone(), tls.clone()));
         let task = tokio::spawn(crate::inbound::accept(listener, tls, Arc::clone(&shared)));
         Ok(Self { shared, url, task })
     }

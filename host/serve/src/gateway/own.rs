@@ -28,9 +28,11 @@ pub(super) fn health(head: &Parts, shared: &Arc<Shared>) -> Option<Response<Body
     // The cause is in the log only: everyone who can connect reads this.
     let audit = shared.site().audit.as_ref().and_then(super::Audit::failure);
     let has_failed = [shared.reload_failure().is_some(), audit.is_some(), shared.is_store_away()];
-    let word = if status == StatusCode::OK && has_failed.contains(&true) { "degraded" } else { word };
+    let certificate = shared.tls.as_ref().map_or("ok", |tls| tls.state().word());
+    let is_degraded = has_failed.contains(&true) || !["ok", "expires_soon"].contains(&certificate);
+    let word = if status == StatusCode::OK && is_degraded { "degraded" } else { word };
     let [reload, audit, store] = has_failed.map(|has_failed| if has_failed { "failed" } else { "ok" });
-    let body = json!({"status": word, "reload": reload, "audit": audit, "store": store});
+    let body = json!({"status": word, "reload": reload, "audit": audit, "store": store, "certificate": certificate});
     Some(answered(status, "application/json", format!("{body}\n")))
 }
 

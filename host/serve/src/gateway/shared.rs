@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::reload::Reload;
 use super::site::Open;
 use super::{Conversations, Report};
+use crate::inbound::Tls;
 
 /// The state that all connections share.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Shared {
     pub(super) report: Arc<Report>,
     pub(super) metrics: Metrics,
     pub(super) reload: Reload,
+    /// The certificate, if there is one.
+    pub(super) tls: Option<Arc<Tls>>,
     /// Tracks connections and answers under way.
     pub(super) tasks: TaskTracker,
     /// Whether requests are refused because the gateway closes.
@@ -36,12 +39,13 @@ pub(super) struct Shared {
 const COUNTING: Duration = Duration::from_secs(1);
 
 impl Shared {
-    pub(super) fn new(address: SocketAddr, site: Open, metrics: Metrics) -> Self {
+    pub(super) fn new(address: SocketAddr, site: Open, metrics: Metrics, tls: Option<Arc<Tls>>) -> Self {
         Self {
             address,
             report: Arc::default(),
             metrics,
             reload: Reload::default(),
+            tls,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             site: Mutex::new(Arc::new(site)),

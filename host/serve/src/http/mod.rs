@@ -49,8 +49,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidegate::Host;
-use tidegate::config::{Policy, ServeSettings, ServeToken};
-use tidegate::diagnostic::{DiagnosticCode as Code, Diagnostics};
+use tidegate::config::{Policy, ServeSettings, ServeToken, ServerCertificate};
+use tidegate::diagnostic::{DiagnosticCode as Code, Diagnostics, Health};
 use tidegate::transcript::TranscriptStore;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -103,16 +103,12 @@ pub fn check_policy(settings: &ServeSettings, policy: &Policy) -> Result<(), Dia
     settings.tokens.iter().try_for_each(|token| policy.check_variable("serve.token.value", &token.variable))
 }
 
-/// Checks the certificate, if the settings name one.
+/// Checks a certificate: whether clients accept it at this time, and why not.
 ///
 /// # Errors
 /// It cannot be used.
-pub fn check_certificate(settings: &ServeSettings) -> Result<(), Diagnostics> {
-    tls(settings).map(drop)
-}
-
-fn tls(settings: &ServeSettings) -> Result<Option<Tls>, Diagnostics> {
-    settings.certificate.as_ref().map(|files| Tls::open(files, OF)).transpose()
+pub fn check_certificate(certificate: &ServerCertificate) -> Result<(Health, String), Diagnostics> {
+    Tls::open(certificate, OF, None).map(|tls| tls.state().health())
 }
 
 impl Server {
@@ -126,7 +122,8 @@ impl Server {
             return Err(OpenError::NotLoopback(address));
         }
         let access = Access { users: users(settings)?, origins: settings.origins.iter().cloned().collect() };
-        let tls = tls(settings)?;
+        let tls = settings.certificate.as_ref().map(|files| Tls::open(files, OF, host.metrics()).map(Arc::new));
+        let tls = tls.transpose()?;
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

@@ -92,8 +92,7 @@ pub(crate) fn url(address: SocketAddr, is_encrypted: bool) -> String {
 }
 
 /// Accepts connections until the server closes, without waiting for any of them. `tls`: the certificate; `None`: plaintext.
-pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Tls>, server: Arc<S>) {
-    let tls = tls.map(Arc::new);
+pub(crate) async fn accept<S: Inbound>(listener: TcpListener, tls: Option<Arc<Tls>>, server: Arc<S>) {
     // It ends with this future.
     let mut following = JoinSet::new();
     if let Some(tls) = &tls {

@@ -1,13 +1,15 @@
 //! TLS for the connections of clients.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use net::{TlsAcceptor, UnusableCertificate};
+use net::{TlsAcceptor, UnusableCertificate, Validity, ValidityState};
 use tidegate::config::ServerCertificate;
-use tidegate::diagnostic::Diagnostics;
+use tidegate::diagnostic::{Diagnostics, Health};
+use tidegate::metrics::Metrics;
 
 use super::tokens::Of;
 
@@ -19,10 +21,70 @@ const CHECKING: Duration = Duration::from_secs(1);
 pub(crate) struct Tls {
     files: ServerCertificate,
     read: Mutex<Read>,
+    /// Where its state is counted.
+    metrics: Option<Metrics>,
+}
+
+/// The state of the certificate that is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// When it is valid; `None` where that cannot be read.
+    validity: Option<Validity>,
+    /// The files as they are now cannot be used.
+    has_failed: bool,
+}
+
+impl State {
+    /// Returns the time in which it is valid, and what that is now.
+    fn now(self) -> Option<(Validity, ValidityState)> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.validity.map(|validity| (validity, validity.at(now)))
+    }
+
+    /// Returns the state as a word, the worst one first.
+    pub(crate) fn word(self) -> &'static str {
+        match self.now().map(|(_, now)| now) {
+            Some(ValidityState::Expired) => "expired",
+            Some(ValidityState::NotYetValid) => "not_yet_valid",
+            _ if self.has_failed => "failed",
+            Some(ValidityState::ExpiresSoon) => "expires_soon",
+            Some(ValidityState::Valid) | None => "ok",
+        }
+    }
+
+    /// Returns the state as a check reports it: whether clients refuse the certificate, or will soon, and what to do.
+    pub(crate) fn health(self) -> (Health, String) {
+        let Some((validity, now)) = self.now() else {
+            return (Health::Good, "it can be used with its private key".to_owned());
+        };
+        let until = utc(validity.not_after);
+        match now {
+            ValidityState::Valid => (Health::Good, format!("it can be used with its private key until {until}")),
+            ValidityState::ExpiresSoon => (Health::Warning, format!("it expires on {until}: renew it")),
+            ValidityState::Expired => (Health::Bad, format!("it expired on {until}, and clients refuse it: renew it")),
+            ValidityState::NotYetValid => {
+                let from = utc(validity.not_before);
+                (
+                    Health::Bad,
+                    format!("it is valid from {from} on, and clients refuse it: check the clock of this machine"),
+                )
+            }
+        }
+    }
+}
+
+/// Writes a time as `2026-11-23 07:51 UTC`.
+fn utc(seconds: u64) -> String {
+    let (year, month, day) = record::figures::date(seconds / 86_400);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60)
 }
 
 struct Read {
     acceptor: TlsAcceptor,
+    /// The time in which the certificate is valid; `None` where it cannot be read.
+    validity: Option<Validity>,
+    /// The state that was logged last.
+    logged: ValidityState,
     /// Those of the files that `acceptor` was read from.
     stamps: Stamps,
     /// The reason why the files as they are now cannot be used, if they cannot.
@@ -32,20 +94,26 @@ struct Read {
 /// What changes with the files: device, inode, and the time of the last change of either, which no tool sets.
 type Stamps = [Option<(u64, u64, i64, i64)>; 2];
 
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("files", &self.files).field("state", &self.state()).finish_non_exhaustive()
+    }
+}
+
 impl Tls {
-    /// Reads the files. `of`: the server.
+    /// Reads the files. `of`: the server; `metrics`: where the state of the certificate is counted.
     ///
     /// # Errors
     /// They cannot be used.
-    pub(crate) fn open(files: &ServerCertificate, of: Of) -> Result<Self, Diagnostics> {
+    pub(crate) fn open(files: &ServerCertificate, of: Of, metrics: Option<&Metrics>) -> Result<Self, Diagnostics> {
         let stamps = stamps(files);
-        let acceptor = acceptor(files).map_err(|error| {
+        let (acceptor, validity) = acceptor(files).map_err(|error| {
             let help = "name two files in PEM: the certificate chain of the server, leaf first, and its private key";
             let place = if error.is_of_key() { &files.key.place } else { &files.certificate.place };
             Diagnostics(vec![of.error(error.to_string(), Some(place)).help(help)])
         })?;
-        let read = Mutex::new(Read { acceptor, stamps, failure: None });
-        Ok(Self { files: files.clone(), read })
+        let read = Read { acceptor, validity, logged: ValidityState::Valid, stamps, failure: None };
+        Ok(Self { files: files.clone(), read: Mutex::new(read), metrics: metrics.cloned() })
     }
 
     /// Returns what a new connection is accepted with.
@@ -57,6 +125,7 @@ impl Tls {
     /// certificate is in use meanwhile.
     pub(crate) async fn follow(self: Arc<Self>) {
         loop {
+            self.report();
             tokio::time::sleep(CHECKING).await;
             let own = Arc::clone(&self);
             if let Err(error) = tokio::task::spawn_blocking(move || own.check()).await {
@@ -75,7 +144,7 @@ impl Tls {
         let found = acceptor(&self.files);
         let mut read = self.lock();
         match found {
-            Ok(acceptor) => *read = Read { acceptor, stamps: now, failure: None },
+            Ok((acceptor, validity)) => *read = Read { acceptor, validity, stamps: now, failure: None, ..*read },
             Err(error) => {
                 let failure = error.to_string();
                 if read.failure.as_ref() != Some(&failure) {
@@ -86,12 +155,31 @@ impl Tls {
         }
     }
 
+    /// Returns the state of the certificate that is in use.
+    pub(crate) fn state(&self) -> State {
+        let read = self.lock();
+        State { validity: read.validity, has_failed: read.failure.is_some() }
+    }
+
+    /// Counts the state, and logs one that has changed for the worse.
+    fn report(&self) {
+        let state = self.state();
+        if let Some(metrics) = &self.metrics {
+            metrics.server_certificate(state.validity.map(|validity| validity.not_after), state.has_failed);
+        }
+        let Some((_, now)) = state.now() else { return };
+        let before = std::mem::replace(&mut self.lock().logged, now);
+        if now != before && now != ValidityState::Valid {
+            tracing::warn!("the certificate in {}: {}", self.files.certificate.path.display(), state.health().1);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Read> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn acceptor(files: &ServerCertificate) -> Result<TlsAcceptor, UnusableCertificate> {
+fn acceptor(files: &ServerCertificate) -> Result<(TlsAcceptor, Option<Validity>), UnusableCertificate> {
     net::acceptor(&files.certificate.path, &files.key.path)
 }
 
