@@ -236,7 +236,7 @@ fn what_cannot_be_used_is_said_before_it_begins() {
     };
     type Change<'a> = &'a dyn Fn(&Place);
     let encrypted = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
-    let cases: [(Change<'_>, u32, &str); 8] = [
+    let cases: [(Change<'_>, u32, &str); 9] = [
         (
             &|place| std::fs::remove_file(place.path("own.pem")).unwrap(),
             2,
@@ -249,13 +249,18 @@ fn what_cannot_be_used_is_said_before_it_begins() {
         (&pipe, 2, "it is not a regular file of at most 1 MiB"),
         (
             &|place| assert!(std::fs::copy(certificates.path("client.key"), place.path("own.key")).is_ok()),
-            2,
+            3,
             "the key is that of another certificate",
         ),
         (
             &|place| place.write("own.pem", "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n"),
             2,
-            "cannot be used with",
+            "the certificate of the server cannot be read from",
+        ),
+        (
+            &|place| place.write("own.key", "-----BEGIN PRIVATE KEY-----\nMAMCAQE=\n-----END PRIVATE KEY-----\n"),
+            3,
+            "TLS cannot use the key",
         ),
     ];
     for (server, more, _) in SERVERS {
@@ -272,7 +277,10 @@ fn what_cannot_be_used_is_said_before_it_begins() {
             let secret = key.lines().nth(1).unwrap();
             assert!(!err(&output).contains(secret), "{}", err(&output));
         }
-        let good = place(server, more, &certificates).run(&["doctor"]);
+        let place_of_files = place(server, more, &certificates);
+        let shown = out(&place_of_files.run(&["config", "show"]));
+        assert!(shown.contains("own.pem") && shown.contains("own.key"), "{shown}");
+        let good = place_of_files.run(&["doctor"]);
         assert!(out(&good).contains(&format!("ok   certificate of [{server}]: ")), "{}", out(&good));
         for (set, missing) in [("certificate", "certificate_key"), ("certificate_key", "certificate")] {
             let place = Place::new();

@@ -11,9 +11,10 @@ use toml::de::{DeTable, DeValue};
 
 use crate::SourceFile;
 
-/// Whether a key's value is a secret, by the key's name. `…_env` names a variable, and `max_…` is a number.
+/// Whether a key's value is a secret, by the key's name. `…_env` names a variable, `max_…` is a number, and `certificate_key` names a file.
 pub(crate) fn is_secret(key: &str) -> bool {
-    !key.ends_with("_env")
+    key.trim().trim_matches(['"', '\'']) != "certificate_key"
+        && !key.ends_with("_env")
         && !key.starts_with("max_")
         && (secrets::mentions_secret(key) || secrets::strength(key).is_some())
 }
@@ -194,6 +195,12 @@ mod tests {
             ("env = [\"A_*\", \"B\", \"C=sk-1\"]", "env = [\"A_*\", \"B\", \"******\"]"),
             ("api_key_env = \"MY_KEY\"\nmax_tokens = 5", "api_key_env = \"MY_KEY\"\nmax_tokens = 5"),
             ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
+            ("[serve]\ncertificate_key = \"own.key\"", "[serve]\ncertificate_key = \"own.key\""),
+            ("[serve]\n\"certificate_key\" = \"own.key\n", "[serve]\n\"certificate_key\" = \"own.key\n"),
+            (
+                "certificate_key = \"\"\"\n-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\n\"\"\"",
+                "certificate_key = \"\"\"\n***************************\n*******************************\"\"\"",
+            ),
             ("[[gateway.route]]\nkey = \"sk-1\"", "[[gateway.route]]\nkey = \"****\""),
             ("[[gateway.route]]\nkey = \"client\"", "[[gateway.route]]\nkey = \"client\""),
             ("[[gateway.token]]\nvalue = \"abc\"", "[[gateway.token]]\nvalue = \"***\""),

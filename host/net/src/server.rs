@@ -37,7 +37,7 @@ pub enum UnusableCertificate {
         /// What is wrong with it.
         cause: String,
     },
-    /// The two do not belong together, or TLS cannot use them.
+    /// The two do not belong together.
     #[error("the certificate in {} cannot be used with the private key in {}: {cause}", certificate.display(), key.display())]
     Mismatched {
         /// The file of the certificate.
@@ -50,9 +50,9 @@ pub enum UnusableCertificate {
 }
 
 impl UnusableCertificate {
-    /// Returns whether the key alone cannot be used.
+    /// Returns whether it is the key that cannot be used, alone or with the certificate.
     pub fn is_of_key(&self) -> bool {
-        matches!(self, Self::Key { .. })
+        matches!(self, Self::Key { .. } | Self::Mismatched { .. })
     }
 }
 
@@ -69,17 +69,24 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<(TlsAcceptor, Option<V
     let chain = chain.map_err(|cause| UnusableCertificate::Certificate { path: certificate.to_owned(), cause })?;
     let private = read("private key", key, PrivateKeyDer::from_pem_slice);
     let private = private.map_err(|cause| UnusableCertificate::Key { path: key.to_owned(), cause })?;
-    let mismatched = |error| {
-        let cause = match error {
-            rustls::Error::InconsistentKeys(_) => "the key is that of another certificate".to_owned(),
-            error => error.to_string(),
-        };
-        UnusableCertificate::Mismatched { certificate: certificate.to_owned(), key: key.to_owned(), cause }
+    let unusable = |error| match error {
+        rustls::Error::InconsistentKeys(_) => UnusableCertificate::Mismatched {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            cause: "the key is that of another certificate".to_owned(),
+        },
+        error => UnusableCertificate::Certificate { path: certificate.to_owned(), cause: error.to_string() },
     };
+    let provider = rustls::crypto::ring::default_provider();
+    // The cause could repeat bytes of the key.
+    provider.key_provider.load_private_key(private.clone_key()).map_err(|_| UnusableCertificate::Key {
+        path: key.to_owned(),
+        cause: "TLS cannot use the key, which is damaged or of a kind that is not supported".to_owned(),
+    })?;
     let validity = chain.first().and_then(Validity::of);
-    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(mismatched)?.with_no_client_auth();
-    let mut config = builder.with_single_cert(chain, private).map_err(mismatched)?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?.with_no_client_auth();
+    let mut config = builder.with_single_cert(chain, private).map_err(unusable)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok((TlsAcceptor::from(Arc::new(config)), validity))
 }
