@@ -1,6 +1,6 @@
 //! A limit that a thread has reached, and about which a person has to decide.
 
-use flow::{Event, EventKind, LimitRequest};
+use flow::{Event, EventKind, LimitRequest, RunPosition};
 use serde::{Deserialize, Serialize};
 
 use crate::message::Changed;
@@ -23,19 +23,24 @@ pub struct PendingLimit {
     pub proposed: f64,
     /// All of it in one sentence.
     pub message: Str,
+    /// The turn that waits.
+    pub turn: u32,
+    /// Its last step; 0: it has none.
+    pub step: u32,
 }
 
 impl PendingLimit {
-    fn of(request: &LimitRequest) -> Self {
+    fn of(request: &LimitRequest, place: RunPosition) -> Self {
         let LimitRequest { id, limit, current, max, proposed, message, .. } = request;
         let (id, code, message) = (id.into(), limit.code().into(), message.into());
-        Self { id, code, current: *current, max: *max, proposed: *proposed, message }
+        let RunPosition { turn, step, .. } = place;
+        Self { id, code, current: *current, max: *max, proposed: *proposed, message, turn, step }
     }
 
     /// Takes the next event of the thread.
     pub(crate) fn process(pending: &mut Option<Self>, event: &Event) -> Changed {
         let next = match &event.kind {
-            EventKind::LimitEscalationRequested(request) => Some(Self::of(request)),
+            EventKind::LimitEscalationRequested(request) => Some(Self::of(request, event.place)),
             EventKind::LimitEscalationResolved { request, .. } => {
                 pending.clone().filter(|known| *known.id != **request)
             }

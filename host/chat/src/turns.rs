@@ -14,9 +14,16 @@ use crate::text::Str;
 pub struct TurnSummary {
     /// The turn, from 1.
     pub number: u32,
-    /// The turn whose calls it runs, because the process of that turn ended before they had results.
+    /// The turn that it continues without an input, because the process of that turn ended before its calls had results, or before somebody had
+    /// decided about its limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<u32>,
+    /// It has an input of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_input: bool,
+    /// It waits for a decision about a limit, or its process ended while it did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_undecided: bool,
     /// Steps that began.
     pub steps: u32,
     /// The model that answered last.
@@ -78,7 +85,7 @@ impl TurnTokens {
 }
 
 impl TurnSummary {
-    /// The first of the turns of which it is one, where it runs the calls of an earlier one.
+    /// The first of the turns of which it is one, where it continues an earlier one.
     pub fn first(&self) -> u32 {
         self.continues.unwrap_or(self.number)
     }
@@ -105,7 +112,9 @@ impl Turns {
     pub(crate) fn process(&mut self, event: &Event) {
         match &event.kind {
             EventKind::TurnStart => self.begin(event.place.turn),
-            EventKind::InputReceived { .. } => self.change(event, |turn| turn.continues = None),
+            EventKind::InputReceived { .. } => {
+                self.change(event, |turn| (turn.continues, turn.has_input) = (None, true));
+            }
             EventKind::ToolConfirmationRequested { .. }
             | EventKind::ToolCallStart { .. }
             | EventKind::ToolCallResult { .. }
@@ -114,7 +123,19 @@ impl Turns {
                 let first = self.answered_before(event.place.turn);
                 self.change(event, |turn| turn.continues = first);
             }
-            EventKind::StepStart { .. } => self.change(event, |turn| turn.steps += 1),
+            EventKind::LimitEscalationRequested(_) if event.place.step == 0 => {
+                let first = self.undecided_before(event.place.turn);
+                self.change(event, |turn| {
+                    turn.continues = first.filter(|_| !turn.has_input).or(turn.continues);
+                    turn.is_undecided = true;
+                });
+            }
+            EventKind::LimitEscalationRequested(_) => self.change(event, |turn| turn.is_undecided = true),
+            EventKind::LimitEscalationResolved { .. } => self.change(event, |turn| turn.is_undecided = false),
+            EventKind::StepStart { .. } => self.change(event, |turn| {
+                turn.steps += 1;
+                turn.is_undecided = false;
+            }),
             EventKind::CognitionOut { model: Some(model), .. } => {
                 self.change(event, |turn| turn.model = Some(model.into()));
             }
@@ -122,6 +143,7 @@ impl Turns {
                 self.change(event, |turn| turn.count(*usage, *spend, end));
             }
             EventKind::TurnFinish { status } => self.change(event, |turn| {
+                turn.is_undecided = false;
                 turn.status = Some(status.as_str().into());
                 turn.error = TurnError::of(status).map(|error| error.message);
             }),
@@ -144,5 +166,50 @@ impl Turns {
     fn answered_before(&self, number: u32) -> Option<u32> {
         let before = self.0.iter().rev().filter(|turn| turn.number < number);
         before.into_iter().find(|turn| turn.continues.is_some() || turn.steps > 0).map(TurnSummary::first)
+    }
+
+    /// The last turn before a turn in which something has happened, where its process ended while it waited for a decision about a limit.
+    fn undecided_before(&self, number: u32) -> Option<u32> {
+        let before = self.0.iter().rev().filter(|turn| turn.number < number);
+        let last = before.into_iter().find(|turn| turn.continues.is_some() || turn.steps > 0 || turn.has_input)?;
+        last.is_undecided.then_some(last.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flow::{Limit, LimitRequest, Message, Origin, Role, RunPosition};
+
+    use super::*;
+
+    /// A turn that asks about a limit before its first step continues the one that was killed while it asked, unless it has an input.
+    #[test]
+    fn a_turn_continues_the_one_that_waited_for_a_decision() {
+        let input = || EventKind::InputReceived {
+            id: None,
+            message: Arc::new(Message::text(Role::User, Origin::User, "Look")),
+        };
+        let limit = || EventKind::LimitEscalationRequested(LimitRequest::new(1, Limit::Turns, 1.0, 1.0, 2.0));
+        let step = || EventKind::StepStart { number: 1 };
+        for (killed, next, expected) in [
+            (vec![input(), step(), limit()], vec![limit()], Some(1)),
+            (vec![input(), limit()], vec![limit()], Some(1)),
+            (vec![input(), limit()], vec![input(), limit()], None),
+            (vec![input(), limit(), step()], vec![limit()], None),
+            (vec![input(), limit()], vec![step()], None),
+        ] {
+            let mut turns = Turns::default();
+            // Nothing has happened in the second one.
+            let all = [killed, Vec::new(), next];
+            for (turn, kinds) in (1..).zip(all) {
+                for kind in [EventKind::TurnStart].into_iter().chain(kinds) {
+                    let step = turns.all().last().filter(|last| last.number == turn).map_or(0, |last| last.steps);
+                    turns.process(&Event::new(0, 0, RunPosition { turn, step, attempt: 0 }, kind));
+                }
+            }
+            assert_eq!(turns.all().last().and_then(|turn| turn.continues), expected, "{turns:?}");
+        }
     }
 }

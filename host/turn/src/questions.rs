@@ -120,17 +120,18 @@ impl Questions {
         Self(Arc::new(Shared { hub, state: Mutex::default(), expects_more: watch::Sender::new(false) }))
     }
 
-    /// Announces further questions, such as those that another process has left open: [`Questions::settled`] waits for them.
+    /// Announces further questions, or a request for a higher limit, such as those that another process has left open: [`Questions::settled`]
+    /// waits for them.
     pub fn expect_more(&self) {
         self.0.expects_more.send_replace(true);
     }
 
-    /// Announces that no further questions follow.
+    /// Announces that none of these follows.
     pub fn expect_no_more(&self) {
         self.0.expects_more.send_replace(false);
     }
 
-    /// Waits until all announced questions are asked: the questions of one batch of calls are then open together, or answered.
+    /// Waits until all that was announced is asked: the questions of one batch of calls are then open together, or answered.
     pub async fn settled(&self) {
         let mut expects_more = self.0.expects_more.subscribe();
         // The sender is there as long as this is.

@@ -103,6 +103,11 @@ impl SavedChat {
         &self.streaming
     }
 
+    /// The limit about which a person has to decide.
+    pub fn limit(&self) -> Option<&PendingLimit> {
+        self.limit.as_ref()
+    }
+
     /// Returns the usage and the outcome of each turn, the oldest first.
     pub fn turns(&self) -> &List<TurnSummary> {
         self.turns.all()

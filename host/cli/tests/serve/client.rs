@@ -179,6 +179,14 @@ impl Stream {
         self.until(|event| event.line() == kind)
     }
 
+    /// Waits until it has a string.
+    pub(super) fn seen(&mut self, text: &str) {
+        while !self.bytes.contains(text) {
+            let line = self.lines.recv_timeout(LIMIT);
+            self.bytes.push_str(&line.unwrap_or_else(|_| panic!("no {text:?} follows {}", self.bytes)));
+        }
+    }
+
     /// Returns everything until the end of the stream.
     pub(super) fn rest(mut self) -> String {
         loop {

@@ -9,6 +9,7 @@ mod followed;
 mod hosts;
 mod killed;
 mod life;
+mod limits;
 mod restarted;
 mod sessions;
 mod stream;

@@ -26,18 +26,18 @@ fn ui_answer() -> Value {
     json!({"messages": [user("m-1", "Write"), {"id": "turn-1", "role": "assistant", "parts": [part]}]})
 }
 
-fn run(more: &Value) -> Value {
+pub(super) fn run(more: &Value) -> Value {
     let mut input = json!({"threadId": "t", "runId": "r", "messages": []});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     input
 }
 
-fn ag_ui_answer(question: &str) -> Value {
+pub(super) fn ag_ui_answer(question: &str) -> Value {
     run(&json!({"resume": [{"interruptId": question, "status": "resolved", "payload": {"approved": true}}]}))
 }
 
 /// Kills a server and starts it again.
-fn restarted(mut running: Running, place: &Place) -> Running {
+pub(super) fn restarted(mut running: Running, place: &Place) -> Running {
     running.signal("KILL");
     running.ended();
     start(place)

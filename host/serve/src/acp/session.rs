@@ -196,11 +196,11 @@ impl Open {
         }
     }
 
-    /// Continues what the end of another process has left: its questions are asked again. Everything else waits for the user, because a
+    /// Continues what the end of another process has left: what a person was asked is asked again. Everything else waits for the user, because a
     /// request to the model costs something.
     pub(super) fn take_up(&self) {
         let Some(left) = self.session.interrupted() else { return };
-        if left.questions > 0 {
+        if left.is_asking() {
             // The sender of events reports how it ends.
             return self.session.resume().detach();
         }

@@ -1,7 +1,7 @@
 //! Lines that no convention has a place for and that a front end shows all the same: what rules and plugins did, limits, notices.
 
 use chat::{ChildThread, SavedChat};
-use record::{Shown, ShownBody};
+use record::{LimitEscalationRequested, Shown, ShownBody};
 use serde_json::{Value, json};
 use tidegate::SessionId;
 use tidegate::question::QuestionId;
@@ -46,6 +46,13 @@ fn about_question(child: &ChildThread, body: &ShownBody) -> Option<Aside> {
     payload["question_id"] = json!(id);
     payload["child"] = json!(child);
     Some(Aside { id, name, payload })
+}
+
+/// Returns that a decision about a limit is waited for, in the place of a line that is not kept any more.
+pub(super) fn limit_aside(limit: &LimitEscalationRequested) -> Option<Aside> {
+    let mut body = serde_json::to_value(ShownBody::LimitEscalationRequested(limit.clone())).ok()?;
+    let (name, payload) = (body["type"].as_str()?.to_owned(), body["payload"].take());
+    Some(Aside { id: limit.approval_request_id.clone(), name, payload })
 }
 
 /// Returns the id of what a line is about: its number, unless a later line is about the same.

@@ -8,6 +8,7 @@ use record::{Argument, LimitEscalationRequested, Preview, Tokens, ToolConfirmati
 use serde_json::{Value, json};
 
 use super::act::{Act, Asked, Called, Ended, Ending, Finished, Said};
+use super::asides::limit_aside;
 use super::calls::Open;
 use super::turn::Turn;
 
@@ -75,7 +76,9 @@ impl Turn {
         }
         questions.into_iter().for_each(|question| self.show_question(question, acts));
         if let Some(limit) = state.limit.as_ref().filter(|_| all.last().is_some_and(|turn| turn.status.is_none())) {
-            self.calls.wait(Open::Limit(limit_requested(limit)));
+            let requested = limit_requested(limit);
+            acts.extend(limit_aside(&requested).map(Act::Aside));
+            self.calls.wait(Open::Limit(requested));
         }
     }
 

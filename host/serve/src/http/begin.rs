@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use axum::http::StatusCode;
-use chat::SavedChat;
+use chat::{PendingLimit, SavedChat};
 use record::{Shown, ShownBody};
 use tidegate::Session;
 use tidegate::input::{InputId, Receipt};
@@ -67,16 +67,19 @@ pub(super) fn after_questions(open: &Open, replies: &[Reply], kept: Vec<Shown>) 
     if let Some((turn, step)) = replies.iter().find_map(|reply| open.place_of(&reply.id)) {
         return restored(&open.session, Some(turn), Has::AnswersTo(turn, step));
     }
-    let was_answered =
-        |reply: &Reply| ["answer", "limit"].iter().any(|what| open.has_done(&format!("{what} {}", reply.id)));
-    let is_limit = open.session.pending_limit().is_some_and(|limit| is_answered(&limit.id));
-    if !is_limit && !replies.iter().any(was_answered) {
-        let ids: Vec<String> = replies.iter().map(|reply| format!("`{}`", reply.id)).collect();
-        let why = "it was answered, its turn has ended, or the program was started again and does not ask it any more";
-        let why = format!("the session has no open question {}: {why}", ids.join(", "));
-        return Err(Problem::new(StatusCode::CONFLICT, "no_such_question", why));
+    if let Some(limit) = open_limit(&open.session)?.filter(|limit| is_answered(&limit.id)) {
+        return restored(&open.session, Some(limit.turn), Has::AnswersTo(limit.turn, limit.step));
     }
-    restored(&open.session, None, Has::AnswersTo(0, 0))
+    let ids: Vec<String> = replies.iter().map(|reply| format!("`{}`", reply.id)).collect();
+    let why = "it was answered, its turn has ended, or the program was started again and does not ask it any more";
+    let why = format!("the session has no open question {}: {why}", ids.join(", "));
+    Err(Problem::new(StatusCode::CONFLICT, "no_such_question", why))
+}
+
+/// Returns the request for a higher limit that is open, with its turn and its step.
+pub(super) fn open_limit(session: &Session) -> Result<Option<PendingLimit>, Problem> {
+    let Some(open) = session.pending_limit() else { return Ok(None) };
+    Ok(saved(session)?.limit().filter(|limit| *limit.id == *open.id).cloned())
 }
 
 /// The question, or the request for a higher limit, that a line is about.

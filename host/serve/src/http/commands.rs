@@ -6,6 +6,7 @@ use tidegate::input::{InputId, NotWaiting, Receipt as InputReceipt};
 use tidegate::limit::LimitDecisionError;
 use tidegate::{CommandError, Session, carry_out_command};
 
+use super::begin::open_limit;
 use super::bodies::{CommandBody, LimitBody, Once, ReceiptBody, Receipts, ServerCommand};
 use super::open::{Before, Open};
 use super::problem::Problem;
@@ -147,12 +148,17 @@ pub(super) fn decided(open: &Open, request: &str, decision: LimitBody, user: &st
     let pending = open.session.pending_limit().filter(|pending| pending.id == request);
     let decision = decision.decision(pending.map(|pending| pending.proposed));
     first(open, (key, content), || {
+        let asked = open_limit(&open.session)?.filter(|limit| *limit.id == *request);
         open.session.decide_limit(request, decision, user).map_err(|error| {
             let (status, code) = match &error {
                 LimitDecisionError::NotOpen { .. } => (StatusCode::CONFLICT, "no_such_request"),
                 _ => (StatusCode::UNPROCESSABLE_ENTITY, "decision_refused"),
             };
             Problem::new(status, code, error.to_string())
-        })
+        })?;
+        if let Some(limit) = asked {
+            open.note_place(request, (limit.turn, limit.step));
+        }
+        Ok(())
     })
 }

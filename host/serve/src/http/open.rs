@@ -33,7 +33,7 @@ struct State {
     used: Instant,
     /// Keys of what was done, with what was given.
     done: VecDeque<(String, String)>,
-    /// The turns and steps of questions that were answered.
+    /// The turns and steps of questions that were answered, and of limits about which somebody has decided.
     answered: VecDeque<(String, (u32, u32))>,
 }
 
@@ -112,17 +112,12 @@ impl Open {
         Before::New
     }
 
-    /// Returns whether something with this key was done, with whatever content.
-    pub(super) fn has_done(&self, key: &str) -> bool {
-        self.lock().done.iter().any(|(known, _)| known == key)
-    }
-
     /// Returns whether something with this key was done with this content.
     pub(super) fn is_done(&self, key: &str, content: &str) -> bool {
         self.lock().done.iter().any(|(known, of)| known == key && of == content)
     }
 
-    /// Notes the turn and the step of a question that is answered.
+    /// Notes the turn and the step of a question or a limit about which somebody has decided.
     pub(super) fn note_place(&self, question: &str, place: (u32, u32)) {
         let mut state = self.lock();
         if state.answered.len() >= REMEMBERED {
@@ -131,7 +126,7 @@ impl Open {
         state.answered.push_back((question.to_owned(), place));
     }
 
-    /// Returns the turn and the step of a question that was answered.
+    /// Returns the turn and the step of a question or a limit about which somebody has decided.
     pub(super) fn place_of(&self, question: &str) -> Option<(u32, u32)> {
         self.lock().answered.iter().find(|(known, _)| known == question).map(|(_, place)| *place)
     }

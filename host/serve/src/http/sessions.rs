@@ -278,7 +278,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the session, which is opened if it is not open. What the end of another process has left of a question is asked again.
+    /// Returns the session, which is opened if it is not open. What a person was asked when another process ended is asked again.
     ///
     /// # Errors
     /// It was deleted meanwhile, or it cannot be opened; a conversation of a gateway, of which this would take the recording, never is.
@@ -312,7 +312,7 @@ impl Sessions {
         };
         let session = self.host.session(options).await?;
         let open = Arc::new(Open::new(session, self.is_shared())?);
-        if open.session.interrupted().is_some_and(|left| left.questions > 0) {
+        if open.session.interrupted().is_some_and(|left| left.is_asking()) {
             open.session.resume().detach();
         }
         *slot = Some(Arc::clone(&open));

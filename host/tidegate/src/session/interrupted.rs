@@ -1,5 +1,6 @@
 //! What the end of a process, or of its session, has left of a turn.
 
+use flow::Limits;
 use turn::rebuild::Resumed;
 
 /// What the end of a process, or closing its session while a question was open, has left of a turn that a session can continue, with [`Session::resume`](crate::Session::resume).
@@ -9,11 +10,13 @@ pub struct Interrupted {
     /// Tool calls that a person was asked about and that have not begun. They are asked about again, unless the turn that follows has an
     /// input.
     pub questions: usize,
+    /// A decision about a limit was waited for. Its request is made again before the model is asked, under its id.
+    pub limit: bool,
 }
 
 impl Interrupted {
-    /// `None`: the last turn has come to its end.
-    pub(crate) fn of(resumed: &Resumed) -> Option<Self> {
+    /// `None`: the last turn has come to its end. `limits`: those that count by now.
+    pub(crate) fn of(resumed: &Resumed, limits: &Limits) -> Option<Self> {
         // A session that was closed while a question was open has calls that wait for the answer.
         if !resumed.is_interrupted && resumed.open_calls.is_none() {
             return None;
@@ -26,6 +29,13 @@ impl Interrupted {
             };
             open.questions.iter().filter(|(call, _)| !has_ended(call)).count()
         });
-        Some(Self { questions })
+        let limit = resumed.open_calls.is_none()
+            && resumed.undecided.is_some_and(|(limit, max)| limits.value(limit).is_some_and(|now| now <= max));
+        Some(Self { questions, limit })
+    }
+
+    /// Whether continuing the session asks a person, and the model only after that.
+    pub fn is_asking(&self) -> bool {
+        self.questions > 0 || self.limit
     }
 }

@@ -94,7 +94,7 @@ impl Session {
             notices.extend(notice);
             custom_events.read(catalogue);
             (before, cancel_file) = (chat, Some(file));
-            interrupted = resumed.as_ref().and_then(Interrupted::of);
+            interrupted = resumed.as_ref().and_then(|resumed| Interrupted::of(resumed, &budget.limits()));
             recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
             session = session.with_journal(journal, resumed).with_notices(notices);
         }
@@ -102,7 +102,7 @@ impl Session {
             session = session.holding_waiting();
         }
         let handles = session.handles();
-        if interrupted.is_some_and(|left| left.questions > 0) {
+        if interrupted.is_some_and(|left| left.is_asking()) {
             handles.questions.expect_more();
         }
         children.bind(&id, &handles.hub, recorder.as_ref(), (budget, approvals));

@@ -21,6 +21,8 @@ pub(super) struct Spending {
     raised: Vec<(Limit, f64)>,
     requests: u64,
     open: Option<(String, Limit)>,
+    /// The limit about which the turn under way waits for a decision, and its value.
+    waits: Option<(Limit, f64)>,
     suspended: Option<SuspendReason>,
     /// When the turn began that is under way.
     turn_began: Option<u64>,
@@ -42,13 +44,16 @@ impl Spending {
         match &record.body {
             Body::TurnStart(_) => {
                 (self.turn_began, self.waited, self.asked) = (Some(record.ts), 0, None);
-                self.has_asked = false;
+                (self.has_asked, self.waits) = (false, None);
             }
             Body::StepStart(_) => {
                 // It continues without an answer to an open request: nobody needs one any more.
-                (self.has_asked, self.open) = (true, None);
+                (self.has_asked, self.open, self.waits) = (true, None, None);
             }
-            Body::TurnFinish(_) => self.end_turn(),
+            Body::TurnFinish(_) => {
+                self.waits = None;
+                self.end_turn();
+            }
             // The user has interrupted a request: it waits from when it is made again.
             Body::SteeringMessage(_) => self.end_wait(),
             Body::StepFinish(finish) => {
@@ -66,9 +71,12 @@ impl Spending {
                 let is_new = self.open.as_ref().is_none_or(|(id, _)| *id != request.approval_request_id);
                 self.requests += u64::from(is_new);
                 self.open = limit.map(|limit| (request.approval_request_id.clone(), limit));
+                // A call waits for a decision about agents: it is not repeated.
+                self.waits = limit.filter(|limit| *limit != Limit::Spawns).map(|limit| (limit, request.current_max));
                 self.asked = Some(record.ts);
             }
             Body::LimitEscalationResolved(resolved) => {
+                self.waits = None;
                 self.end_wait();
                 let limit = Limit::from_code(&resolved.limit_code);
                 if let (Some(limit), Some(max)) = (limit, resolved.new_max) {
@@ -96,6 +104,7 @@ impl Spending {
         resumed.raised = self.raised;
         resumed.limit_requests = self.requests;
         resumed.open_request = self.open;
+        resumed.undecided = self.waits;
         resumed.suspended = self.suspended;
     }
 

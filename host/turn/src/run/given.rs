@@ -20,7 +20,10 @@ impl Turn<'_> {
             if self.reopen().await? {
                 return self.all_steps().await;
             }
-            self.session.handles.questions.expect_no_more();
+            // A request for a higher limit that was announced is made before the first step.
+            if self.session.thread.open_request.is_none() {
+                self.session.handles.questions.expect_no_more();
+            }
             let Some(why) = self.session.continue_history() else { return self.all_steps().await };
             // What waits is what follows a complete conversation.
             let Some(first) = self.session.handles.inputs.claim_first() else { return Ok(TurnStatus::failed(why)) };

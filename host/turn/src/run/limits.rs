@@ -36,6 +36,7 @@ impl Turn<'_> {
         }
         // A limit that was raised elsewhere needs no decision any more.
         self.session.thread.open_request = None;
+        self.session.handles.questions.expect_no_more();
         Ok(())
     }
 
@@ -79,6 +80,8 @@ impl Turn<'_> {
         let decided = approvals.decide(&request);
         self.session.handles.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
+        // Front ends have the event.
+        self.session.handles.questions.expect_no_more();
         let Some(LimitAnswer { decision, by }) = self.unless_interrupted(decided).await else { return Ok(()) };
         if decision != LimitDecision::TimedOut {
             self.session.thread.open_request = None;

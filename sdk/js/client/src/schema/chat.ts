@@ -165,6 +165,10 @@ export interface PendingLimit {
   readonly proposed: number;
   /** All of it in one sentence. */
   readonly message: string;
+  /** The turn that waits. */
+  readonly turn: number;
+  /** Its last step; 0: it has none. */
+  readonly step: number;
 }
 /** An entry of the plan that the model has shown. */
 export interface PlanItem {
