@@ -140,6 +140,7 @@ impl<M> ChatSession<M> {
             last_submitted: self.last_submitted.clone(),
             error: self.error.clone(),
             limit: self.limit.clone(),
+            interrupted: !input.executing && self.turns.has_no_end(),
             plan: Arc::clone(&self.plan),
             attachments: Arc::clone(self.attachments.list()),
         }

@@ -108,6 +108,11 @@ impl Turns {
         &self.0
     }
 
+    /// Whether the last turn has none: it runs, or its process ended before it did.
+    pub(crate) fn has_no_end(&self) -> bool {
+        self.0.last().is_some_and(|turn| turn.status.is_none())
+    }
+
     /// Takes the next event of the thread.
     pub(crate) fn process(&mut self, event: &Event) {
         match &event.kind {

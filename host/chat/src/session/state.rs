@@ -51,6 +51,9 @@ pub struct ChatState<M = ChatMode> {
     /// The limit that the turn has reached, and about which a person has to decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<PendingLimit>,
+    /// No turn runs, and the last one has no end, because its process ended before: it can be continued without an input.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// What the model has shown that it is going to do.
     #[serde(serialize_with = "shared", skip_serializing_if = "is_empty")]
     pub plan: Arc<Vec<PlanItem>>,

@@ -1,6 +1,7 @@
 //! Decisions about limits, also after the program was killed while one was waited for.
 
 use serde_json::{Value, json};
+use tidegate::chat::ChatSession;
 
 use super::client::Client;
 use super::conventions::{data, post, user};
@@ -42,6 +43,7 @@ fn the_first_request_after_a_kill_finds_the_limit() {
     client.events(approved, None).line("turn_finish");
     client.command(denied, &decide("limit-1", "deny"));
     client.events(denied, None).line("thread_suspended");
+    assert_eq!(client.get(denied).1["state"], "idle");
 
     let (status, body) = client.post(&format!("{unknown}/commands"), &decide("limit-9", "approve"));
     assert_eq!((status, &body["code"]), (409, &json!("no_such_request")), "{body}");
@@ -63,6 +65,31 @@ fn the_first_request_after_a_kill_finds_the_limit() {
         answer.join().unwrap()
     });
     assert!(body.contains("Done.") && body.contains("RUN_FINISHED") && !body.contains("I look."), "{body}");
+}
+
+/// A suspended session is idle before it is used as after that. One whose turn was cut off says so in the state of a chat, too.
+#[test]
+fn a_session_has_the_same_state_after_a_kill_before_it_is_used() {
+    let model = Model::start();
+    let place = place(&model, STEPS);
+    let running = start(&place);
+    let client = Client::new(&running, "");
+    let suspended = asked(&client, &model);
+    client.command(&suspended, &decide("limit-1", "deny"));
+    client.events(&suspended, None).line("thread_suspended");
+    let cut = client.create();
+    client.prompt(&cut, "m-1", "Hello");
+    let _unanswered = model.request();
+    let running = restarted(running, &place);
+    let client = Client::new(&running, "");
+    for (session, state) in [(&suspended, "idle"), (&cut, "interrupted")] {
+        assert_eq!(client.get(session).1["state"], state);
+        let snapshot = client.events(session, None).next().unwrap();
+        assert_eq!(client.get(session).1["state"], state, "{snapshot:?}");
+        let mut chat = ChatSession::default();
+        let _changed = chat.restore(serde_json::from_value(snapshot.data["chat"].clone()).unwrap());
+        assert_eq!(chat.snapshot().interrupted, state == "interrupted", "{snapshot:?}");
+    }
 }
 
 /// A turn whose limit was raised after a restart is one message, which shows that it waits until then.

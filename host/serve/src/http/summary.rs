@@ -2,7 +2,7 @@
 
 use tidegate::SessionId;
 use tidegate::gateway::is_conversation;
-use tidegate::transcript::{SessionAccess, TranscriptSummary};
+use tidegate::transcript::{LastRecord, SessionAccess, TranscriptSummary};
 
 use super::bodies::{SessionState, Summary};
 use super::open::Open;
@@ -28,7 +28,7 @@ pub(super) fn of(access: SessionAccess, recorded: Option<&TranscriptSummary>, op
 fn state(recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> SessionState {
     let Some(open) = open else {
         let last = recorded.and_then(|recorded| recorded.last.as_ref());
-        let after = last.map_or(SessionState::Idle, |last| after(&last.kind));
+        let after = last.map_or(SessionState::Idle, after);
         let is_elsewhere = recorded.is_some_and(|recorded| recorded.owner.is_some());
         return if is_elsewhere && after == SessionState::Interrupted { SessionState::Running } else { after };
     };
@@ -40,9 +40,12 @@ fn state(recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> SessionSt
     if session.interrupted().is_some() { SessionState::Interrupted } else { SessionState::Idle }
 }
 
-/// The state of a session that is not open, by the type of its last record.
-fn after(kind: &str) -> SessionState {
-    match kind {
+/// The state of a session that is not open, by its last record.
+fn after(last: &LastRecord) -> SessionState {
+    match &*last.kind {
+        // It was closed while a question was open, which is asked again.
+        "thread_suspended" if last.suspended.as_deref() == Some("approval") => SessionState::Interrupted,
+        "thread_suspended" => SessionState::Idle,
         "turn_finish" | "thread_completed" | "thread_cancelled" | "thread_error" => SessionState::Idle,
         // They come between turns, too.
         "input_queued" | "input_edited" | "input_withdrawn" | "history_replaced" | "notice" => SessionState::Idle,

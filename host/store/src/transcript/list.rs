@@ -59,6 +59,8 @@ pub struct LastRecord {
     pub at_ms: u64,
     /// Its type, such as `turn_finish`.
     pub kind: String,
+    /// Why the thread is suspended, such as `limit`, where the record is `thread_suspended`.
+    pub suspended: Option<String>,
 }
 
 impl TranscriptStore {
@@ -205,6 +207,11 @@ fn input(record: &JsonRecord) -> Option<&str> {
     payload["text"].as_str().filter(|text| is_input && !text.trim().is_empty())
 }
 
+fn suspend_reason(line: &[u8]) -> Option<String> {
+    let record: JsonRecord = serde_json::from_slice(line).ok()?;
+    Some(record["payload"]["suspend_reason"].as_str()?.to_owned())
+}
+
 /// Reads the last complete line after the header, which has `header` bytes: its number and the record. Also returns the size of the
 /// transcript.
 fn last_record(
@@ -219,6 +226,7 @@ fn last_record(
         let reason = format!("its last line: {reason}; `tidegate session repair` keeps what can be recovered");
         unusable(&place.path(name), reason)
     })?;
-    let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned() };
+    let suspended = if head.kind == "thread_suspended" { suspend_reason(&line) } else { None };
+    let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned(), suspended };
     Ok((Some((head.seq, last)), size))
 }

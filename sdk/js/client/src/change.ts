@@ -64,6 +64,7 @@ export interface ViewChange {
   last_submitted?: { id: string; text: string } | null;
   error?: TurnError | null;
   limit?: PendingLimit | null;
+  interrupted?: boolean;
   plan?: PlanItem[];
   attachments?: Attachment[];
 }

@@ -89,6 +89,8 @@ export interface ChatSessionState<Mode extends string = ChatMode> {
   readonly connectionError: Error | null;
   /** The limit that the turn has reached, and about which a person has to decide, or `null`. */
   readonly limit: PendingLimit | null;
+  /** The last turn has no end, because the server ended before: `client.session(id).send({ command: "continue" })` continues it. */
+  readonly isInterrupted: boolean;
   readonly plan: readonly PlanItem[];
   /** The attachments of the next message. */
   readonly attachments: readonly Attachment[];
@@ -205,6 +207,7 @@ export class ChatSession<Mode extends string = ChatMode> extends Steering<ChatSe
       connection: this.connection.state,
       connectionError: this.connection.error,
       limit: view.limit,
+      isInterrupted: view.interrupted,
       plan: view.plan,
       attachments: view.attached,
     };

@@ -19,6 +19,7 @@ export class View {
   lastSent: { readonly id: string; readonly text: string } | null = null;
   turnError: TurnError | null = null;
   limit: PendingLimit | null = null;
+  interrupted = false;
   plan: readonly PlanItem[] = [];
   attached: readonly Attachment[] = [];
   readonly #children: { readonly thread: ChildThread; readonly store: MessageStore }[] = [];
@@ -68,6 +69,7 @@ export class View {
     if (change.last_submitted !== undefined) this.lastSent = change.last_submitted;
     if (change.error !== undefined) this.turnError = change.error;
     if (change.limit !== undefined) this.limit = change.limit;
+    if (change.interrupted !== undefined) this.interrupted = change.interrupted;
     if (change.plan) this.plan = change.plan;
     if (change.attachments) this.attached = change.attachments;
     return true;

@@ -39,6 +39,24 @@ test("a snapshot takes the place of events, and a later listener gets one", asyn
   late.destroy();
 });
 
+test("a turn that the end of the server has cut off is interrupted until it continues", async () => {
+  const before = new ChatSession();
+  before.processEvent(line(0, "turn_start"));
+  before.processEvent(delta(1, "Hel"));
+  expect(before.state.isInterrupted).toBe(false);
+  // As the server closes what the process before has left open.
+  before.processEvent(line(2, "thread_resumed", { resumed_by: "continue", provider: "p", model: "m" }));
+  expect(before.state.isInterrupted).toBe(true);
+  const snapshot = { omitted: 3, next_seq: 3, chat: before.save() };
+  const { client } = await scripted({ "GET /v1/sessions/s/events": [stream([sse(snapshot, 2, "snapshot")])] });
+  const chat = new ChatSession(client, { sessionId: "s" });
+  await until(chat, () => chat.state.isInterrupted);
+  expect(chat.state.isExecuting).toBe(false);
+  chat.processEvent({ ...line(3, "turn_start"), turn: 2 });
+  expect(chat.state.isInterrupted).toBe(false);
+  chat.destroy();
+});
+
 test("events of children are taken once, and end the wait for nothing else", async () => {
   const child = (seq: number, words: string) =>
     sse({ child: { id: "c", agent: "helper" }, line: { ...delta(seq, words), thread_id: "c" } }, 0, "child");

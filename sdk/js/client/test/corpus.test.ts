@@ -76,6 +76,7 @@ function state(chat: ChatSession): Json {
     last_submitted: submitted,
     error: now.error,
     ...(now.limit ? { limit: now.limit } : {}),
+    ...(now.isInterrupted ? { interrupted: true } : {}),
     ...(now.plan.length ? { plan: now.plan } : {}),
     attachments: now.attachments,
     children: now.children,

@@ -44,7 +44,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
     [attempt, client, sessionId],
   );
   const isCancelled = observed.activity.turns.at(-1)?.status === "cancelled";
-  const canContinue = !isExecuting && (error !== null || isCancelled || summary?.state === "interrupted");
+  const canContinue = !isExecuting && (error !== null || isCancelled || chat.isInterrupted);
   return (
     <div className="chat">
       <SessionHeader

@@ -65,6 +65,9 @@ pub struct ViewChange {
     /// The limit that waits for a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Option<PendingLimit>>,
+    /// Whether the last turn has no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<bool>,
     /// The plan of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanItem>>,

@@ -19,6 +19,7 @@ pub(crate) struct View {
     pub(crate) last_submitted: Option<LastSubmitted>,
     pub(crate) error: Option<TurnError>,
     pub(crate) limit: Option<PendingLimit>,
+    pub(crate) interrupted: bool,
     pub(crate) plan: Arc<Vec<PlanItem>>,
     pub(crate) attachments: Arc<Vec<Attachment>>,
 }
@@ -33,6 +34,7 @@ impl<M> From<ChatState<M>> for View {
             last_submitted: state.last_submitted,
             error: state.error,
             limit: state.limit,
+            interrupted: state.interrupted,
             plan: state.plan,
             attachments: state.attachments,
         }
@@ -52,6 +54,7 @@ impl View {
             last_submitted: (self.last_submitted != before.last_submitted).then(|| self.last_submitted.clone()),
             error: (self.error != before.error).then(|| self.error.clone()),
             limit: (self.limit != before.limit).then(|| self.limit.clone()),
+            interrupted: (self.interrupted != before.interrupted).then_some(self.interrupted),
             plan: (!is_same(&self.plan, &before.plan)).then(|| self.plan.to_vec()),
             attachments: (!is_same(&self.attachments, &before.attachments)).then(|| self.attachments.to_vec()),
         };
