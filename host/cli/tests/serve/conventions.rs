@@ -133,6 +133,31 @@ fn a_page_with_use_chat_that_is_loaded_again_has_the_questions() {
     use_chat("again");
 }
 
+/// A stream that is left with `stop()` is followed again with `resumeStream()`, to the end of its turn.
+#[test]
+fn an_application_with_use_chat_follows_the_turn_that_it_has_stopped_reading() {
+    let model = Model::start();
+    let place = place(&model, ASK);
+    let running = start(&place);
+    let mut command = node("use_chat.mjs");
+    command.args([&base(&running), "stopped"]).stdout(Stdio::piped());
+    let mut application = command.spawn().unwrap();
+    let mut lines = BufReader::new(application.stdout.take().unwrap()).lines();
+    let mut request = model.request();
+    let mut expected = String::from("assistant: ");
+    for word in ["One", "Two"] {
+        request.say(word);
+        expected.push_str(word);
+        let seen: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(seen["texts"], json!(["user: Write", expected]), "{seen:#}");
+    }
+    request.say("Three").end();
+    let end: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(end["texts"], json!(["user: Write", "assistant: OneTwoThree"]), "{end:#}");
+    assert_eq!((&end["status"], &end["metadata"]["status"]), (&json!("ready"), &json!("completed")), "{end:#}");
+    assert!(application.wait().unwrap().success());
+}
+
 #[test]
 fn an_application_with_http_agent_has_a_whole_turn() {
     let model = Model::start();

@@ -69,6 +69,24 @@ const seen = chat => ({
 let chat = page({});
 await chat.until('the page', shown => shown.status === 'ready');
 chat.now().sendMessage({ text: 'Write' });
+if (way === 'stopped') {
+  // The stream is left, and followed again: the turn continues meanwhile.
+  const ends = word => shown => text(shown.messages.at(-1) ?? { parts: [] }).endsWith(word);
+  for (const word of ['One', 'Two']) {
+    await chat.until(word, ends(word));
+    await chat.now().stop();
+    await chat.until('the stop', shown => shown.status === 'ready');
+    chat.now().resumeStream();
+    await chat.until('the rest', shown => shown.status === 'streaming' && ends(word)(shown));
+    console.log(JSON.stringify(seen(chat.now())));
+  }
+  await chat.until('the end', shown => shown.status === 'ready' && shown.messages.at(-1).metadata?.status === 'completed');
+  // There is nothing to follow.
+  await chat.now().resumeStream();
+  await chat.until('nothing', shown => shown.status === 'ready');
+  console.log(JSON.stringify(seen(chat.now())));
+  process.exit(0);
+}
 await chat.until('a question', shown => asked(shown).length === 2 && shown.status === 'ready');
 if (way === 'again') {
   // Another page of the same chat, which has the message of the user and nothing of the turn.
