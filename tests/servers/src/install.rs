@@ -196,7 +196,13 @@ pub fn ensure_examples_js() -> Result<PathBuf> {
     const FROM: &str = "../../sdk/js/examples";
     let install = |folder: &Path| install_optional(folder, FROM);
     let lock = format!("{FROM}/package-lock.json");
-    ensure("examples-js", &lock, "node_modules/next/package.json", "Vite, Next.js, Deno and Bun (npm, 600 MB)", &install)
+    ensure(
+        "examples-js",
+        &lock,
+        "node_modules/next/package.json",
+        "Vite, Next.js, Deno and Bun (npm, 600 MB)",
+        &install,
+    )
 }
 
 /// Installs `litellm` with its proxy where it is missing and gives its folder, a virtual environment with `bin`.

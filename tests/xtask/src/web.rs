@@ -37,7 +37,10 @@ pub(crate) fn build() -> Result<()> {
         run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
     }
     // An export without a comment is an error.
-    run::step("reference of the packages (TypeDoc)", in_folder("", "npx").arg("typedoc").arg("--logLevel").arg("Warn"))?;
+    run::step(
+        "reference of the packages (TypeDoc)",
+        in_folder("", "npx").arg("typedoc").arg("--logLevel").arg("Warn"),
+    )?;
     embed(&folder.join("page/dist"), &run::root().join("target/page"))
 }
 

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::answer::Body;
 use super::request::respond;
 use super::shared::Shared;
-use crate::inbound::{Connection, ConnectionLimits, Inbound};
+use crate::inbound::{Connection, ConnectionLimits, Inbound, WriteLimits};
 
 impl Inbound for Shared {
     type Body = Body;
@@ -23,7 +23,8 @@ impl Inbound for Shared {
             connections: limits.connections,
             head_bytes: limits.head_bytes,
             head_timeout: limits.client_timeout,
-            write_timeout: Some(limits.idle_timeout),
+            // The time limit of the drain holds after it closes.
+            write: WriteLimits { usual: limits.idle_timeout, closing: limits.idle_timeout },
         }
     }
 

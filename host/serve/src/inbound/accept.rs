@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ending::Ended;
-use super::patient::{Patient, Remaining};
+use super::patient::{Patient, Remaining, WriteLimits};
 use super::tls::Tls;
 
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
@@ -38,8 +38,6 @@ const MIN_BUFFER: usize = 8 << 10;
 pub(crate) struct Connection {
     /// The local address of the connection.
     pub(crate) here: Option<SocketAddr>,
-    /// Cancelled when its client takes no bytes any more, which closes it.
-    pub(crate) stuck: CancellationToken,
 }
 
 /// The limits of connections, as they are now.
@@ -51,8 +49,7 @@ pub(crate) struct ConnectionLimits {
     pub(crate) head_bytes: usize,
     /// The time limit for a head.
     pub(crate) head_timeout: Duration,
-    /// The time limit for a client that takes no byte of what is written; `None`: what writes has one of its own.
-    pub(crate) write_timeout: Option<Duration>,
+    pub(crate) write: WriteLimits,
 }
 
 /// A server over HTTP.
@@ -150,7 +147,7 @@ async fn connection<S: Inbound>(
     server: &Arc<S>,
 ) -> Option<(Remaining<Box<dyn Stream>>, Ended)> {
     drop(stream.set_nodelay(true));
-    let own = Connection { here: stream.local_addr().ok(), stuck: CancellationToken::new() };
+    let own = Connection { here: stream.local_addr().ok() };
     let limits = server.limits();
     let stream: Box<dyn Stream> = match tls {
         Some(tls) => {
@@ -171,7 +168,7 @@ async fn connection<S: Inbound>(
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
     });
-    let stream = Patient::new(stream, limits.write_timeout, server.closing());
+    let stream = Patient::new(stream, limits.write, server.closing());
     let remains = stream.remains();
     let ended = {
         let mut connection = pin!(http(limits).serve_connection(TokioIo::new(stream), service).with_upgrades());
@@ -182,7 +179,6 @@ async fn connection<S: Inbound>(
                 // A head that was received completely is a request.
                 biased;
                 ended = connection.as_mut() => break ended,
-                () = own.stuck.cancelled() => return None,
                 () = closing.as_mut(), if !is_closing => {
                     // HTTP would wait for the rest of a first head.
                     if !has_request.load(Ordering::Relaxed) {

@@ -10,5 +10,6 @@ mod tls;
 pub(crate) mod tokens;
 
 pub(crate) use self::accept::{Connection, ConnectionLimits, Inbound, accept, url};
+pub(crate) use self::patient::WriteLimits;
 pub(crate) use self::permits::Permits;
 pub(crate) use self::tls::Tls;

@@ -10,10 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The time limit for the last bytes of a connection where writes have none.
-const SHUTDOWN: Duration = Duration::from_secs(10);
-/// The time limit for a write after the server closes. It ends before the time does that the end of the program has.
-const LAST: Duration = Duration::from_millis(300);
+/// The time limits for a client that takes nothing of what is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteLimits {
+    pub(crate) usual: Duration,
+    /// After the server closes. It is not longer.
+    pub(crate) closing: Duration,
+}
 
 /// A stream that fails when a write has waited for longer than the limit. Without it, a client that reads nothing keeps a connection for ever.
 /// When it is dropped, its [`Remains`] have the stream.
@@ -21,10 +24,10 @@ const LAST: Duration = Duration::from_millis(300);
 pub(super) struct Patient<S> {
     /// There until it is dropped.
     stream: Option<S>,
-    limit: Option<Duration>,
+    limits: WriteLimits,
     /// The end of the time, while a write waits.
     waits: Option<Pin<Box<Sleep>>>,
-    /// Completes when the server closes, which shortens the limit; `None`: it has, or there is no limit.
+    /// Completes when the server closes; `None`: it has.
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Bytes were read after the last write.
     has_unanswered: bool,
@@ -62,10 +65,10 @@ impl<S> Remains<S> {
 
 impl<S> Patient<S> {
     /// `closing`: cancelled when the server closes.
-    pub(super) fn new(stream: S, limit: Option<Duration>, closing: &CancellationToken) -> Self {
+    pub(super) fn new(stream: S, limits: WriteLimits, closing: &CancellationToken) -> Self {
         let (stream, remains) = (Some(stream), Remains(Arc::default()));
-        let closing = limit.map(|_| Box::pin(closing.clone().cancelled_owned()));
-        Self { stream, limit, waits: None, closing, has_unanswered: false, is_ended: false, remains }
+        let closing = Some(Box::pin(closing.clone().cancelled_owned()));
+        Self { stream, limits, waits: None, closing, has_unanswered: false, is_ended: false, remains }
     }
 
     pub(super) fn remains(&self) -> Remains<S> {
@@ -81,23 +84,15 @@ impl<S> Patient<S> {
 
     /// Passes the result of a write on, unless it has waited for too long.
     fn limited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        match self.limit {
-            Some(limit) => self.within(limit, cx, written),
-            None => written,
-        }
-    }
-
-    fn within<T>(&mut self, limit: Duration, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if done.is_ready() {
+        if written.is_ready() {
             self.waits = None;
-            return done;
+            return written;
         }
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(cx).is_ready()) {
             self.closing = None;
-            self.limit = Some(limit.min(LAST));
             self.waits = None;
         }
-        let limit = self.limit.unwrap_or(limit);
+        let limit = if self.closing.is_some() { self.limits.usual } else { self.limits.closing };
         let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         ready!(waits.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is sent")))
@@ -154,8 +149,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // With TLS, it writes.
         let shut = self.stream().poll_shutdown(cx);
-        let limit = self.limit.unwrap_or(SHUTDOWN);
-        self.within(limit, cx, shut)
+        self.limited(cx, shut)
     }
 }
 
@@ -165,6 +159,8 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    const LIMITS: WriteLimits = WriteLimits { usual: Duration::from_secs(9), closing: Duration::from_millis(300) };
 
     /// A client that takes nothing, so that the last bytes wait.
     #[derive(Debug)]
@@ -192,17 +188,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_last_bytes_of_a_connection_have_a_limit() {
-        for (limit, expected) in [(None, SHUTDOWN), (Some(Duration::from_secs(3)), Duration::from_secs(3))] {
-            let begun = Instant::now();
-            let error = Patient::new(Full, limit, &CancellationToken::new()).shutdown().await.unwrap_err();
-            assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, expected));
-        }
+        let begun = Instant::now();
+        let error = Patient::new(Full, LIMITS, &CancellationToken::new()).shutdown().await.unwrap_err();
+        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, LIMITS.usual));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_keeps_its_connection_and_one_that_does_not_loses_it() {
         let (client, server) = tokio::io::duplex(4);
-        let mut server = Patient::new(server, Some(Duration::from_secs(9)), &CancellationToken::new());
+        let mut server = Patient::new(server, LIMITS, &CancellationToken::new());
         let reading = tokio::spawn(async move {
             let (mut client, mut byte) = (client, [0; 4]);
             for _ in 0..4 {
@@ -219,14 +213,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_the_server_shortens_the_limit() {
-        for (limit, expected) in [(Duration::from_secs(9), LAST), (LAST / 3, LAST / 3)] {
-            let closing = CancellationToken::new();
-            let mut server = Patient::new(Full, Some(limit), &closing);
-            let write = tokio::spawn(async move { server.write_all(b"01234").await.map_err(|error| error.kind()) });
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            let begun = Instant::now();
-            closing.cancel();
-            assert_eq!((write.await.unwrap(), begun.elapsed()), (Err(io::ErrorKind::TimedOut), expected));
-        }
+        let closing = CancellationToken::new();
+        let mut server = Patient::new(Full, LIMITS, &closing);
+        let write = tokio::spawn(async move { server.write_all(b"01234").await.map_err(|error| error.kind()) });
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let begun = Instant::now();
+        closing.cancel();
+        assert_eq!((write.await.unwrap(), begun.elapsed()), (Err(io::ErrorKind::TimedOut), LIMITS.closing));
     }
 }
