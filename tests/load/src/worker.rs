@@ -45,6 +45,8 @@ struct Worker {
     texts: [String; 3],
     /// Turns that began with other versions of plugins than the turn before.
     renewed: u64,
+    /// The last turn reported that its state is not saved. A later turn saves it, as long as the session is open.
+    is_unsaved: bool,
 }
 
 /// Runs a session until `end`, and where plugins are reloaded, until it has seen that.
@@ -52,14 +54,16 @@ pub(crate) async fn work(number: u32, plan: Plan, place: Arc<Place>, tally: Arc<
     let canary = format!("{CANARY}{number}-of-{}.", number.wrapping_mul(2_654_435_761));
     let texts = texts(&canary);
     let done = Done { id: SessionId::new(format!("load-{number}")), canary, counted: 0, unseen: 0 };
-    let mut worker = Worker { done, tally, texts, renewed: 0 };
+    let mut worker = Worker { done, tally, texts, renewed: 0, is_unsaved: false };
     let mut turns = 0;
     let is_over = |turns, worker: &Worker| {
-        turns >= LEAST && Instant::now() >= end && (plan.reload.is_none() || worker.renewed > 0)
+        let has_renewed = plan.reload.is_none() || worker.renewed > 0;
+        turns >= LEAST && Instant::now() >= end && has_renewed && !worker.is_unsaved
     };
     while !is_over(turns, &worker) {
         let session = worker.open(&place).await?;
-        for _ in 0..TURNS {
+        let first = turns;
+        while turns < first + TURNS || worker.is_unsaved {
             worker.turn(&session).await?;
             turns += 1;
             if is_over(turns, &worker) {
@@ -152,6 +156,7 @@ impl Worker {
     /// Returns whether a callback could not be called because the state could not be read.
     fn check_events(&mut self, events: &[Event], disturbed: bool) -> bool {
         let mut without_state = false;
+        self.is_unsaved = false;
         for event in events {
             self.tally.look_for_secrets("an event", &format!("{:?}", event.kind), &self.done.canary);
             match &event.kind {
@@ -162,6 +167,7 @@ impl Worker {
                 }
                 EventKind::RuleFired { .. } => self.tally.add(Count::Discarded),
                 EventKind::Notice { message } if message.contains("is not saved") && disturbed => {
+                    self.is_unsaved = true;
                     self.tally.add(Count::Unsaved);
                 }
                 EventKind::Notice { message } if SLOW.iter().any(|slow| message.starts_with(slow)) => {
