@@ -42,15 +42,17 @@ fn all(filters: &[String], counts: &mut Counts) -> Result<Vec<Result<()>>> {
         let mut command = run::cargo(&["test", "--workspace", targets, "--locked", "--no-fail-fast", "--"]);
         results.push(run::step_read(what, command.args(filters), |line| counts.read(line)));
     }
+    let program = web::program_of_workspace();
+    results.extend(web::test(&web::TESTED, filters, program, |line| counts.read_vitest(line)));
+    // Last, because it is the same file with other features.
     results.push(test_export(filters, counts));
-    results.extend(web::test(&web::TESTED, filters, |line| counts.read_vitest(line)));
     Ok(results)
 }
 
 fn some(tested: &[Tested], filters: &[String], counts: &mut Counts) -> Vec<Result<()>> {
     let tests = tested.iter().flat_map(|one| match one {
         Tested::Plugin(folder) => vec![test_plugin(folder, filters, counts)],
-        Tested::Web(folder) => web::test(&[folder], filters, |line| counts.read_vitest(line)),
+        Tested::Web(folder) => web::test(&[folder], filters, web::program(), |line| counts.read_vitest(line)),
         Tested::Crate(package) => {
             let mut command = run::cargo(&["test", "--package", package, "--locked", "--no-fail-fast", "--"]);
             let what = format!("tests of {package}");

@@ -76,21 +76,37 @@ fn files(folder: &Path) -> Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Runs the tests of some folders after [`build`], those whose names contain one of the filters if there are any. `read` is shown each line.
-pub(crate) fn test(folders: &[&str], filters: &[String], mut read: impl FnMut(&str)) -> Vec<Result<()>> {
-    match program() {
+/// Runs the tests of some folders after [`build`], those whose names contain one of the filters if there are any. `program`: what they talk
+/// with. `read` is shown each line.
+pub(crate) fn test(
+    folders: &[&str],
+    filters: &[String],
+    program: Result<PathBuf>,
+    mut read: impl FnMut(&str),
+) -> Vec<Result<()>> {
+    match program {
         Ok(program) => folders.iter().map(|folder| test_folder(folder, &program, filters, &mut read)).collect(),
         Err(error) => vec![Err(error)],
     }
 }
 
 /// The program that tests talk with: that of the environment, or the one that is built for them.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     if let Some(program) = std::env::var_os(PROGRAM) {
         return Ok(program.into());
     }
     run::step("the program", &mut run::cargo(&["build", "--package", "tidegate-cli", "--locked"]))?;
-    Ok(run::target().join("debug/tidegate"))
+    Ok(built())
+}
+
+/// The program as the tests of the workspace have built it. To build it alone would build most of it again, with fewer features.
+pub(crate) fn program_of_workspace() -> Result<PathBuf> {
+    let is_given = std::env::var_os(PROGRAM).is_some();
+    if is_given || !built().is_file() { program() } else { Ok(built()) }
+}
+
+fn built() -> PathBuf {
+    run::target().join("debug/tidegate")
 }
 
 fn test_folder(folder: &str, program: &Path, filters: &[String], read: impl FnMut(&str)) -> Result<()> {
