@@ -1,5 +1,6 @@
 //! Several hosts on one Redis server: each continues the sessions of the others.
 
+use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -327,4 +328,32 @@ fn a_host_that_was_suspended_shows_nothing_that_is_not_recorded() {
     assert!(!rest.contains("turn_finish") && !rest.contains("event: end"), "its client connects again: {rest}");
     let shown = one.events(&session, None).next().unwrap().data["chat"].to_string();
     assert!(shown.contains("Here.") && !shown.contains("and ended."), "{shown}");
+}
+
+/// Streams that a host passes on from one that says nothing any more end, as those do that are cut: their clients connect again.
+#[test]
+fn streams_of_a_host_that_is_silent_break_off() {
+    let model = Model::start();
+    let hosts = Hosts::new(&model, "[serve.limits]\nkeep_alive_ms = 200\n");
+    let ((first, one), (second, _two)) = (hosts.start("one"), hosts.start("two"));
+    let path = format!("{}/events", one.create());
+    let (mut socket, head) = websocket(&second, &path, "");
+    assert!(head.starts_with("http/1.1 101"), "{head}");
+    let mut stream = second.connect();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", second.address).unwrap();
+    let mut body = vec![0; 1024];
+    let begun = stream.read(&mut body).unwrap();
+    assert!(begun > 0);
+    // While the other host says that it is there, they go on.
+    std::thread::sleep(Duration::from_millis(900));
+    socket.set_nonblocking(true).unwrap();
+    let mut pings = vec![0; 1024];
+    assert!(socket.read(&mut pings).is_ok_and(|size| size > 0));
+    socket.set_nonblocking(false).unwrap();
+    first.signal("STOP");
+    let mut rest = Vec::new();
+    let ended = stream.read_to_end(&mut rest);
+    assert!(ended.is_err() || !rest.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&rest));
+    let _ended = socket.read_to_end(&mut Vec::new());
+    first.signal("CONT");
 }

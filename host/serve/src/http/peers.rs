@@ -1,6 +1,7 @@
 //! Requests for a session that another host has open: they are passed on to it, and its answers are passed back.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use net::Proxies;
 use reqwest::{Client, Url};
 use tidegate::SessionId;
 use tidegate::transcript::SessionHolder;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, split};
 use tokio::time::timeout;
 
 use super::problem::Problem;
@@ -103,6 +104,19 @@ pub(super) async fn passed_on(call: &mut Call) -> Result<Option<Response<Body>>,
     Ok(Some(passed_back(call, answer)))
 }
 
+/// Copies until nothing is read for longer than the limit.
+async fn copied(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, limit: Duration) -> io::Result<()> {
+    let mut bytes = vec![0; 8 << 10];
+    loop {
+        let size = timeout(limit, from.read(&mut bytes)).await??;
+        if size == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&bytes[..size]).await?;
+        to.flush().await?;
+    }
+}
+
 /// Waits until the host with this name does not have the session any more: it can have stopped without its end.
 async fn lost(call: &Call, id: &SessionId, name: &str) {
     loop {
@@ -122,14 +136,17 @@ fn without(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
     headers
 }
 
-/// Returns the answer of another host. Its stream ends when this server closes, and when that host is silent for longer than a stream is.
+/// Returns the answer of another host. Its stream ends when this server closes, and breaks off when that host is silent.
 fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
     let (head, body) = Response::<reqwest::Body>::from(answer).into_parts();
     let closing = call.shared.closing.clone().cancelled_owned();
-    let limit = call.shared.limits.keep_alive * 3;
-    let chunks = stream::unfold(BodyDataStream::new(body), move |mut chunks| async move {
-        let next = timeout(limit, chunks.next()).await.ok().flatten();
-        next.map(|chunk| (chunk, chunks))
+    let limit = silence(call);
+    let chunks = stream::unfold(Some(BodyDataStream::new(body)), move |chunks| async move {
+        let mut chunks = chunks?;
+        match timeout(limit, chunks.next()).await {
+            Ok(next) => next.map(|chunk| (chunk.map_err(io::Error::other), Some(chunks))),
+            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+        }
     });
     let mut response = Response::new(Body::from_stream(Box::pin(chunks).take_until(closing)));
     *response.status_mut() = head.status;
@@ -137,18 +154,27 @@ fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
     response
 }
 
-/// Connects a websocket with that of another host.
+/// The time without a byte after which another host counts as gone: it sends keep-alives and pings more often.
+fn silence(call: &Call) -> Duration {
+    call.shared.limits.keep_alive * 3
+}
+
+/// Connects a websocket with that of another host, until either ends or that host is silent.
 fn upgraded(call: &mut Call, answer: reqwest::Response) -> Result<Response<Body>, Problem> {
     let here = call.head.extensions.remove::<OnUpgrade>().ok_or_else(|| Problem::internal("no upgrade"))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     *response.headers_mut() = answer.headers().clone();
-    let closing = call.shared.closing.clone();
+    let (closing, limit) = (call.shared.closing.clone(), silence(call));
     call.shared.tasks.spawn(async move {
         let both = async {
-            let (Ok(here), Ok(mut there)) = (here.await, answer.upgrade().await) else { return };
+            let (Ok(here), Ok(there)) = (here.await, answer.upgrade().await) else { return };
+            let ((mut from_here, to_here), (from_there, mut to_there)) = (split(TokioIo::new(here)), split(there));
             // Either of them has ended: both have.
-            let _ = copy_bidirectional(&mut TokioIo::new(here), &mut there).await;
+            tokio::select! {
+                _ = copy(&mut from_here, &mut to_there) => {}
+                _ = copied(from_there, to_here, limit) => {}
+            }
         };
         tokio::select! {
             () = closing.cancelled() => {}
