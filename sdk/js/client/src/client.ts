@@ -1,4 +1,4 @@
-import { type Http, request, requestJson } from "./http.js";
+import { type Http, requestJson, requestText } from "./http.js";
 import { Session } from "./remote-session.js";
 import type { NewFork, NewSession, SessionList, Summary } from "./schema/server.js";
 import type { SessionSource } from "./session.js";
@@ -10,6 +10,11 @@ export interface ClientOptions {
   readonly token?: string;
   /** Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * How long the answer to a command or another request can take; then it is rejected with a {@link TimeoutError}. `Infinity`: without a limit. Default:
+   * 60,000. Streams of events have a limit of their own.
+   */
+  readonly timeoutMs?: number;
   /** Waits before a request is repeated. Default: a timer. */
   readonly wait?: (ms: number) => Promise<void>;
 }
@@ -27,9 +32,9 @@ export class TidegateClient implements SessionSource {
   readonly #sessions = new Map<string, Session>();
 
   constructor(options: ClientOptions = {}) {
-    const { token, fetch = (...request) => globalThis.fetch(...request) } = options;
+    const { token, fetch = (...request) => globalThis.fetch(...request), timeoutMs = 60_000 } = options;
     const wait = options.wait ?? ((ms: number) => new Promise<void>((done) => void setTimeout(done, ms)));
-    this.#http = { baseUrl: (options.baseUrl ?? "").replace(/\/+$/, ""), token, fetch, wait };
+    this.#http = { baseUrl: (options.baseUrl ?? "").replace(/\/+$/, ""), token, fetch, timeoutMs, wait };
     this.sessions = new Sessions(this.#http);
   }
 
@@ -72,7 +77,7 @@ export class Sessions {
 
   /** Returns what was shown of a session as a file. */
   async export(id: string, format: "md" | "html" | "jsonl" = "md"): Promise<string> {
-    return (await request(this.#http, sessionPath(id, `/export?format=${format}`))).text();
+    return requestText(this.#http, sessionPath(id, `/export?format=${format}`));
   }
 
   /** Deletes a session with its transcript and what plugins keep in it, which only its owner can do. */

@@ -24,7 +24,23 @@ export class TidegateError extends Error {
 
 /** The server could not be reached, its answer was cut off, or it has ended the stream of a session. */
 export class ConnectionError extends Error {
-  override readonly name = "ConnectionError";
+  override readonly name: string = "ConnectionError";
+
+  /**
+   * @param mayHaveArrived whether the server may have received the request, and carried it out; `false`: it has not
+   */
+  constructor(
+    message: string,
+    options?: ErrorOptions,
+    readonly mayHaveArrived = true,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The server has not answered a request within `timeoutMs`. It may have carried it out. */
+export class TimeoutError extends ConnectionError {
+  override readonly name = "TimeoutError";
 }
 
 /** An event that this version cannot read. It was left out; what it shows is missing. */

@@ -1,13 +1,18 @@
-import { ConnectionError, TidegateError } from "./errors.js";
+import { ConnectionError, TidegateError, TimeoutError } from "./errors.js";
 
 /** What requests are made with. */
 export interface Http {
   readonly baseUrl: string;
   readonly token: string | undefined;
   readonly fetch: typeof globalThis.fetch;
+  /** How long an answer can take, to the end of its body; `Infinity`: without a limit. */
+  readonly timeoutMs: number;
   /** Waits before a request is repeated; tests bring their own. */
   readonly wait: (ms: number) => Promise<void>;
 }
+
+/** A longer timer fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Makes a request. An answer that is an error is thrown as a {@link TidegateError}, no answer as a {@link ConnectionError}. */
 export async function request(http: Http, path: string, init: RequestInit = {}): Promise<Response> {
@@ -19,7 +24,7 @@ export async function request(http: Http, path: string, init: RequestInit = {}):
   } catch (cause) {
     // A page learns no more about a refused origin.
     const check = "check that the server runs there; a page of another origin must be one of its `origins`";
-    throw new ConnectionError(`cannot reach ${server(http)}: ${check}`, { cause });
+    throw new ConnectionError(`cannot reach ${server(http)}: ${check}`, { cause }, !isUnreachable(cause));
   }
   if (!response.ok) throw await problem(response);
   return response;
@@ -28,6 +33,30 @@ export async function request(http: Http, path: string, init: RequestInit = {}):
 /** How errors name the server. */
 export function server({ baseUrl }: Http): string {
   return baseUrl === "" ? "the server of this page" : baseUrl;
+}
+
+/** Whether there was no connection, as far as the platform says so: Node does, and browsers do not. */
+function isUnreachable(error: unknown): boolean {
+  const { code } = ((error as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: unknown };
+  return typeof code === "string" && ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"].includes(code);
+}
+
+/** Makes a request, and returns the body of its answer. One that does not come in time is a {@link TimeoutError}. */
+export async function requestText(http: Http, path: string, init: RequestInit = {}): Promise<string> {
+  const { timeoutMs } = http;
+  const connection = new AbortController();
+  const answer = request(http, path, { ...init, signal: connection.signal }).then((response) => textOf(http, response));
+  if (timeoutMs === Infinity) return answer;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // A `fetch` among the options can ignore the signal.
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const why = "it may have carried the request out, and does so once where the same one is sent again";
+      reject(new TimeoutError(`${server(http)} has not answered within ${timeoutMs / 1000} s: ${why}`));
+      connection.abort();
+    }, Math.min(timeoutMs, MAX_TIMER_MS));
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
 /** Reads the body of a response. */
@@ -39,7 +68,10 @@ async function textOf(http: Http, response: Response): Promise<string> {
   }
 }
 
-/** Makes a request whose answer is JSON, with a body of JSON. It is repeated a few times where no answer came: its body has an id, so that it is done once. */
+/**
+ * Makes a request whose answer is JSON, with a body of JSON. It is repeated a few times where no answer came: its body has an id, so that it is done
+ * once. One that has used up its time is not.
+ */
 export async function requestJson<T>(http: Http, method: string, path: string, body?: unknown): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {
@@ -48,11 +80,10 @@ export async function requestJson<T>(http: Http, method: string, path: string, b
   }
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const response = await request(http, path, init);
-      const text = await textOf(http, response);
+      const text = await requestText(http, path, init);
       return (text === "" ? undefined : JSON.parse(text)) as T;
     } catch (error) {
-      if (!isTransient(error) || attempt >= 4) throw error;
+      if (!isTransient(error) || error instanceof TimeoutError || attempt >= 4) throw error;
       await http.wait(backOff(attempt));
     }
   }

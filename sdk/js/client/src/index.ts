@@ -7,7 +7,7 @@ export { ChatSession, defaultDeriveMode } from "./chat-session.js";
 export type { ChatModeDeriver, ChatModeInput, ChatSessionOptions, ChatSessionState } from "./chat-session.js";
 export { TidegateClient } from "./client.js";
 export type { ClientOptions, CreateSession, Sessions, SessionSummary } from "./client.js";
-export { ConnectionError, EventError, TidegateError } from "./errors.js";
+export { ConnectionError, EventError, TidegateError, TimeoutError } from "./errors.js";
 export { isEvent } from "./events.js";
 export type { KnownEvent, Line, OtherEvent, Payloads, StreamEvent, StreamItem } from "./events.js";
 export { MessageLog } from "./message-log.js";

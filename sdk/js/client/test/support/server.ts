@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach } from "vitest";
-import { TidegateClient } from "../../src/index.js";
+import { type ClientOptions, TidegateClient } from "../../src/index.js";
 
 interface Request {
   readonly method: string;
@@ -15,7 +15,7 @@ export type Answer = (request: Request, response: ServerResponse) => void;
 const servers: Server[] = [];
 
 /** A server that gives the answers of a script, one for each request of a method and path, the last one again and again. */
-export async function scripted(script: { [key: string]: Answer[] }, wait = () => Promise.resolve()) {
+export async function scripted(script: { [key: string]: Answer[] }, wait = () => Promise.resolve(), options: ClientOptions = {}) {
   const requests: Request[] = [];
   const server = createServer(async (incoming, response) => {
     let body = "";
@@ -31,7 +31,7 @@ export async function scripted(script: { [key: string]: Answer[] }, wait = () =>
   servers.push(server);
   await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
-  const client = new TidegateClient({ baseUrl: `http://127.0.0.1:${port}/`, token: "secret", wait });
+  const client = new TidegateClient({ baseUrl: `http://127.0.0.1:${port}/`, token: "secret", wait, ...options });
   return { client, requests };
 }
 
