@@ -46,6 +46,8 @@ pub(super) struct Access {
     /// At least one; the first is that of all requests if it has no token.
     pub(super) users: Vec<User>,
     pub(super) origins: BTreeSet<String>,
+    /// Clients connect over TLS. Without it, a server with TLS can be in front.
+    pub(super) is_secure: bool,
 }
 
 impl Access {
@@ -105,7 +107,8 @@ impl Access {
         }
         // The host is one of the server's own: it was checked before.
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_ascii_lowercase);
-        let own = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        let plain = text.strip_prefix("http://").filter(|_| !self.is_secure);
+        let own = plain.or_else(|| text.strip_prefix("https://"));
         if own.is_some() && own == host.as_deref() { Ok(None) } else { Err(refused()) }
     }
 }
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn a_request_is_of_the_user_of_its_token() {
         let users = vec![User::new("anna", TOKEN, 1, 1), User::new("bert", OTHER, 1, 1)];
-        let access = Access { users, origins: BTreeSet::new() };
+        let access = Access { users, origins: BTreeSet::new(), is_secure: false };
         let (bearer, protocol) = (format!("Bearer {OTHER}"), format!("tidegate, bearer.{TOKEN}"));
         for (target, headers, expected) in [
             ("/", &[][..], Err("unauthorized")),
@@ -180,7 +183,7 @@ mod tests {
     #[test]
     fn only_pages_of_the_server_and_of_named_origins_are_allowed() {
         let origins = BTreeSet::from(["https://app.example.com".to_owned()]);
-        let access = Access { users: vec![User::new(LOCAL, "", 1, 1)], origins };
+        let access = Access { users: vec![User::new(LOCAL, "", 1, 1)], origins, is_secure: false };
         for (headers, expected) in [
             (&[][..], Some(None)),
             (&[("origin", "https://app.example.com")], Some(Some("https://app.example.com"))),
@@ -198,6 +201,12 @@ mod tests {
             let found = access.origin(&head("/", headers).headers).ok();
             let found = found.as_ref().map(|origin| origin.as_ref().map(|origin| origin.to_str().unwrap()));
             assert_eq!(found, expected, "{headers:?}");
+        }
+        // Whoever is between a browser and a page without TLS writes that page.
+        let access = Access { is_secure: true, ..access };
+        for (origin, is_own) in [("https://127.0.0.1:1", true), ("http://127.0.0.1:1", false)] {
+            let found = access.origin(&head("/", &[("origin", origin)]).headers);
+            assert_eq!(found.is_ok(), is_own, "{origin}");
         }
     }
 }

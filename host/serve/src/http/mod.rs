@@ -121,9 +121,10 @@ impl Server {
         if !address.ip().is_loopback() && settings.tokens.is_empty() {
             return Err(OpenError::NotLoopback(address));
         }
-        let access = Access { users: users(settings)?, origins: settings.origins.iter().cloned().collect() };
+        let (users, origins) = (users(settings)?, settings.origins.iter().cloned().collect());
         let tls = settings.certificate.as_ref().map(|files| Tls::open(files, OF, host.metrics()).map(Arc::new));
         let tls = tls.transpose()?;
+        let access = Access { users, origins, is_secure: tls.is_some() };
         let failed = |source| OpenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
