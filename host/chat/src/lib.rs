@@ -56,6 +56,8 @@ mod streaming;
 mod text;
 mod turns;
 
+pub use flow::is_blank;
+
 pub use attachments::{Attachment, AttachmentError, Attachments};
 pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};

@@ -54,6 +54,17 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{10ffff}')
 }
 
+/// Returns whether a text has nothing that can be seen: it is empty, or consists of white space and of characters that [`is_hidden`] names.
+///
+/// ```
+/// for (text, expected) in [("", true), (" \n\u{3000}", true), ("\u{200b}\u{feff}", true), ("\u{2800}", true), ("\u{200b}a", false)] {
+///     assert_eq!(tidegate_flow::is_blank(text), expected, "{text:?}");
+/// }
+/// ```
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_hidden(c) || is_odd_blank(c))
+}
+
 /// Returns whether a character is a combining mark, which is drawn over the character before it.
 pub fn is_mark(c: char) -> bool {
     matches!(c,

@@ -58,7 +58,7 @@ pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, EventView, HoldOutcome, Partial, Retained,
     RunPosition, StepEnd, TurnStatus,
 };
-pub use exact::{MAX_MARKS, exact, is_hidden, is_mark};
+pub use exact::{MAX_MARKS, exact, is_blank, is_hidden, is_mark};
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
     NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPlace, TextAnswer, TextOptions, TextPlace,

@@ -103,6 +103,11 @@ impl Message {
         Self::text(Role::User, Origin::User, text)
     }
 
+    /// Whether it has nothing but [blank](crate::is_blank) text: the model would have nothing to answer.
+    pub fn is_blank(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Text(text) if crate::is_blank(text)))
+    }
+
     /// All text parts, joined without anything between them. Images, thinking and tools are left out.
     pub fn plain_text(&self) -> String {
         self.parts

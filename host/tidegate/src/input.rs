@@ -1,7 +1,7 @@
 //! What a front end sends to a session, and what became of it.
 //!
 //! ```no_run
-//! # fn send(session: &tidegate::Session) -> Result<(), tidegate::input::NotWaiting> {
+//! # fn send(session: &tidegate::Session) -> Result<(), tidegate::input::InputEditError> {
 //! use tidegate::input::{Receipt, WhenBusy};
 //!
 //! let sent = session.send("Only in this file, please", WhenBusy::Steer);
@@ -14,4 +14,4 @@
 
 pub use crate::session::{Inbox, Input, NewInput, Sent, WhenBusy};
 pub use flow::{InputId, InputWay, Receipt, Withdrawal};
-pub use turn::{FlushMode, NotWaiting, RECEIPTS_KEPT, WaitingInput};
+pub use turn::{FlushMode, InputEditError, NotWaiting, RECEIPTS_KEPT, WaitingInput};

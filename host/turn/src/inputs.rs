@@ -58,6 +58,21 @@ pub struct NotWaiting {
     pub receipt: Option<Receipt>,
 }
 
+/// The text of an input was not replaced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputEditError {
+    /// It does not wait.
+    #[error(transparent)]
+    NotWaiting(#[from] NotWaiting),
+    /// Nothing would be left of its message. It stays as it is.
+    #[error("the new text of the input `{id}` is blank, and it has nothing else: give it a text, or remove it")]
+    Blank {
+        /// Its id.
+        id: InputId,
+    },
+}
+
 fn why(receipt: Option<Receipt>) -> String {
     match receipt {
         None => "the session has no input with this id, or has forgotten it".to_owned(),
@@ -148,11 +163,15 @@ impl Inputs {
     /// Replaces the text of an input that waits. What is not text of its message stays.
     ///
     /// # Errors
-    /// It does not wait.
-    pub fn edit(&self, id: &InputId, text: &str) -> Result<(), NotWaiting> {
+    /// It does not wait, or nothing would be left of it.
+    pub fn edit(&self, id: &InputId, text: &str) -> Result<(), InputEditError> {
         let mut state = self.lock();
         let entry = state.find(id)?;
-        entry.message = Arc::new(with_text(&entry.message, text));
+        let edited = with_text(&entry.message, text);
+        if edited.is_blank() {
+            return Err(InputEditError::Blank { id: id.clone() });
+        }
+        entry.message = Arc::new(edited);
         let (text, hidden) = (text.to_owned(), entry.message.hidden);
         self.0.hub.emit(EventKind::InputEdited { id: id.clone(), text, hidden });
         Ok(())

@@ -42,7 +42,7 @@ pub use budget::{Budget, Spent};
 pub use context::estimated_tokens;
 pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
-pub use inputs::{Claim, FlushMode, Inputs, NotWaiting, RECEIPTS_KEPT, Ticket, WaitingInput};
+pub use inputs::{Claim, FlushMode, InputEditError, Inputs, NotWaiting, RECEIPTS_KEPT, Ticket, WaitingInput};
 pub use metrics::RuleMetrics;
 pub use notices::{TriggerSubscription, Triggers};
 pub use questions::{AnswerError, EditError, QuestionSettings, Questions};

@@ -18,7 +18,7 @@ pub(super) fn message(blocks: Vec<ContentBlock>) -> Result<Message, String> {
     if images > MAX_IMAGES {
         return Err(format!("the prompt contains {images} images, and {MAX_IMAGES} are allowed"));
     }
-    let is_empty = parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
+    let is_empty = parts.iter().all(|part| matches!(part, Part::Text(text) if chat::is_blank(text)));
     if is_empty {
         return Err("the prompt has no content".to_owned());
     }

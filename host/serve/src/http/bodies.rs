@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tidegate::limit::LimitDecision;
 
 use super::problem::Problem;
-use super::sent::check_message;
+use super::sent::{check_content, check_message};
 use super::sessions::MAX_ID;
 use crate::conventions::attachment;
 
@@ -311,10 +311,21 @@ pub(super) struct Receipts {
 
 impl MessageBody {
     pub(super) fn outgoing(self) -> Result<Outgoing, Problem> {
-        let attached = self.attachments.iter().map(|one| attachment(Some(&one.name), &one.media_type, &one.source));
-        let message = Outgoing::new(OutgoingId::new(self.id), &self.text, attached.collect());
+        let message = self.unchecked();
         check_message(&message)?;
         Ok(message)
+    }
+
+    /// Returns the new text of a message that waits. What else it has, the session knows.
+    fn edited(self) -> Result<Outgoing, Problem> {
+        let message = self.unchecked();
+        check_content(&message)?;
+        Ok(message)
+    }
+
+    fn unchecked(self) -> Outgoing {
+        let attached = self.attachments.iter().map(|one| attachment(Some(&one.name), &one.media_type, &one.source));
+        Outgoing::new(OutgoingId::new(self.id), &self.text, attached.collect())
     }
 }
 
@@ -363,7 +374,7 @@ impl CommandBody {
             Self::Steer { message } => Command::Steer { message: message.outgoing()? },
             Self::Interrupt { message } => Command::Interrupt { message: message.outgoing()? },
             Self::Queue { message } => Command::Queue { message: message.outgoing()? },
-            Self::Edit { message } => Command::Edit { message: message.outgoing()? },
+            Self::Edit { message } => Command::Edit { message: message.edited()? },
             Self::Remove { id } => Command::Remove { id: named(id)? },
             Self::TakeBack { id } => Command::TakeBack { id: named(id)? },
             Self::Answer { question, answer, .. } => Command::Answer {

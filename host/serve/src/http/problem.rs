@@ -203,6 +203,7 @@ impl From<CommandError> for Problem {
                 (StatusCode::CONFLICT, "no_such_question")
             }
             CommandError::Answer { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "answer_refused"),
+            CommandError::Blank { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_message"),
             CommandError::NotWaiting(_) => (StatusCode::CONFLICT, "not_waiting"),
             _ => (StatusCode::BAD_REQUEST, "invalid_request"),
         };

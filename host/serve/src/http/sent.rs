@@ -69,10 +69,20 @@ impl SentMessages {
 /// Its id is invalid, it is blank, or an attachment is neither an address nor an image that models accept.
 pub(super) fn check_message(message: &Outgoing) -> Result<(), Problem> {
     check_id(message.id.as_str())?;
-    let refused = |why| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));
-    if message.text.trim().is_empty() && message.attachments.is_empty() {
-        return refused(format!("the message `{}` is blank: give it a text or an attachment", message.id.as_str()));
+    if chat::is_blank(&message.text) && message.attachments.is_empty() {
+        let why = format!("the message `{}` is blank: give it a text or an attachment", message.id.as_str());
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));
     }
+    check_content(message)
+}
+
+/// Checks a message whose text can be blank, because the session has its attachments.
+///
+/// # Errors
+/// As [`check_message`].
+pub(super) fn check_content(message: &Outgoing) -> Result<(), Problem> {
+    check_id(message.id.as_str())?;
+    let refused = |why| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));
     for Attachment { name, media_type, source, .. } in message.attachments.iter().filter(|one| !one.is_address()) {
         if let Err(error) = Image::new(media_type, &**source) {
             return refused(format!(
@@ -133,6 +143,7 @@ mod tests {
             ("", file("b.pdf", "application/pdf", "https://example.com/b.pdf"), ""),
             ("", Vec::new(), "the message `m` is blank: give it a text or an attachment"),
             (" \n\u{3000}", Vec::new(), "is blank"),
+            ("\u{200b}\u{feff}", Vec::new(), "is blank"),
             (
                 "x",
                 file("a.txt", "text/plain", "SGVsbG8="),

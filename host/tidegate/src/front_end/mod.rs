@@ -10,9 +10,9 @@ use chat::{
     Answer, AnswerError, Attachment, Changed, ChatMode, ChatOptions, ChatSession, ChatState, Command, CommandSource,
     Outgoing, OutgoingId, QuestionId,
 };
-use flow::{Image, Message, Origin, Part, Role};
+use flow::{Image, InputId, Message, Origin, Part, Role};
 
-use turn::{AnswerError as AnswerRefused, NotWaiting, Subscription};
+use turn::{AnswerError as AnswerRefused, InputEditError, NotWaiting, Subscription};
 
 use crate::Session;
 use crate::front_end::child_events::ChildEvents;
@@ -179,6 +179,12 @@ pub enum CommandError {
     /// The message that is to be changed does not wait any more.
     #[error(transparent)]
     NotWaiting(#[from] NotWaiting),
+    /// The new text of a message that waits is blank, and the message has no attachment. It stays as it is.
+    #[error("the new text of the message `{id}` is blank: give it a text, or remove the message")]
+    Blank {
+        /// Its id.
+        id: InputId,
+    },
     /// The command is of a later version.
     #[error("this version does not know the command")]
     Unknown,
@@ -188,7 +194,7 @@ pub enum CommandError {
 /// taken a second time.
 ///
 /// # Errors
-/// The session refuses the answer, or the message does not wait any more.
+/// The session refuses the answer or the edit, or the message does not wait any more.
 pub fn carry_out_command(session: &Session, command: Command, by: &str) -> Result<(), CommandError> {
     match command {
         Command::Prompt { messages } => session.prompt(messages.iter().map(input).collect::<Input>()).detach(),
@@ -209,6 +215,20 @@ pub fn carry_out_command(session: &Session, command: Command, by: &str) -> Resul
         }
     }
     Ok(())
+}
+
+impl From<InputEditError> for CommandError {
+    fn from(error: InputEditError) -> Self {
+        match error {
+            InputEditError::NotWaiting(error) => Self::NotWaiting(error),
+            InputEditError::Blank { id } => Self::Blank { id },
+            // It can grow, and this crate is released with it.
+            other => {
+                tracing::error!(?other, "an edit is refused for an unknown reason");
+                Self::Unknown
+            }
+        }
+    }
 }
 
 /// Returns a message as an input, under the id that the chat has for it: events and receipts refer to that id.

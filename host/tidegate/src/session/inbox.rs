@@ -1,10 +1,9 @@
 //! The messages that wait for a session: adding, changing and taking them back.
 
 use flow::{InputId, InputWay, Message, Receipt, Withdrawal};
-use turn::{NotWaiting, WaitingInput};
+use turn::{InputEditError, NotWaiting, WaitingInput};
 
 use super::runner::Job;
-use super::sending::is_blank;
 use super::{NewInput, Session, lock};
 
 /// The messages that wait for a [`Session`], in the order in which they were handed over, and what became of those that do not wait any
@@ -34,7 +33,7 @@ impl<'a> Inbox<'a> {
         let shared = &self.0.0;
         let input = input.into();
         let state = lock(&shared.state);
-        if state.closed || state.idle.is_some() || is_blank(&input.message) {
+        if state.closed || state.idle.is_some() || input.message.is_blank() {
             return Err(input);
         }
         let (_, ids) = shared.handles.inputs.wait(vec![input.into_parts()], InputWay::Steer);
@@ -68,8 +67,8 @@ impl<'a> Inbox<'a> {
     /// Replaces the text of an input that waits. What is not text of its message stays.
     ///
     /// # Errors
-    /// It does not wait any more; the error says what became of it.
-    pub fn edit(self, id: &InputId, text: &str) -> Result<(), NotWaiting> {
+    /// It does not wait any more; the error says what became of it. Or the text is blank, and the message has nothing else: it stays as it is.
+    pub fn edit(self, id: &InputId, text: &str) -> Result<(), InputEditError> {
         self.0.0.handles.inputs.edit(id, text)
     }
 

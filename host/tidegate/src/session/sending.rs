@@ -1,6 +1,6 @@
 //! What a front end sends to a session: prompts, and messages that join the running turn or wait for its end.
 
-use flow::{InputWay, Message, Part};
+use flow::InputWay;
 use turn::CancellationToken;
 
 use super::runner::{Job, Start};
@@ -26,7 +26,7 @@ impl Session {
         if inputs.is_empty() {
             return failed(Vec::new(), NO_MESSAGES);
         }
-        if inputs.iter().all(|(_, message)| is_blank(message)) {
+        if inputs.iter().all(|(_, message)| message.is_blank()) {
             return failed(Vec::new(), BLANK);
         }
         let mut state = lock(&self.0.state);
@@ -100,7 +100,7 @@ impl Session {
         let (id, message) = input.into_parts();
         // The id is needed whatever becomes of the message.
         let id = id.unwrap_or_else(|| self.0.handles.inputs.new_id());
-        let is_blank = is_blank(&message);
+        let is_blank = message.is_blank();
         let inputs = vec![(Some(id.clone()), message)];
         let state = lock(&self.0.state);
         if state.closed {
@@ -122,8 +122,4 @@ impl Session {
         }
         Sent { id, started: false }
     }
-}
-
-pub(super) fn is_blank(message: &Message) -> bool {
-    message.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
 }

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
 use tidegate::event::Backlog;
-use tidegate::input::{FlushMode, InputId, InputWay, NewInput, Receipt, WhenBusy};
+use tidegate::input::{FlushMode, InputEditError, InputId, InputWay, NewInput, Receipt, WhenBusy};
+use tidegate::message::{Image, Part};
 use tidegate::model::Model;
 use tidegate::{EventKind, Message, Session, SessionId, SessionOptions, Subscription, Turn, TurnStatus};
 use tokio::sync::mpsc;
 
 use super::support::{Answer, Scripted, builder, session, texts};
 use super::transcripts::{host, options};
+
+/// The start of a PNG.
+const DOT: &str = "iVBORw0KGgo=";
 
 /// A session whose model is writing, and what it writes with.
 async fn busy(answers: Vec<Answer>) -> (Session, Arc<Scripted>, mpsc::UnboundedSender<&'static str>, Turn, TempDir) {
@@ -204,7 +208,7 @@ async fn a_blank_message_is_not_taken() {
     let own = InputId::new("mine");
     session.send(NewInput::from("later").id(own.clone()), WhenBusy::Queue);
     let hand_over = |receipt_of_own: Receipt| {
-        for blank in ["", " \n\t"] {
+        for blank in ["", " \n\t", "\u{200b}\u{feff}"] {
             for busy in [WhenBusy::Steer, WhenBusy::Queue, WhenBusy::Interrupt] {
                 let sent = session.send(blank, busy);
                 assert!(!sent.started, "{blank:?}, {busy:?}");
@@ -218,7 +222,18 @@ async fn a_blank_message_is_not_taken() {
         }
     };
     hand_over(Receipt::Queued);
+    for blank in ["", " \n\t", "\u{200b}"] {
+        let error = session.inbox().edit(&own, blank).unwrap_err();
+        assert_eq!(error, InputEditError::Blank { id: own.clone() }, "{blank:?}");
+    }
     assert_eq!(waiting(&session), ["later"]);
+    let parts = vec![Part::Text("Look".to_owned()), Part::Image(Image::new("image/png", DOT).unwrap())];
+    let image = session.inbox().queue(Message { parts, ..Message::user("") });
+    session.inbox().edit(&image, " ").unwrap();
+    assert_eq!(waiting(&session), ["later", " "]);
+    session.inbox().remove(&image).unwrap();
+    let gone = session.inbox().edit(&image, "").unwrap_err();
+    assert!(matches!(gone, InputEditError::NotWaiting(_)), "{gone:?}");
     session.inbox().remove(&own).unwrap();
     drop(say);
     assert_eq!(turn.report().await.status, TurnStatus::Completed);

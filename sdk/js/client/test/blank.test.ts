@@ -6,7 +6,7 @@ const dot = { name: "dot.png", media_type: "image/png", source: "iVBORw0KGgo=" }
 
 test("a blank message is refused, and one with nothing but an attachment is not", () => {
   for (const one of [new ChatSession(), new MessageSteering()]) {
-    for (const text of ["", " ", "\n\t", "\u00a0\u3000"]) {
+    for (const text of ["", " ", "\n\t", "\u00a0\u3000", "\u200b\u2060\ufeff"]) {
       for (const way of ["submit", "steer", "interrupt", "queue"] as const) {
         expect(() => one[way](text), `${way} ${JSON.stringify(text)}`).toThrow(/blank/);
       }

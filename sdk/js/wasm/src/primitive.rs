@@ -222,7 +222,7 @@ const OR_REMOVED: &str = "write a text, or remove the message";
 /// # Errors
 /// The text of a message without attachments is blank: the model would have nothing to answer.
 fn written(text: &str, advice: &str) -> Result<(), String> {
-    if text.trim().is_empty() {
+    if chat::is_blank(text) {
         return Err(format!("the message is blank: {advice}"));
     }
     Ok(())
