@@ -12,6 +12,10 @@ pub(crate) struct ExchangeEvents {
     events: Vec<EventKind>,
     /// The range of the events of the accepted answer.
     accepted: Range<usize>,
+    /// The text that the client has of attempts that were stopped.
+    before: String,
+    /// Its length before the last attempt.
+    base: usize,
 }
 
 impl ExchangeEvents {
@@ -37,6 +41,7 @@ impl ExchangeEvents {
         attempt: u32,
     ) {
         self.cut(answer, kept, &format!("a rule stopped attempt {attempt}"));
+        self.before.push_str(kept);
         // The first one has all of them.
         let mut tokens = Some(answer.usage().output.map_or((answer.bytes() / 4, true), |tokens| (tokens, false)));
         let record = |one: InjectionRecord| {
@@ -49,7 +54,7 @@ impl ExchangeEvents {
         let records: Vec<RuleRecord> = records.into_iter().filter_map(record).collect();
         if !records.is_empty() {
             let rules = records.iter().map(|record| record.rule.clone()).collect();
-            let discarded_bytes = answer.bytes().saturating_sub(kept.len() as u64);
+            let discarded_bytes = answer.bytes().saturating_sub(self.before.len() as u64);
             self.push(EventKind::TtsrInjection { rules, discarded_bytes, records });
         }
     }
@@ -57,6 +62,7 @@ impl ExchangeEvents {
     /// Notes that the answer is complete.
     pub(crate) fn accepted(&mut self, answer: &Answer) {
         let from = self.events.len();
+        self.base = self.before.len();
         self.events.extend(answer.accepted_events());
         self.accepted = from..self.events.len();
     }
@@ -68,26 +74,30 @@ impl ExchangeEvents {
         self.cut(answer, kept, why);
     }
 
-    /// Adds an incomplete answer. `kept`: the part that the client has.
+    /// Adds an incomplete answer, whose text begins with that of earlier attempts. `kept`: the part of this one that the client has.
     fn cut(&mut self, answer: &Answer, kept: &str, why: &str) {
-        let retained = match kept.len() as u64 {
-            0 => Retained::Nothing,
-            bytes => Retained::Start { bytes },
-        };
-        self.events.extend(answer.cut_events(why, kept.len() as u64, (retained, false)));
-        self.has_of_last(kept);
+        self.base = self.before.len();
+        let shown = (self.base + kept.len()) as u64;
+        let retained = if shown == 0 { Retained::Nothing } else { Retained::Start { bytes: shown } };
+        self.events.extend(answer.cut_events(why, shown, (retained, false)));
+        self.has_of_last(shown);
     }
 
-    /// Notes the text that the client has in place of the text of the last answer.
+    /// Notes the text that the client has of the last attempt, in place of the text of its answer.
     pub(crate) fn was_shown(&mut self, seen: &str) {
-        self.last().into_iter().for_each(|last| replace_text(last, seen));
-        self.has_of_last(seen);
+        let is_stopped = self.before.len() > self.base;
+        let text = self.before[..self.base].to_owned() + seen;
+        self.last().into_iter().for_each(|last| replace_text(last, &text));
+        self.has_of_last(text.len() as u64);
+        if is_stopped {
+            self.before = text;
+        }
     }
 
     /// Notes how much of the last answer was shown, if it did not complete: the client has that much from here, not from the attempt.
-    fn has_of_last(&mut self, seen: &str) {
+    fn has_of_last(&mut self, bytes: u64) {
         if let Some(EventKind::CognitionOut { partial: Some(partial), .. }) = self.last() {
-            partial.shown_bytes = seen.len() as u64;
+            partial.shown_bytes = bytes;
         }
     }
 

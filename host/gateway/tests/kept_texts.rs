@@ -62,7 +62,8 @@ fn an_answer_that_was_stopped_is_kept_as_it_was_shown() {
         assert_eq!(texts(&whole), [("", &Retained::Nothing), ("Fine, ***.", &Retained::Answer)], "{wire:?}");
         let streamed = events(wire, &set, &answers, true);
         let kept = Retained::Start { bytes: "A ***.\n".len() as u64 };
-        assert_eq!(texts(&streamed), [("A ***.\n", &kept), ("Fine, ***.", &Retained::Answer)], "{wire:?}");
+        let all = ("A ***.\nFine, ***.", &Retained::Answer);
+        assert_eq!(texts(&streamed), [("A ***.\n", &kept), all], "{wire:?}");
         assert!(!format!("{whole:?}{streamed:?}").contains("secret"), "{whole:?} {streamed:?}");
     }
 }
@@ -101,4 +102,31 @@ fn what_was_shown_of_a_stopped_answer_is_counted() {
     }
     let answers = [vec![Said::Text("A secret.\nNow forbidden")], vec![Said::Text("Fine.")]];
     assert_eq!(shown(&events(WIRES[0], &set, &answers, true)), ["A ***.\n".len() as u64]);
+}
+
+/// The client has one message of all attempts: the text of each begins with what it has of those before.
+#[test]
+fn an_answer_begins_with_what_is_kept_of_earlier_ones() {
+    let rule = "+++\ncondition = \"forbidden\"\nrepeat = \"always\"\n+++\nNever say it.";
+    let set = rule_set(&[("no", rule)], |_| ());
+    let first_ones = ["A long first line.\n", "B.\n"];
+    let answers = [
+        first_ones[0].to_owned() + "Now forbidden",
+        first_ones[1].to_owned() + "Again forbidden",
+        "Fine.\n".to_owned(),
+    ];
+    let expected = [first_ones[0].to_owned(), first_ones.concat(), first_ones.concat() + "Fine.\n"];
+    for wire in WIRES {
+        let said: Vec<_> = answers.iter().map(|text| vec![Said::Text(text)]).collect();
+        let events = events(wire, &set, &said, true);
+        let kept = expected.iter().map(|text| text.len() as u64);
+        assert_eq!(shown(&events), kept.clone().take(2).collect::<Vec<_>>(), "{wire:?}");
+        let texts = texts(&events);
+        assert_eq!(texts.iter().map(|(text, _)| *text).collect::<Vec<_>>(), expected, "{wire:?}");
+        let starts = kept.map(|bytes| Retained::Start { bytes }).take(2);
+        assert_eq!(
+            texts.iter().map(|(_, retained)| (*retained).clone()).take(2).collect::<Vec<_>>(),
+            starts.collect::<Vec<_>>()
+        );
+    }
 }
