@@ -73,13 +73,22 @@ impl Shown {
     /// # Errors
     /// A value of the record has another form than its type has.
     pub fn of_record(record: &Record) -> Result<Option<Self>, RecordError> {
-        if let Some(event) = record.event()? {
-            return Ok(Self::of(&event, &record.thread_id));
+        let of = |body| Self {
+            seq: record.event.unwrap_or(record.seq),
+            ts: record.ts,
+            thread_id: record.thread_id.clone(),
+            turn: record.turn,
+            step: record.step,
+            attempt: record.attempt,
+            body,
+        };
+        if let Some(whole) = ShownBody::whole(&record.body) {
+            return Ok(Some(of(whole)));
         }
-        // What no event is made of has no text that was not shown beside the fields that are read here.
-        let json = serde_json::to_value(record).unwrap_or_default();
-        let seq = record.event.unwrap_or(record.seq);
-        Ok(serde_json::from_value(json).ok().map(|shown| Self { seq, ..shown }))
+        match record.event()? {
+            Some(event) => Ok(Self::of(&event, &record.thread_id)),
+            None => Ok(ShownBody::fields(&record.body).map(of)),
+        }
     }
 
     /// The line as JSON.
@@ -110,6 +119,14 @@ macro_rules! shown {
         }
 
         impl ShownBody {
+            /// What is shown of a record that is shown as it is; `None`: it is not.
+            fn whole(body: &Body) -> Option<Self> {
+                match body {
+                    $(Body::$whole(payload) => Some(Self::$whole(payload.clone())),)+
+                    _ => None,
+                }
+            }
+
             /// What of an event is shown; `None`: nothing.
             pub fn of(kind: &EventKind) -> Option<Self> {
                 match Kind::from(kind) {
@@ -231,6 +248,37 @@ shown! {
         Kind::ExtensionState { plugin: _, operation: _, key: _, size_bytes: _ },
         Kind::CustomEvent { event_type: _, plugin: _, payload: _ },
     }
+}
+
+/// Defines what is shown of a record of which no event is made: the named fields.
+macro_rules! shown_fields {
+    ($($name:ident($payload:ident) { $($field:ident)* })+) => {
+        impl ShownBody {
+            fn fields(body: &Body) -> Option<Self> {
+                match body.clone() {
+                    $(Body::$name(of) => Some(Self::$name(payload::$payload { $($field: of.$field),* })),)+
+                    Body::ContextCompactionEnd(of) => {
+                        // Records of the first version did not have them.
+                        let used_tokens = of.used_tokens.unwrap_or_default();
+                        let (kept_messages, error) = (of.kept_messages, of.error);
+                        Some(Self::ContextCompactionEnd(payload::ShownCompaction { kept_messages, used_tokens, error }))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+shown_fields! {
+    RuleFired(ShownMatch) { rule stream action first again call_id tool }
+    TtsrInjection(ShownInjection) { rules discarded_bytes }
+    ChildThreadFailed(ShownChildFailure) { child_thread_id }
+    ExtensionCallback(ShownCallback) { extension_id callback duration_us outcome cause }
+    ExtensionTool(ShownTool) { extension_id tool call_id duration_us outcome cause }
+    ExtensionBreaker(ShownBreaker) { extension_id scope state retry_after_ms }
+    ExtensionWithheld(ShownWithheld) { extension_id callback bytes }
+    SchemaViolation(ShownViolation) { event_type }
 }
 
 fn answer(model: &Option<String>, author: &Origin, partial: Option<&Partial>, retained: Retained) -> ShownAnswer {

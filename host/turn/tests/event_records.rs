@@ -514,3 +514,17 @@ fn records_say_what_their_event_says() {
 fn resolved(decision: LimitDecision) -> EventKind {
     EventKind::LimitEscalationResolved { request: "limit-1".into(), limit: Limit::Steps, decision, by: "x".into() }
 }
+
+#[test]
+fn what_was_shown_of_a_record_is_what_was_shown_of_its_event() {
+    for (seq, kind) in samples().into_iter().enumerate() {
+        let event = Event::new(seq as u64, 7, RunPosition { turn: 1, step: 2, attempt: 3 }, kind);
+        let record = record::Record::of(&event, "thread-1");
+        assert_eq!(
+            record::Shown::of_record(&record).unwrap(),
+            record::Shown::of(&event, "thread-1"),
+            "{}",
+            event.kind.name()
+        );
+    }
+}
