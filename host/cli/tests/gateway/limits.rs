@@ -201,6 +201,20 @@ fn a_client_that_takes_nothing_is_left() {
     assert!(said.len() < 64 << 20, "{} bytes were buffered", said.len());
 }
 
+/// Answers without a body are complete.
+#[test]
+fn an_answer_to_head_is_relayed() {
+    let model = Model::start();
+    let place = place(&plain(&model, ""));
+    let running = Running::start(&place);
+    let mut stream = running.connect();
+    let head = request("HEAD", "/v1/models", &[], "").replace("HOST", &running.address);
+    stream.write_all(head.as_bytes()).unwrap();
+    assert!(rest(&mut stream).starts_with("HTTP/1.1 200"));
+    let metrics = running.ask("GET", "/metrics", &[], "").body;
+    assert!(metrics.contains("outcome=\"relayed\"} 1"), "{metrics}");
+}
+
 /// A request after a stopped answer can meet a connection that the server closes at that moment.
 #[test]
 fn a_retry_whose_connection_is_closed_is_sent_once_more() {

@@ -79,6 +79,7 @@ fn nothing_is_done_in_a_conversation_and_its_gateway_keeps_recording_it() {
     for (path, body) in [
         ("commands", json!({"command": "prompt", "messages": [{"id": "m-1", "text": "Hello"}]})),
         ("commands", json!({"command": "cancel"})),
+        ("fork", json!({})),
         (
             "ui-messages",
             json!({"id": "x", "messages": [{"id": "m-1", "role": "user", "parts": [{"type": "text", "text": "x"}]}]}),
@@ -87,6 +88,7 @@ fn nothing_is_done_in_a_conversation_and_its_gateway_keeps_recording_it() {
         let (status, problem) = client.post(&format!("{session}/{path}"), &body);
         assert_eq!((status, problem["code"].as_str()), (409, Some("of_gateway")), "{path} {body}: {problem}");
     }
+    assert_eq!(client.put(&format!("{session}/users/bert")), 409);
     for (format, what) in [("md", "## User"), ("html", "<h2>User</h2>"), ("jsonl", "\"author\":\"user\"")] {
         let export = client.send("GET", &format!("{session}/export?format={format}"), &[], "").body;
         let last = first.trim_end().lines().last().unwrap();

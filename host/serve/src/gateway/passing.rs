@@ -101,8 +101,10 @@ impl hyper::body::Body for Passing {
 
 impl Drop for Passing {
     fn drop(&mut self) {
+        // The body of an answer to HEAD, or with a status that has none, is not asked for.
+        let outcome = if self.answer.is_at_its_end() { "relayed" } else { "abandoned" };
         if let Some(progress) = self.progress.take() {
-            progress.over("abandoned");
+            progress.over(outcome);
         }
     }
 }

@@ -47,6 +47,11 @@ impl Answer {
         Poll::Ready(Ok(None))
     }
 
+    /// Returns whether nothing of its body follows.
+    pub(super) fn is_at_its_end(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
     /// Returns the trailers of an answer that was read to its end.
     pub(super) fn trailers(&mut self) -> HeaderMap {
         std::mem::take(&mut self.trailers)

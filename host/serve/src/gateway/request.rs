@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gateway::Wire;
 use hyper::body::Incoming;
@@ -22,10 +23,14 @@ use crate::inbound::body::BodyFault;
 use crate::inbound::head::{HeadFault, Names};
 use crate::inbound::{self, Connection};
 
+/// The time in which a client can take the last bytes of an answer whose time limit is over.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Answers a request.
 pub(super) async fn respond(request: Request<Incoming>, shared: Arc<Shared>, connection: Connection) -> Response<Body> {
     let since = Instant::now();
     let (head, body) = request.into_parts();
+    connection.deadline.set(None);
     if let Some(answered) = own::health(&head, &shared) {
         return answered;
     }
@@ -82,6 +87,7 @@ async fn answered(
         return Err(of_route(Refusal::Loop));
     }
     let (late, limits) = (since + site.limits.request_timeout, site.limits);
+    connection.deadline.set(Some(late + LAST_WORDS));
     let read = inbound::body::read(body, limits.body_bytes, limits.client_timeout, &shared.closing);
     let read = timeout_at(late, read).await;
     let read = read.map_err(|_| Refusal::Late { limit: limits.request_timeout });

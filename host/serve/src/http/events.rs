@@ -80,7 +80,7 @@ impl Events {
     /// Subscribes to the events after `from`, the id of the last one that the reader has.
     ///
     /// # Errors
-    /// The id is none.
+    /// The id is not that of an event.
     pub(super) fn subscribe(
         (known, open, user): (Arc<Known>, Arc<Open>, &str),
         from: Option<&str>,

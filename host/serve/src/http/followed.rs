@@ -1,7 +1,6 @@
 //! The events of a session that another process runs, a conversation of a gateway: they are read from its transcript.
 //!
-//! Everything is read that was recorded when the reader has taken what was read before. A reader that lags by more than the backlog gets a
-//! snapshot.
+//! The transcript is read again after the reader has taken the previous lines. A reader that lags by more than the backlog gets a snapshot.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use super::problem::Problem;
 use super::sessions::{Sessions, blocking};
 use super::wire_event::{END, MESSAGE, Position, SNAPSHOT, WireEvent, snapshot_data};
 
-/// How often it is looked for new records.
+/// The interval between two reads.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The events of a followed session from a position on. Dropping it ends the reading.
@@ -40,7 +39,7 @@ pub(super) struct FollowedEvents {
 /// The reading itself.
 struct Reading {
     followed: FollowedSession,
-    id: SessionId,
+    known: Arc<Known>,
     generation: String,
     /// The number of the first event that the reader does not have.
     next: u64,
@@ -50,7 +49,7 @@ impl FollowedEvents {
     /// Follows a session from the event after `from`, the id of the last one that the reader has.
     ///
     /// # Errors
-    /// The id is none, or the transcript cannot be read.
+    /// The id is not that of an event, or the transcript cannot be read.
     pub(super) async fn subscribe(
         (sessions, known, user): (&Sessions, Arc<Known>, &str),
         from: Option<&str>,
@@ -62,9 +61,9 @@ impl FollowedEvents {
         let next = from.map(|from| Position::of(from, &generation)).transpose()?.map_or(0, Position::next);
         let last = WireEvent::new(&generation, next.checked_sub(1), END, Value::Null).id;
         let followed = sessions.followed(&known.id).await?;
-        let reading = Reading { followed, id: known.id.clone(), generation, next };
+        let reading = Reading { followed, known: Arc::clone(&known), generation, next };
         let (to, read) = mpsc::channel(1);
-        tokio::spawn(reading.go_on(to, closing.clone()));
+        tokio::spawn(reading.run(to, closing.clone()));
         let (user, waiting) = (user.to_owned(), VecDeque::new());
         Ok(Self { known, user, access, closing, read, waiting, last, is_over: false })
     }
@@ -107,7 +106,7 @@ impl FollowedEvents {
 
 impl Reading {
     /// Reads until the reader has left, the server closes or nothing more can be read.
-    async fn go_on(mut self, to: mpsc::Sender<Vec<WireEvent>>, closing: CancellationToken) {
+    async fn run(mut self, to: mpsc::Sender<Vec<WireEvent>>, closing: CancellationToken) {
         loop {
             let events = self.events();
             if !events.is_empty() && to.send(events).await.is_err() {
@@ -121,7 +120,9 @@ impl Reading {
             self = match blocking(move || self.look_again()).await {
                 Ok((reading, Ok(()))) => reading,
                 Ok((reading, Err(error))) => {
-                    return tracing::warn!("{} is not followed any more: {error}", reading.id.as_str());
+                    let known = Arc::clone(&reading.known);
+                    drop(reading);
+                    return stopped(&known, &error).await;
                 }
                 Err(error) => return tracing::error!("a conversation is not followed any more: {error:?}"),
             };
@@ -142,6 +143,18 @@ impl Reading {
         let snapshot = snapshot.map(|snapshot| event(last, SNAPSHOT, snapshot_data(&snapshot)));
         let lines = lines.iter().map(|line| event(Some(line.seq), MESSAGE, line.json()));
         snapshot.into_iter().chain(lines).collect()
+    }
+}
+
+/// Notes that nothing more can be read of a session.
+async fn stopped(known: &Known, error: &TranscriptError) {
+    // Who deletes it has the lock until it is deleted.
+    drop(known.open.lock().await);
+    let id = known.id.as_str();
+    if known.is_deleted() {
+        tracing::debug!("{id} was deleted while it was followed");
+    } else {
+        tracing::warn!("{id} is not followed any more: {error}");
     }
 }
 

@@ -161,6 +161,7 @@ pub(super) async fn delete(call: Call) -> Answered {
 
 pub(super) async fn fork(call: Call) -> Answered {
     let parent = call.known().await?;
+    not_of_gateway(&parent)?;
     let NewFork { id, turn } = call.body().await?;
     let known = call.shared.sessions.fork(&parent, &call.user.name, (checked(id)?, turn)).await?;
     json(StatusCode::CREATED, &shown(&call, &known).await?)
@@ -170,6 +171,7 @@ pub(super) async fn export(call: Call) -> Answered {
     let format = Format::of(call.query("format"))?;
     let known = call.known().await?;
     if is_conversation(&known.id) {
+        call.shared.sessions.sweep().await;
         let followed = call.shared.sessions.followed(&known.id).await?;
         return export::response(&known.id, followed.chat(), format);
     }
@@ -179,6 +181,7 @@ pub(super) async fn export(call: Call) -> Answered {
 
 pub(super) async fn share(call: Call) -> Answered {
     let known = call.owned().await?;
+    not_of_gateway(&known)?;
     let name = named(&call)?;
     if !known.is_of(&name) {
         call.shared.sessions.share(&known, |access| access.users.extend([name])).await?;
@@ -192,6 +195,10 @@ pub(super) async fn unshare(call: Call) -> Answered {
     let known = if name == call.user.name { call.known().await? } else { call.owned().await? };
     call.shared.sessions.share(&known, |access| access.users.retain(|user| *user != name)).await?;
     done()
+}
+
+fn not_of_gateway(known: &Known) -> Result<(), Problem> {
+    if is_conversation(&known.id) { Err(Problem::of_gateway()) } else { Ok(()) }
 }
 
 fn named(call: &Call) -> Result<String, Problem> {
@@ -228,6 +235,7 @@ async fn source(call: &Call, from: Option<&str>) -> Result<Source, Problem> {
     let (known, closing) = (call.known().await?, call.shared.closing.child_token());
     let user = &*call.user.name;
     if is_conversation(&known.id) {
+        call.shared.sessions.sweep().await;
         let of = (&call.shared.sessions, known, user);
         return FollowedEvents::subscribe(of, from, closing).await.map(Source::Followed);
     }

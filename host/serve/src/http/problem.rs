@@ -76,7 +76,7 @@ impl Problem {
 
     /// The session is a conversation of a gateway.
     pub(super) fn of_gateway() -> Self {
-        let why = "the session is a conversation of a gateway: its client makes the requests, and here it is read, exported and deleted";
+        let why = "the session is a conversation of a gateway, whose client continues it: here it can only be read, exported and deleted";
         Self::new(StatusCode::CONFLICT, "of_gateway", why)
     }
 

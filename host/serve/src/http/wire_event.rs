@@ -21,8 +21,8 @@ pub(super) struct WireEvent {
 }
 
 impl WireEvent {
-    /// `generation`: distinguishes the numbers of the session's events from those of another time. `last`: the number of the last event of
-    /// the session; `None`: before the first.
+    /// Makes an event whose id is the position behind `last`, the number of the last event of the session; `None`: before the first.
+    /// `generation`: distinguishes the numbers of the session's events from those of another time.
     pub(super) fn new(generation: &str, last: Option<u64>, kind: &'static str, data: Value) -> Self {
         let seq = last.map_or_else(|| "start".to_owned(), |last| last.to_string());
         Self { id: format!("{generation}.{seq}"), kind, data }
@@ -47,7 +47,7 @@ impl Position {
     /// Reads the id of an event.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not the id of an event.
     pub(super) fn of(id: &str, generation: &str) -> Result<Self, Problem> {
         let invalid = || Problem::invalid("the position is not the id of an event");
         let (of, seq) = id.split_once('.').ok_or_else(invalid)?;

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ending::Ended;
-use super::patient::{Patient, Remaining, WriteLimits};
+use super::patient::{Deadline, Patient, Remaining, WriteLimits};
 use super::tls::Tls;
 
 /// The pause after a connection could not be accepted, such as for lack of file descriptors.
@@ -38,6 +38,8 @@ const MIN_BUFFER: usize = 8 << 10;
 pub(crate) struct Connection {
     /// The local address of the connection.
     pub(crate) here: Option<SocketAddr>,
+    /// That of the response that is written; it has none unless somebody sets it.
+    pub(crate) deadline: Deadline,
 }
 
 /// The limits of connections, as they are now.
@@ -147,7 +149,7 @@ async fn connection<S: Inbound>(
     server: &Arc<S>,
 ) -> Option<(Remaining<Box<dyn Stream>>, Ended)> {
     drop(stream.set_nodelay(true));
-    let own = Connection { here: stream.local_addr().ok() };
+    let own = Connection { here: stream.local_addr().ok(), deadline: Deadline::default() };
     let limits = server.limits();
     let stream: Box<dyn Stream> = match tls {
         Some(tls) => {
@@ -168,7 +170,7 @@ async fn connection<S: Inbound>(
         let (server, own) = (Arc::clone(server), own.clone());
         async move { Ok::<_, Infallible>(server.respond(request, own).await) }
     });
-    let stream = Patient::new(stream, limits.write, server.closing());
+    let stream = Patient::new(stream, limits.write, own.deadline.clone(), server.closing());
     let remains = stream.remains();
     let ended = {
         let mut connection = pin!(http(limits).serve_connection(TokioIo::new(stream), service).with_upgrades());

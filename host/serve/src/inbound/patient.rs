@@ -18,6 +18,20 @@ pub(crate) struct WriteLimits {
     pub(crate) closing: Duration,
 }
 
+/// The time at which the response that is written must have ended, if it has such a time, however fast its client takes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Deadline(Arc<Mutex<Option<Instant>>>);
+
+impl Deadline {
+    pub(crate) fn set(&self, time: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|time| Instant::now() >= time)
+    }
+}
+
 /// A stream that fails when a write has waited for longer than the limit. Without it, a client that reads nothing keeps a connection for ever.
 /// When it is dropped, its [`Remains`] have the stream.
 #[derive(Debug)]
@@ -25,6 +39,7 @@ pub(super) struct Patient<S> {
     /// There until it is dropped.
     stream: Option<S>,
     limits: WriteLimits,
+    deadline: Deadline,
     /// The end of the time, while a write waits.
     waits: Option<Pin<Box<Sleep>>>,
     /// Completes when the server closes; `None`: it has.
@@ -65,10 +80,10 @@ impl<S> Remains<S> {
 
 impl<S> Patient<S> {
     /// `closing`: cancelled when the server closes.
-    pub(super) fn new(stream: S, limits: WriteLimits, closing: &CancellationToken) -> Self {
+    pub(super) fn new(stream: S, limits: WriteLimits, deadline: Deadline, closing: &CancellationToken) -> Self {
         let (stream, remains) = (Some(stream), Remains(Arc::default()));
         let closing = Some(Box::pin(closing.clone().cancelled_owned()));
-        Self { stream, limits, waits: None, closing, has_unanswered: false, is_ended: false, remains }
+        Self { stream, limits, deadline, waits: None, closing, has_unanswered: false, is_ended: false, remains }
     }
 
     pub(super) fn remains(&self) -> Remains<S> {
@@ -84,6 +99,9 @@ impl<S> Patient<S> {
 
     /// Passes the result of a write on, unless it has waited for too long.
     fn limited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if self.deadline.is_over() {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the time limit of the response is over")));
+        }
         if written.is_ready() {
             self.waits = None;
             return written;
@@ -189,14 +207,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_last_bytes_of_a_connection_have_a_limit() {
         let begun = Instant::now();
-        let error = Patient::new(Full, LIMITS, &CancellationToken::new()).shutdown().await.unwrap_err();
+        let error =
+            Patient::new(Full, LIMITS, Deadline::default(), &CancellationToken::new()).shutdown().await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, LIMITS.usual));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_keeps_its_connection_and_one_that_does_not_loses_it() {
         let (client, server) = tokio::io::duplex(4);
-        let mut server = Patient::new(server, LIMITS, &CancellationToken::new());
+        let mut server = Patient::new(server, LIMITS, Deadline::default(), &CancellationToken::new());
         let reading = tokio::spawn(async move {
             let (mut client, mut byte) = (client, [0; 4]);
             for _ in 0..4 {
@@ -212,9 +231,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_in_drips_loses_its_connection_at_the_deadline() {
+        let ((mut client, server), deadline) = (tokio::io::duplex(4), Deadline::default());
+        let mut server = Patient::new(server, LIMITS, deadline.clone(), &CancellationToken::new());
+        let begun = Instant::now();
+        deadline.set(Some(begun + Duration::from_secs(30)));
+        let reading = tokio::spawn(async move {
+            while client.read_u8().await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await
+            }
+        });
+        let error = server.write_all(&[0; 1000]).await.unwrap_err();
+        assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 30));
+        reading.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_end_of_the_server_shortens_the_limit() {
         let closing = CancellationToken::new();
-        let mut server = Patient::new(Full, LIMITS, &closing);
+        let mut server = Patient::new(Full, LIMITS, Deadline::default(), &closing);
         let write = tokio::spawn(async move { server.write_all(b"01234").await.map_err(|error| error.kind()) });
         tokio::time::sleep(Duration::from_millis(10)).await;
         let begun = Instant::now();

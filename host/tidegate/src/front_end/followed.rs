@@ -11,9 +11,10 @@ use crate::session::transcripts::{counts, invalid};
 /// Follows a session that another process runs, such as a conversation of a gateway, by its transcript. It takes no lock, and nothing can be
 /// done in the session.
 ///
-/// It has what the types of [`Shown`] have: what was shown, and not what a rule stopped. The numbers of the lines are its own: each record has
-/// two, and an answer that was recorded without the text that was shown before has that text first, as a
-/// [`CognitionOutDelta`](EventKind::CognitionOutDelta). They are the same whenever the transcript is read.
+/// It has what the types of [`Shown`] have, and nothing that a rule stopped. A text that extensions changed is the one that the transcript has:
+/// that of the model, unless their `keep` is `shown`. The numbers of the lines are its own: each record has two, and an answer whose text is in
+/// no earlier record has a line with that text first, a [`CognitionOutDelta`](EventKind::CognitionOutDelta). They are the same whenever the
+/// transcript is read.
 ///
 /// ```no_run
 /// # fn follow(store: &tidegate::transcript::TranscriptStore) -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +44,7 @@ pub struct FollowedSession {
 }
 
 impl FollowedSession {
-    /// Reads a transcript from its start. `backlog`: how many lines are kept.
+    /// Reads a transcript from its start. `backlog`: how many lines are kept, and how many bytes of them.
     ///
     /// # Errors
     /// There is none, or a record of it cannot be read.
@@ -58,7 +59,7 @@ impl FollowedSession {
     /// Reads what was recorded since the last time.
     ///
     /// # Errors
-    /// A record cannot be read, or the transcript was removed or repaired meanwhile. Nothing more can be read then.
+    /// A record cannot be read, or the transcript was removed or repaired meanwhile. Open it again then.
     pub fn look_again(&mut self) -> Result<(), TranscriptError> {
         self.records.look_again()?;
         self.read()
@@ -69,8 +70,9 @@ impl FollowedSession {
         if let Some(lines) = self.lines.from(seq, self.next_seq()) {
             return (None, lines);
         }
-        // Of the two numbers of a record, one line at most is left out.
-        let omitted = (self.next_seq() / 2).saturating_sub(seq / 2);
+        // Each record has two numbers. Those of another transcript say nothing about this one.
+        let from = if seq > self.next { 0 } else { seq };
+        let omitted = (self.next - from) / 2;
         (Some(Snapshot { chat: self.chat(), omitted }), Vec::new())
     }
 
@@ -105,7 +107,7 @@ impl FollowedSession {
             }
             let _changed = self.chat.process(&event);
         }
-        self.next = seq + 1;
+        self.next = seq.saturating_add(1);
         if let Some(line) = &mut line {
             line.seq = seq;
         }

@@ -81,7 +81,7 @@ export function Chat({ sessionId, summary, onChange, go }: ChatProps) {
               )}
             </div>
             {summary?.gateway ? (
-              <p className="note read-only">This is a conversation of the gateway. Its client goes on with it, and it is shown here as it grows.</p>
+              <p className="note read-only">This is a conversation of the gateway. Only its client can continue it. New messages appear here.</p>
             ) : (
               <Composer
                 ref={composer}

@@ -45,13 +45,13 @@ export function SessionHeader(props: SessionHeaderProps) {
       <dialog ref={menu} aria-label="Session" onClick={(event) => event.target === menu.current && menu.current.close()}>
         <div className="menu">
           <p className="note">Owner <bdi>{summary?.owner}</bdi>, agent <bdi>{summary?.agent}</bdi>, id <code>{sessionId}</code></p>
-          <button type="button" onClick={() => after(fork)}>Fork: continue in a copy</button>
+          {!summary?.gateway && <button type="button" onClick={() => after(fork)}>Fork: continue in a copy</button>}
           {FORMATS.map(([format, name, type]) => (
             <button key={format} type="button" onClick={() => after(async () => save(`${sessionId}.${format}`, type, await client.sessions.export(sessionId, format)))}>
               Export as {name}
             </button>
           ))}
-          <Sharing summary={summary} after={after} />
+          {!summary?.gateway && <Sharing summary={summary} after={after} />}
           <Deletion onDelete={() => after(remove)} />
           <button type="button" className="primary" onClick={() => menu.current?.close()}>Close</button>
         </div>
