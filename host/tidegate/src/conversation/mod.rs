@@ -25,7 +25,7 @@ use turn::{History, Hub, View};
 pub use self::keeper::{ConversationCounts, ConversationLimits, Conversations, Visit, is_conversation};
 use self::kept::Kept;
 pub use self::options::ConversationOptions;
-use self::sharing::Storing;
+use self::sharing::{StoreTask, Storing};
 use self::thread::Thread;
 use crate::HostError;
 use crate::host::loaded::Loaded;
@@ -73,8 +73,8 @@ struct State {
     is_local: bool,
     /// Whether the store was away at the last [`Conversation::settle`].
     is_unsettled: bool,
-    /// How many tasks are about to store its data.
-    pending: usize,
+    /// The task that stores its data, while one does that nobody waits for.
+    task: Option<StoreTask>,
     /// Names by which the conversation can be found, each with its line, that are not recorded in the store yet.
     unnamed: Vec<(String, String)>,
     caller: Arc<Caller>,

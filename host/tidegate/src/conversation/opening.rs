@@ -105,20 +105,9 @@ impl Conversation {
         let is_local = options.is_local;
         // A turn that another process began continues.
         let has_begun = stored.note.is_some();
-        let (is_unsettled, pending, unnamed, in_turn) = (false, 0, Vec::new(), false);
-        let state = State {
-            store,
-            is_local,
-            is_unsettled,
-            pending,
-            unnamed,
-            caller,
-            rules,
-            has_begun,
-            in_turn,
-            memory,
-            points,
-        };
+        let (is_unsettled, task, unnamed, in_turn) = (false, None, Vec::new(), false);
+        let state =
+            State { store, is_local, is_unsettled, task, unnamed, caller, rules, has_begun, in_turn, memory, points };
         let (state, storing) = (Mutex::new(state), tokio::sync::Mutex::new(sharing::Storing::new(stored)));
         Ok(Self(Arc::new(Shared {
             id,

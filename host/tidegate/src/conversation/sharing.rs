@@ -8,6 +8,7 @@ use flow::PluginId;
 use flow::ports::{Replaced as Noted, SessionState, StateError};
 use guard::Caller;
 use rules::RuleSet;
+use tokio::sync::watch;
 
 use super::inherited::Copied;
 use super::kept::{KEY, Kept, Stored};
@@ -118,15 +119,24 @@ impl Conversation {
     }
 
     /// Its data is about to be stored by a task that nobody waits for: until the result is dropped, it counts as not stored.
-    pub(super) fn begin_to_store(&self) -> Pending {
-        self.state().pending += 1;
-        Pending(self.clone())
+    ///
+    /// # Errors
+    /// Another task does so, which stores the present data, too. The receiver is closed at its end.
+    pub(super) fn begin_to_store(&self) -> Result<Pending, watch::Receiver<()>> {
+        let mut state = self.state();
+        if let Some(task) = &mut state.task {
+            task.has_more = true;
+            return Err(task.ended.clone());
+        }
+        let (ends, ended) = watch::channel(());
+        state.task = Some(StoreTask { has_more: false, ended });
+        Ok(Pending { conversation: self.clone(), is_over: false, _ends: ends })
     }
 
     /// Returns whether its data could not be stored the last time, or is not stored yet.
     pub(super) fn is_unsettled(&self) -> bool {
         let state = self.state();
-        state.is_unsettled || state.pending > 0
+        state.is_unsettled || state.task.is_some()
     }
 
     async fn store(&self) -> Result<(), HostError> {
@@ -171,7 +181,7 @@ impl Conversation {
     /// Returns whether some of its data is in this process only, because its store is away.
     pub(crate) fn is_unstored(&self) -> bool {
         let state = self.state();
-        let has_more = state.is_unsettled || state.pending > 0 || !state.unnamed.is_empty();
+        let has_more = state.is_unsettled || state.task.is_some() || !state.unnamed.is_empty();
         self.0.options.is_kept && (state.is_local || has_more)
     }
 
@@ -232,12 +242,40 @@ impl Conversation {
     }
 }
 
-/// A task that stores the data of a conversation.
-pub(super) struct Pending(Conversation);
+/// The task that stores the data of a conversation.
+pub(super) struct StoreTask {
+    /// More data has come since the task has begun to store.
+    has_more: bool,
+    /// Closed at its end.
+    ended: watch::Receiver<()>,
+}
+
+/// What the task that stores the data of a conversation owns: there is one at a time.
+pub(super) struct Pending {
+    conversation: Conversation,
+    is_over: bool,
+    _ends: watch::Sender<()>,
+}
+
+impl Pending {
+    /// Returns whether more data has come, which the task stores then. Otherwise the task is over.
+    pub(super) fn has_more(&mut self) -> bool {
+        let mut state = self.conversation.state();
+        let has_more = state.task.as_mut().is_some_and(|task| std::mem::take(&mut task.has_more));
+        if !has_more {
+            state.task = None;
+            self.is_over = true;
+        }
+        has_more
+    }
+}
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.state().pending -= 1;
+        // Once it is over, the next task can have begun.
+        if !self.is_over {
+            self.conversation.state().task = None;
+        }
     }
 }
 

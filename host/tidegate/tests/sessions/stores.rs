@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gateway::{Trail, Wire};
+use gateway::{Answer, Trail, Wire};
 use serde_json::json;
 use tempfile::TempDir;
-use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations};
+use tidegate::gateway::{ConversationLimits, ConversationOptions, Conversations, WithoutStore};
 use tidegate::state::{
     MemoryStore, SessionList, SessionState, ShownSession, StateAdmin, StateBatch, StateError, StateStore, StoreOptions,
     StoredState, SweptState,
@@ -29,6 +29,11 @@ struct Shared {
     outdated: AtomicBool,
     /// How long closing a session takes, in milliseconds.
     closing_ms: Arc<AtomicU64>,
+    /// Nothing can be looked up.
+    is_away: Arc<AtomicBool>,
+    names: Mutex<HashMap<String, String>>,
+    /// As often as something is made durable.
+    settles: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -40,8 +45,19 @@ impl Shared {
             opened: AtomicUsize::new(0),
             outdated: AtomicBool::new(false),
             closing_ms: Arc::default(),
+            is_away: Arc::default(),
+            names: Mutex::default(),
+            settles: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS / 2)),
         })
     }
+}
+
+fn unless(is_away: &AtomicBool) -> Result<(), StateError> {
+    if is_away.load(Ordering::SeqCst) {
+        let cause = Arc::new(std::io::Error::other("a test"));
+        return Err(StateError::Unavailable { place: "shared".to_owned(), cause });
+    }
+    Ok(())
 }
 
 impl StateStore for Shared {
@@ -56,9 +72,22 @@ impl StateStore for Shared {
             };
             self.sessions.lock().unwrap().insert(session.clone(), Arc::clone(&state));
             let outdated = AtomicBool::new(self.outdated.swap(false, Ordering::SeqCst));
-            let closing_ms = Arc::clone(&self.closing_ms);
-            Ok(Arc::new(Open { state, outdated, closing_ms }) as Arc<dyn SessionState>)
+            let (closing_ms, settles) = (Arc::clone(&self.closing_ms), Arc::clone(&self.settles));
+            let is_away = Arc::clone(&self.is_away);
+            Ok(Arc::new(Open { state, outdated, closing_ms, is_away, settles }) as Arc<dyn SessionState>)
         })
+    }
+
+    fn named<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<String>>, StateError>> {
+        Box::pin(std::future::ready(unless(&self.is_away).map(|()| vec![None; names.len()])))
+    }
+
+    fn name<'a>(&'a self, name: &'a str, line: &'a str) -> BoxFuture<'a, Result<Option<String>, StateError>> {
+        if let Err(error) = unless(&self.is_away) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        self.names.lock().unwrap().entry(name.to_owned()).or_insert_with(|| line.to_owned());
+        Box::pin(std::future::ready(Ok(None)))
     }
 }
 
@@ -88,6 +117,8 @@ struct Open {
     state: Arc<dyn SessionState>,
     outdated: AtomicBool,
     closing_ms: Arc<AtomicU64>,
+    is_away: Arc<AtomicBool>,
+    settles: Arc<Semaphore>,
 }
 
 impl SessionState for Open {
@@ -112,13 +143,17 @@ impl SessionState for Open {
     }
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
-        self.state.settle(patience)
+        Box::pin(async move {
+            self.settles.acquire().await.unwrap().forget();
+            self.state.settle(patience).await
+        })
     }
 
     fn is_outdated(&self) -> BoxFuture<'_, Result<bool, StateError>> {
         Box::pin(async {
             // All who ask at one time get the same answer.
             tokio::task::yield_now().await;
+            unless(&self.is_away)?;
             Ok(self.outdated.load(Ordering::SeqCst))
         })
     }
@@ -228,4 +263,41 @@ async fn concurrent_requests_evict_no_more_than_they_need() {
     // At least four are closed at a time.
     assert!((50..54).contains(&counts.evicted) && counts.open <= 1024, "{counts:?}");
     drop(visits);
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_has_one_task_for_each_conversation() {
+    let (folder, store) = (TempDir::new().unwrap(), Shared::new(100));
+    let host = builder("").without_model().state_store(Arc::clone(&store)).open().await.unwrap();
+    let mut limits = ConversationLimits::default();
+    limits.without_store = WithoutStore::Local;
+    let keeper = Conversations::new(host, ConversationOptions::new(folder.path()), limits);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    store.is_away.store(true, Ordering::SeqCst);
+    let mut visits = Vec::new();
+    for _ in 0..20 {
+        visits.push(keeper.enter(trail()).await.unwrap());
+    }
+    assert!(keeper.is_store_away() && keeper.counts().open == 1);
+    // From now on nothing returns.
+    let free = store.settles.forget_permits(usize::MAX);
+    let before = tasks();
+    for (number, visit) in visits.iter().enumerate() {
+        visit.conversation().set_memory(json!({ "answers": number }));
+        let mut answer = Answer::default();
+        answer.id = Some(number.to_string());
+        visit.end(&visit.rules(), Some(&answer)).await.unwrap();
+    }
+    assert!(tasks() <= before + 1, "{before} {}", tasks());
+    assert_eq!(keeper.counts().unstored, 1);
+    store.is_away.store(false, Ordering::SeqCst);
+    store.settles.add_permits(free);
+    let stored = async {
+        while tasks() > before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), stored).await.unwrap();
+    // The point of all of them, and the id of each.
+    assert_eq!((keeper.counts().unstored, store.names.lock().unwrap().len()), (0, 1 + 20));
 }

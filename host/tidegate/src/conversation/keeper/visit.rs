@@ -145,27 +145,30 @@ impl Visit {
 
     async fn store(&self, names: Vec<String>) -> Result<(), HostError> {
         let (keeper, conversation) = (Arc::clone(&self.keeper), self.conversation.clone());
-        let is_away = keeper.is_store_away();
         // The next request can come before all is stored.
         let line = keeper.link(&conversation, &names);
-        let storing = async move {
-            let settled = conversation.settle().await;
-            if let Err(error) = conversation.durable().await {
-                tracing::warn!("{}", error.in_one_line());
-            }
+        if !keeper.is_store_away() {
+            let settled = settle(&conversation).await;
             keeper.name(&conversation, names, line).await?;
-            settled
-        };
-        if !is_away {
-            return storing.await;
+            return settled;
         }
-        let pending = self.conversation.begin_to_store();
-        let task = tokio::spawn(async move {
-            match storing.await {
-                Ok(()) | Err(HostError::State(StateError::Unavailable { .. })) => {}
-                Err(error) => tracing::warn!("what an exchange has changed is not stored: {}", error.in_one_line()),
+        let mut pending = match conversation.begin_to_store() {
+            Ok(pending) => pending,
+            Err(mut ended) => {
+                // A task for each answer would be any number of them where the store hangs.
+                names.into_iter().for_each(|name| conversation.name_later(name, line.clone()));
+                drop(tokio::time::timeout(AWAY, ended.changed()).await);
+                return Ok(());
             }
-            drop(pending);
+        };
+        let task = tokio::spawn(async move {
+            let settled = settle(&conversation).await;
+            let named = keeper.name(&conversation, names, line).await;
+            warn(named.map_err(HostError::from).and(settled));
+            while pending.has_more() {
+                let settled = settle(&conversation).await;
+                warn(keeper.name_late(&conversation).await.and(settled));
+            }
         });
         // Until then the conversation counts as not stored.
         drop(tokio::time::timeout(AWAY, task).await);
@@ -184,6 +187,23 @@ impl Drop for Visit {
         if self.kept.is_some() {
             self.conversation.answered(&mut self.part(), None);
         }
+    }
+}
+
+/// Stores the data of a conversation, and its events.
+async fn settle(conversation: &Conversation) -> Result<(), HostError> {
+    let settled = conversation.settle().await;
+    if let Err(error) = conversation.durable().await {
+        tracing::warn!("{}", error.in_one_line());
+    }
+    settled
+}
+
+/// Logs that data is not stored, unless the store is away: then a later exchange stores it.
+fn warn(stored: Result<(), HostError>) {
+    match stored {
+        Ok(()) | Err(HostError::State(StateError::Unavailable { .. })) => {}
+        Err(error) => tracing::warn!("what an exchange has changed is not stored: {}", error.in_one_line()),
     }
 }
 
@@ -214,5 +234,14 @@ impl Conversations {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Records the names in the store that could not be recorded before, or came while others were.
+    async fn name_late(&self, conversation: &Conversation) -> Result<(), HostError> {
+        let named = conversation.name().await;
+        if let Err(HostError::State(error)) = &named {
+            self.note(Some(error));
+        }
+        named
     }
 }
