@@ -6,8 +6,8 @@ use std::time::Duration;
 use flow::ports::{StateAdmin as _, StateStore as _};
 use redis::cluster_routing::Slot;
 use system::SystemClock;
-use tidegate_servers::{RedisCluster, RedisServer};
-use tidegate_store::{RedisOptions, RedisStore};
+use tidegate_servers::{Certificates, RedisCluster, RedisServer};
+use tidegate_store::{RedisOptions, RedisStore, RedisTls};
 
 use crate::redis_access::documented;
 use crate::support::{DEFAULT, PATIENCE, TestClock, listed, save, session, set};
@@ -150,4 +150,46 @@ async fn the_documented_user_needs_three_more_commands_on_each_node() {
     let wrong = RedisOptions::new(url.replace("hunter2", "hunter3"));
     let error = RedisStore::new(wrong, Arc::new(SystemClock)).unwrap().check().await.unwrap_err().to_string();
     assert!(error.contains("it refuses the user or the password") && !error.contains("hunter"), "{error}");
+}
+
+/// Nodes that are learned from the one of the URL are reached with TLS, with the same certificates, user and password.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_nodes_of_a_cluster_are_reached_with_tls() {
+    let all = Certificates::make().unwrap();
+    let mut cluster = RedisCluster::start_tls(&all).unwrap();
+    let mut words = documented();
+    words.extend(["+cluster|slots", "+ping", "+asking"].map(str::to_owned));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    cluster.nodes().iter().for_each(|node| drop(node.command(&words).unwrap()));
+    let store = |authority: &str, has_certificate: bool| {
+        let mut options = RedisOptions::new(cluster_url(&cluster));
+        let mut tls = RedisTls::default();
+        tls.ca = Some(all.path(authority));
+        if has_certificate {
+            (tls.certificate, tls.certificate_key) = (Some(all.path("client.pem")), Some(all.path("client.key")));
+        }
+        options.tls = tls;
+        options.timeout = Duration::from_secs(2);
+        RedisStore::new(options, Arc::new(SystemClock)).unwrap()
+    };
+    for (authority, has_certificate, expected) in [
+        ("stranger.pem", true, "set `ca` under [state] to the certificates of its authority"),
+        ("authority.pem", false, "check `certificate` and `certificate_key` under [state]"),
+    ] {
+        let error = store(authority, has_certificate).check().await.unwrap_err().to_string();
+        assert!(error.contains(expected) && !error.contains("hunter"), "{authority}: {error}");
+    }
+    let (store, clock) = (store("authority.pem", true), TestClock::new());
+    store.check().await.unwrap();
+    for number in 0..12 {
+        let state = store.open(&session(&number.to_string())).await.unwrap();
+        save(&*state, "notes", vec![set(&clock, "key", "x", DEFAULT)]).await;
+        assert_eq!(listed(&*state, "notes").await, ["key=x"]);
+    }
+    assert_eq!(store.sessions().await.unwrap().sessions.len(), 12);
+    assert!(cluster.nodes().iter().all(|node| !keys(node).is_empty()), "each primary has some");
+}
+
+fn cluster_url(cluster: &RedisCluster) -> String {
+    cluster.tls_url().replace("://", "://tidegate:hunter2@")
 }

@@ -14,6 +14,9 @@ use crate::threads::raw;
 
 const NAME: &str = "group";
 
+/// What a Sentinel has to permit without a password.
+const ALLOWED: &str = "+sentinel|get-master-addr-by-name";
+
 fn address(server: &RedisServer) -> String {
     server.url().replace("redis://", "")
 }
@@ -107,4 +110,42 @@ async fn a_primary_that_no_sentinel_knows_is_reported() {
     for words in ["no Sentinel gives the address of the primary `other`", "127.0.0.1:9: ", "does not know it"] {
         assert!(error.contains(words), "{words}: {error}");
     }
+}
+
+/// The password of the URL is for the primary: the Sentinels, which need one of their own to watch it, do not get it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_needs_a_password_is_reached_with_it_alone() {
+    let server = RedisServer::start().unwrap();
+    let sentinel = RedisServer::start_sentinel(&server, NAME).unwrap();
+    sentinel.command(&["SENTINEL", "SET", NAME, "auth-pass", "hunter2"]).unwrap();
+    server.command(&["CONFIG", "SET", "requirepass", "hunter2"]).unwrap();
+    let store = |login: &str| {
+        let url = format!("redis+sentinel://{login}{}/{NAME}/0", address(&sentinel));
+        RedisStore::new(RedisOptions::new(url), Arc::new(SystemClock)).unwrap()
+    };
+    for (login, expected) in [
+        ("", "it requires a password"),
+        (":hunter3@", "it refuses the user or the password"),
+        ("somebody:hunter2@", "it refuses the user or the password"),
+    ] {
+        let error = store(login).check().await.unwrap_err().to_string();
+        assert!(error.contains(expected) && !error.contains("hunter"), "{login}: {error}");
+    }
+    for login in [":hunter2@", "default:hunter2@"] {
+        let (store, clock) = (store(login), TestClock::new());
+        store.check().await.unwrap();
+        let state = store.open(&session("a")).await.unwrap();
+        save(&*state, "notes", vec![set(&clock, "one", "1", DEFAULT)]).await;
+        assert_eq!(listed(&*state, "notes").await, ["one=1"]);
+        state.close(PATIENCE).await.unwrap();
+    }
+    // Sentinels get no password, so that one which needs one is of no use.
+    sentinel.command(&["ACL", "SETUSER", "default", "resetpass", ">hunter2"]).unwrap();
+    let error = store(":hunter2@").check().await.unwrap_err().to_string();
+    assert!(error.contains("no Sentinel gives the address") && error.contains(ALLOWED), "{error}");
+    let client = redis::Client::open(format!("redis://:hunter2@{}", address(&sentinel))).unwrap();
+    let mut connection = client.get_connection().unwrap();
+    let allow = ["SETUSER", "default", "nopass", "-@all", ALLOWED];
+    redis::cmd("ACL").arg(&allow).query::<()>(&mut connection).unwrap();
+    store(":hunter2@").check().await.unwrap();
 }

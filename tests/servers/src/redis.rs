@@ -106,6 +106,14 @@ impl RedisServer {
     /// # Errors
     /// As for [`RedisServer::start`].
     pub fn start_tls(certificates: &Certificates, asks_clients: bool) -> Result<Self> {
+        Self::start_tls_with(certificates, asks_clients, &[])
+    }
+
+    /// Starts a server with TLS and with options of the caller's choice.
+    ///
+    /// # Errors
+    /// As for [`RedisServer::start`].
+    pub fn start_tls_with(certificates: &Certificates, asks_clients: bool, more: &[&str]) -> Result<Self> {
         let file = |name: &str| certificates.path(name).display().to_string();
         let (certificate, key, authority) = (file("server.pem"), file("server.key"), file("authority.pem"));
         let (port, clients) = (free_port()?, if asks_clients { "yes" } else { "no" });
@@ -116,7 +124,7 @@ impl RedisServer {
             ["--tls-ca-cert-file", &authority],
             ["--tls-auth-clients", clients],
         ];
-        let mut server = Self::start_with(&options.concat())?;
+        let mut server = Self::start_with(&[&options.concat()[..], more].concat())?;
         server.tls_port = Some(port);
         Ok(server)
     }
@@ -183,6 +191,11 @@ impl RedisServer {
     /// Returns the port for connections without TLS.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the port for connections with TLS, if the server takes them.
+    pub fn tls_port(&self) -> Option<u16> {
+        self.tls_port
     }
 
     /// Returns the address, `redis://127.0.0.1:PORT`.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::certificates::Certificates;
 use crate::process::free_port;
 use crate::redis::RedisServer;
 
@@ -27,7 +28,20 @@ impl RedisCluster {
     /// # Errors
     /// As for [`RedisServer::start`], or they do not agree.
     pub fn start(replicas: usize) -> Result<Self> {
-        let nodes: Result<Vec<_>> = (0..3 + replicas).map(|_| Node::start()).collect();
+        Self::start_nodes(replicas, None)
+    }
+
+    /// Starts three primaries that take connections with TLS, too, from clients that have a certificate, and use it between each other. They
+    /// announce the name of their certificate.
+    ///
+    /// # Errors
+    /// As for [`RedisCluster::start`].
+    pub fn start_tls(certificates: &Certificates) -> Result<Self> {
+        Self::start_nodes(0, Some(certificates))
+    }
+
+    fn start_nodes(replicas: usize, certificates: Option<&Certificates>) -> Result<Self> {
+        let nodes: Result<Vec<_>> = (0..3 + replicas).map(|_| Node::start(certificates)).collect();
         let nodes = nodes?;
         let (primaries, copies) = nodes.split_at(3);
         for (index, node) in primaries.iter().enumerate() {
@@ -36,7 +50,8 @@ impl RedisCluster {
             node.server.command(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()])?;
         }
         for node in &nodes[1..] {
-            nodes[0].server.command(&["CLUSTER", "MEET", "127.0.0.1", &node.server.port().to_string(), &node.bus])?;
+            let port = node.server.tls_port().unwrap_or(node.server.port()).to_string();
+            nodes[0].server.command(&["CLUSTER", "MEET", "127.0.0.1", &port, &node.bus])?;
         }
         let all = |wanted: &str| nodes.iter().all(|node| node.shows(&["CLUSTER", "INFO"], wanted));
         let known = format!("cluster_known_nodes:{}\r", nodes.len());
@@ -70,6 +85,11 @@ impl RedisCluster {
         let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
         format!("redis+cluster://{}", hosts.join(","))
     }
+
+    /// Returns the URL for connections with TLS, of a Cluster that has it: with the first node, which knows the other ones.
+    pub fn tls_url(&self) -> String {
+        format!("rediss+cluster://{}", self.nodes[0].tls_host())
+    }
 }
 
 struct Node {
@@ -79,11 +99,23 @@ struct Node {
 }
 
 impl Node {
-    fn start() -> Result<Self> {
+    fn start(certificates: Option<&Certificates>) -> Result<Self> {
         let bus = free_port()?.to_string();
         let options = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", SILENCE];
         let more = ["--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0"];
-        let server = RedisServer::start_with(&[&options[..], &more[..]].concat()).context("a node of a Cluster")?;
+        let options = [&options[..], &more[..]].concat();
+        let names = ["--cluster-announce-hostname", "localhost", "--cluster-preferred-endpoint-type", "hostname"];
+        let server = match certificates {
+            Some(certificates) => {
+                let file = |name: &str| certificates.path(name).display().to_string();
+                let (own, key) = (file("client.pem"), file("client.key"));
+                // With TLS between the nodes, they announce the ports with TLS to clients that use it.
+                let tls = ["--tls-cluster", "yes", "--tls-client-cert-file", &own, "--tls-client-key-file", &key];
+                RedisServer::start_tls_with(certificates, true, &[&options[..], &names, &tls].concat())
+            }
+            None => RedisServer::start_with(&options),
+        };
+        let server = server.context("a node of a Cluster")?;
         Ok(Self { server, bus })
     }
 

@@ -73,6 +73,10 @@ impl Sentinels {
                     return self.client(&host, port).map_err(|error| unavailable(Arc::new(error)));
                 }
                 Ok(None) => tried.push(format!("{} does not know it", node.address)),
+                Err(error) if error.code() == Some("NOAUTH") => tried.push(format!(
+                    "{} requires a password, and Sentinels get none; permit its user `default`, without a password, `+sentinel|get-master-addr-by-name`",
+                    node.address
+                )),
                 Err(error) => tried.push(format!("{}: {error}", node.address)),
             }
         }
