@@ -1,6 +1,6 @@
 //! The turns of a thread without their messages: the usage and the outcome of each turn.
 
-use flow::{Event, EventKind, Spend, StepEnd, StopReason, Usage};
+use flow::{Event, EventKind, Spend, StepEnd, StopReason, TurnStatus, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::list::List;
@@ -21,7 +21,7 @@ pub struct TurnSummary {
     /// It has an input of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_input: bool,
-    /// It waits for a decision about a limit, or its process ended while it did.
+    /// It waits for a decision about a limit, or its process ended or its session was closed while it did.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_undecided: bool,
     /// Steps that began.
@@ -148,7 +148,8 @@ impl Turns {
                 self.change(event, |turn| turn.count(*usage, *spend, end));
             }
             EventKind::TurnFinish { status } => self.change(event, |turn| {
-                turn.is_undecided = false;
+                // Where the session was closed, the next process asks.
+                turn.is_undecided &= matches!(status, TurnStatus::Suspended { .. });
                 turn.status = Some(status.as_str().into());
                 turn.error = TurnError::of(status).map(|error| error.message);
             }),
@@ -173,7 +174,7 @@ impl Turns {
         before.into_iter().find(|turn| turn.continues.is_some() || turn.steps > 0).map(TurnSummary::first)
     }
 
-    /// The last turn before a turn in which something has happened, where its process ended while it waited for a decision about a limit.
+    /// The last turn before a turn in which something has happened, where it has left a decision about a limit to the next.
     fn undecided_before(&self, number: u32) -> Option<u32> {
         let before = self.0.iter().rev().filter(|turn| turn.number < number);
         let last = before.into_iter().find(|turn| turn.continues.is_some() || turn.steps > 0 || turn.has_input)?;
@@ -185,7 +186,7 @@ impl Turns {
 mod tests {
     use std::sync::Arc;
 
-    use flow::{Limit, LimitRequest, Message, Origin, Role, RunPosition};
+    use flow::{Limit, LimitRequest, Message, Origin, Role, RunPosition, SuspendReason};
 
     use super::*;
 
@@ -197,10 +198,15 @@ mod tests {
             message: Arc::new(Message::text(Role::User, Origin::User, "Look")),
         };
         let limit = || EventKind::LimitEscalationRequested(LimitRequest::new(1, Limit::Turns, 1.0, 1.0, 2.0));
+        let finish = |status| EventKind::TurnFinish { status };
+        let suspended = || finish(TurnStatus::Suspended { reason: SuspendReason::Approval, message: String::new() });
+        let cancelled = || finish(TurnStatus::Cancelled);
         let step = || EventKind::StepStart { number: 1 };
         for (killed, next, expected) in [
             (vec![input(), step(), limit()], vec![limit()], Some(1)),
             (vec![input(), limit()], vec![limit()], Some(1)),
+            (vec![input(), limit(), suspended()], vec![limit()], Some(1)),
+            (vec![input(), limit(), cancelled()], vec![limit()], None),
             (vec![input(), limit()], vec![input(), limit()], None),
             (vec![input(), limit(), step()], vec![limit()], None),
             (vec![input(), limit()], vec![step()], None),

@@ -251,10 +251,15 @@ impl Questions {
         (question, Asked(asked), closed)
     }
 
-    /// The session is going to be closed, and another process can continue it: what is open when its turn is cancelled stays open in the
-    /// records, and is asked again there. The turn ends as suspended then.
+    /// The session is going to be closed, and another process can continue it: what is open when its turn is cancelled, a request for a higher
+    /// limit included, stays open in the records, and is asked again there. The turn ends as suspended then.
     pub fn keep_open(&self) {
         self.lock().keeps_open = true;
+    }
+
+    /// Whether what is open stays open, because the session is closed.
+    pub(crate) fn keeps_open(&self) -> bool {
+        self.lock().keeps_open
     }
 
     /// How many questions the end of the turn has left open.

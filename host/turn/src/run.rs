@@ -25,7 +25,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{EventKind, Message, ModelError, Retained, RunPosition, StepEnd, StopReason, ToolResult, TurnStatus, Usage};
+use flow::{
+    EventKind, Limit, Message, ModelError, Retained, RunPosition, StepEnd, StopReason, ToolResult, TurnStatus, Usage,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -76,6 +78,8 @@ pub(crate) struct Turn<'a> {
     reopened: Option<OpenCalls>,
     /// The inputs for which an answer or a call was aborted, until they are delivered.
     halted: Option<Claim>,
+    /// The limit about which a decision is waited for.
+    undecided: Option<Limit>,
     /// The last request was ended by the time of the thread.
     is_out_of_time: bool,
 }
@@ -128,6 +132,7 @@ impl<'a> Turn<'a> {
             summary: Summary::default(),
             reopened: None,
             halted: None,
+            undecided: None,
             is_out_of_time: false,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tidegate::agent::{ChildEvent, ChildEventKind};
-use tidegate::chat::{ChatOptions, ChatSession, QuestionId, SavedChat, SteeringOptions};
+use tidegate::chat::{ChatOptions, ChatSession, QuestionId, SavedChat, SteeringOptions, is_blank};
 use tidegate::limit::LimitRequest;
 use tidegate::{Event, EventKind, Session};
 
@@ -119,6 +119,7 @@ impl App {
         // The screen already shows this notice.
         if let Some(left) = self.session.interrupted().filter(|_| !is_on_screen) {
             let what = match left.questions {
+                0 if left.limit => "a limit is to be decided about from before: `/continue` asks again".to_owned(),
                 0 => "the last turn has no end, because its process ended before: `/continue` continues it".to_owned(),
                 count => format!(
                     "{} open from before: `/continue` asks again; with a message, the calls do not run",
@@ -281,7 +282,7 @@ impl App {
 
     /// Whether the input was written for a question that is closed, which is said once: it is no message yet.
     fn is_not_meant(&mut self) -> bool {
-        let is_left = std::mem::take(&mut self.is_left) && !self.input.text().trim().is_empty();
+        let is_left = std::mem::take(&mut self.is_left) && !is_blank(self.input.text());
         if is_left {
             screen::note(err(
                 style::DIM,
@@ -292,7 +293,7 @@ impl App {
     }
 
     pub(super) fn enter(&mut self) -> Act {
-        if self.input.text().trim().is_empty() {
+        if is_blank(self.input.text()) {
             return Act::Stay;
         }
         if !self.input.text().starts_with('/') {
@@ -336,7 +337,7 @@ impl App {
                 "{} queued messages cannot have images; `Enter` sends it now",
                 err(style::WARNING, "!")
             ));
-        } else if !self.input.text().trim().is_empty() {
+        } else if !is_blank(self.input.text()) {
             let text = self.remembered();
             let _id = self.chat.queue(&text);
         }
@@ -345,7 +346,7 @@ impl App {
 
     /// What is written goes to the model now; where nothing is, the turn is cancelled, and what waits stays.
     fn interrupt(&mut self, is_running: bool) -> Act {
-        match (is_running, self.input.text().trim().is_empty()) {
+        match (is_running, is_blank(self.input.text())) {
             (true, false) if self.attach_images() => {
                 let text = self.remembered();
                 self.chat.interrupt(&text);

@@ -122,6 +122,36 @@ fn a_turn_that_waited_for_a_limit_stays_one_message() {
     assert!(body.contains("data-tidegate-limit-escalation-requested"), "{body}");
 }
 
+/// A server that ends leaves what a person is asked to the next one.
+#[test]
+fn a_limit_that_is_waited_for_outlives_the_end_of_the_server() {
+    let model = Model::start();
+    let place = place(&model, STEPS);
+    let mut running = start(&place);
+    let session = asked(&Client::new(&running, ""), &model);
+    // A server can also end before it has asked again.
+    for has_asked in [true, true, false, false] {
+        running.signal("TERM");
+        running.ended();
+        running = start(&place);
+        let client = Client::new(&running, "");
+        drop(client.events(&session, None));
+        if has_asked {
+            client.events(&session, None).seen("limit-1");
+        }
+    }
+    let client = Client::new(&running, "");
+    client.command(&session, &decide("limit-1", "approve"));
+    model.request().say("It is done.").end();
+    client
+        .events(&session, None)
+        .until(|event| event.line() == "turn_finish" && event.data["payload"]["status"] == "completed");
+    let again = post(&client, &format!("{session}/ui-messages"), &json!({"messages": [user("m-1", "Look")]})).1;
+    for part in ["I look.", "It is done.", r#""status":"completed""#] {
+        assert!(again.contains(part), "{part}: {again}");
+    }
+}
+
 /// What a person was not asked about costs something: a turn whose limit is higher by now waits for `continue`.
 #[test]
 fn a_limit_that_was_raised_in_the_settings_asks_nobody() {

@@ -243,10 +243,10 @@ impl Open {
         self.leave().await;
     }
 
-    /// Closes the session, because its client is gone: a question that is open stays open, and the next process asks it. Everything else that
+    /// Closes the session, because its client is gone: what a person is asked stays open, and the next process asks it. Everything else that
     /// runs is cancelled.
     pub(super) async fn leave(&self) {
-        if self.session.pending_questions().is_empty() {
+        if self.session.pending_questions().is_empty() && self.session.pending_limit().is_none() {
             self.session.cancel_by(&self.client.can.name);
         }
         self.session.close();

@@ -136,10 +136,10 @@ impl Open {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes it, because the server ends: a question that is open stays open, and is asked again when the session is opened. Everything else
+    /// Closes it, because the server ends: what a person is asked stays open, and is asked again when the session is opened. Everything else
     /// that runs is cancelled.
     pub(super) async fn leave(&self) {
-        if self.session.pending_questions().is_empty() {
+        if self.session.pending_questions().is_empty() && self.session.pending_limit().is_none() {
             self.session.cancel_because("the server", "the server ends");
         }
         self.session.close();

@@ -43,7 +43,7 @@ fn state(recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> SessionSt
 /// The state of a session that is not open, by its last record.
 fn after(last: &LastRecord) -> SessionState {
     match &*last.kind {
-        // It was closed while a question was open, which is asked again.
+        // It was closed while a person was asked, who is asked again.
         "thread_suspended" if last.suspended.as_deref() == Some("approval") => SessionState::Interrupted,
         "thread_suspended" => SessionState::Idle,
         "turn_finish" | "thread_completed" | "thread_cancelled" | "thread_error" => SessionState::Idle,

@@ -3,7 +3,7 @@
 use flow::Limits;
 use turn::rebuild::Resumed;
 
-/// What the end of a process, or closing its session while a question was open, has left of a turn that a session can continue, with [`Session::resume`](crate::Session::resume).
+/// What the end of a process, or closing its session while a person was asked, has left of a turn that a session can continue, with [`Session::resume`](crate::Session::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interrupted {
@@ -17,10 +17,6 @@ pub struct Interrupted {
 impl Interrupted {
     /// `None`: the last turn has come to its end. `limits`: those that count by now.
     pub(crate) fn of(resumed: &Resumed, limits: &Limits) -> Option<Self> {
-        // A session that was closed while a question was open has calls that wait for the answer.
-        if !resumed.is_interrupted && resumed.open_calls.is_none() {
-            return None;
-        }
         let questions = resumed.open_calls.as_ref().map_or(0, |open| {
             let has_ended = |call| {
                 open.begun.contains(call)
@@ -31,7 +27,9 @@ impl Interrupted {
         });
         let limit = resumed.open_calls.is_none()
             && resumed.undecided.is_some_and(|(limit, max)| limits.value(limit).is_some_and(|now| now <= max));
-        Some(Self { questions, limit })
+        // What was open when a session was closed waits for a person.
+        let is_left = resumed.is_interrupted || resumed.open_calls.is_some() || limit;
+        is_left.then_some(Self { questions, limit })
     }
 
     /// Whether continuing the session asks a person, and the model only after that.

@@ -21,8 +21,10 @@ pub(super) struct Spending {
     raised: Vec<(Limit, f64)>,
     requests: u64,
     open: Option<(String, Limit)>,
-    /// The limit about which the turn under way waits for a decision, and its value.
+    /// The limit about which a decision is waited for, and its value; turns of which nothing has become leave it to the next.
     waits: Option<(Limit, f64)>,
+    /// The turn under way has asked for the decision.
+    has_requested: bool,
     suspended: Option<SuspendReason>,
     /// When the turn began that is under way.
     turn_began: Option<u64>,
@@ -44,14 +46,18 @@ impl Spending {
         match &record.body {
             Body::TurnStart(_) => {
                 (self.turn_began, self.waited, self.asked) = (Some(record.ts), 0, None);
-                (self.has_asked, self.waits) = (false, None);
+                (self.has_asked, self.has_requested) = (false, false);
             }
             Body::StepStart(_) => {
                 // It continues without an answer to an open request: nobody needs one any more.
                 (self.has_asked, self.open, self.waits) = (true, None, None);
             }
-            Body::TurnFinish(_) => {
-                self.waits = None;
+            Body::InputReceived(_) => self.waits = None,
+            Body::TurnFinish(finish) => {
+                // Where the session was closed, the next process asks.
+                if self.has_requested && finish.status != "suspended" {
+                    self.waits = None;
+                }
                 self.end_turn();
             }
             // The user has interrupted a request: it waits from when it is made again.
@@ -73,7 +79,7 @@ impl Spending {
                 self.open = limit.map(|limit| (request.approval_request_id.clone(), limit));
                 // A call waits for a decision about agents: it is not repeated.
                 self.waits = limit.filter(|limit| *limit != Limit::Spawns).map(|limit| (limit, request.current_max));
-                self.asked = Some(record.ts);
+                (self.asked, self.has_requested) = (Some(record.ts), true);
             }
             Body::LimitEscalationResolved(resolved) => {
                 self.waits = None;

@@ -34,12 +34,16 @@ impl Turn<'_> {
         }
     }
 
-    /// How a turn ends that is cancelled. Where its session is closed before a person has answered, the thread waits for that.
+    /// How a turn ends that is cancelled. Where its session is closed before a person has answered or decided, the thread waits for that.
     pub(crate) fn cancelled(&self) -> TurnStatus {
-        let open = match self.session.handles.questions.kept() {
-            0 => return TurnStatus::Cancelled,
-            1 => "a question about a tool call was open; it is".to_owned(),
-            open => format!("{open} questions about tool calls were open; they are"),
+        let questions = &self.session.handles.questions;
+        let open = match (questions.kept(), self.undecided) {
+            (0, Some(limit)) if questions.keeps_open() => {
+                format!("a decision about the limit `{limit}` was waited for; it is")
+            }
+            (0, _) => return TurnStatus::Cancelled,
+            (1, _) => "a question about a tool call was open; it is".to_owned(),
+            (open, _) => format!("{open} questions about tool calls were open; they are"),
         };
         let message = format!("the session was closed while {open} asked again when it is resumed");
         TurnStatus::Suspended { reason: SuspendReason::Approval, message }

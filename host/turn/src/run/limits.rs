@@ -77,12 +77,15 @@ impl Turn<'_> {
         }
         // It stays open where the turn is cancelled now.
         self.session.thread.open_request = Some((request.id.clone(), limit));
+        self.undecided = Some(limit);
         let decided = approvals.decide(&request);
         self.session.handles.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
         // Front ends have the event.
         self.session.handles.questions.expect_no_more();
-        let Some(LimitAnswer { decision, by }) = self.unless_interrupted(decided).await else { return Ok(()) };
+        let answer = self.unless_interrupted(decided).await;
+        self.undecided = None;
+        let Some(LimitAnswer { decision, by }) = answer else { return Ok(()) };
         if decision != LimitDecision::TimedOut {
             self.session.thread.open_request = None;
         }
