@@ -68,7 +68,7 @@ pub enum InputEditError {
     /// Nothing would be left of its message. It stays as it is.
     #[error("the new text of the input `{id}` is blank, and it has nothing else: give it a text, or remove it")]
     Blank {
-        /// Its id.
+        /// The id that was asked for.
         id: InputId,
     },
 }

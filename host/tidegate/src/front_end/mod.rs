@@ -182,7 +182,7 @@ pub enum CommandError {
     /// The new text of a message that waits is blank, and the message has no attachment. It stays as it is.
     #[error("the new text of the message `{id}` is blank: give it a text, or remove the message")]
     Blank {
-        /// Its id.
+        /// The id of that message.
         id: InputId,
     },
     /// The command is of a later version.
