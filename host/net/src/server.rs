@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
 
 use crate::validity::Validity;
-use tokio_rustls::TlsAcceptor;
 
 /// The maximum size of a file.
 const MAX_FILE: u64 = 1 << 20;
@@ -91,8 +91,10 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<(TlsAcceptor, Option<V
     Ok((TlsAcceptor::from(Arc::new(config)), validity))
 }
 
+/// Reads items of a PEM file.
+///
 /// # Errors
-/// What is wrong with the file.
+/// The file cannot be read, or does not contain them: the reason.
 fn read<T>(what: &str, path: &Path, items: impl FnOnce(&[u8]) -> Result<T, pem::Error>) -> Result<T, String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     // Reading a pipe or a device can block without an end.

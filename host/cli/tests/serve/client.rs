@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -144,8 +144,10 @@ impl Stream {
     /// Returns the next event; `None`: the stream has ended.
     pub(super) fn next(&mut self) -> Option<Received> {
         let mut event = Received { kind: "message".to_owned(), ..Received::default() };
+        // Keep-alives are no events.
+        let late = Instant::now() + LIMIT;
         loop {
-            let line = match self.lines.recv_timeout(LIMIT) {
+            let line = match self.lines.recv_timeout(late.saturating_duration_since(Instant::now())) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => panic!("no event follows {}", self.bytes),

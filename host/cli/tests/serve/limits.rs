@@ -1,5 +1,7 @@
 //! Decisions about limits, also after the program was killed while one was waited for.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tidegate::chat::ChatSession;
 
@@ -22,6 +24,15 @@ fn asked(client: &Client, model: &Model) -> String {
     session
 }
 
+/// Waits until no turn of a session runs. What has happened before can be in a snapshot, and in no event.
+fn until_idle(client: &Client, session: &str) {
+    let begun = Instant::now();
+    while client.get(session).1["state"] != "idle" {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", client.get(session).1);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn decide(request: &str, decision: &str) -> Value {
     json!({"command": "decide_limit", "request": request, "decision": {"decision": decision}})
 }
@@ -40,18 +51,17 @@ fn the_first_request_after_a_kill_finds_the_limit() {
     assert_eq!(client.get(approved).1["state"], "interrupted");
     client.command(approved, &decide("limit-1", "approve"));
     model.request().say("Done.").end();
-    client.events(approved, None).line("turn_finish");
+    until_idle(&client, approved);
     client.command(denied, &decide("limit-1", "deny"));
-    client.events(denied, None).line("thread_suspended");
-    assert_eq!(client.get(denied).1["state"], "idle");
+    until_idle(&client, denied);
 
     let (status, body) = client.post(&format!("{unknown}/commands"), &decide("limit-9", "approve"));
     assert_eq!((status, &body["code"]), (409, &json!("no_such_request")), "{body}");
     assert_eq!(client.get(unknown).1["state"], "waiting");
-    let snapshot = client.events(followed, None).until(|event| event.kind == "snapshot").pop().unwrap();
-    if snapshot.data["chat"]["limit"]["id"] != "limit-1" {
-        client.events(followed, None).line("limit_escalation_requested");
-    }
+    // It is asked before the subscription, or after.
+    client
+        .events(followed, None)
+        .until(|event| event.line() == "limit_escalation_requested" || event.data["chat"]["limit"]["id"] == "limit-1");
     assert_eq!(client.get(followed).1["state"], "waiting");
 
     let said = run(&json!({"messages": [{"id": "m-1", "role": "user", "content": "Look"}]}));
@@ -143,9 +153,7 @@ fn a_limit_that_is_waited_for_outlives_the_end_of_the_server() {
     let client = Client::new(&running, "");
     client.command(&session, &decide("limit-1", "approve"));
     model.request().say("It is done.").end();
-    client
-        .events(&session, None)
-        .until(|event| event.line() == "turn_finish" && event.data["payload"]["status"] == "completed");
+    until_idle(&client, &session);
     let again = post(&client, &format!("{session}/ui-messages"), &json!({"messages": [user("m-1", "Look")]})).1;
     for part in ["I look.", "It is done.", r#""status":"completed""#] {
         assert!(again.contains(part), "{part}: {again}");
@@ -167,7 +175,7 @@ fn a_limit_that_was_raised_in_the_settings_asks_nobody() {
     assert_eq!(client.get(&session).1["state"], "interrupted");
     client.command(&session, &json!({"command": "continue"}));
     model.request().say("Done.").end();
-    client.events(&session, None).line("turn_finish");
+    until_idle(&client, &session);
 }
 
 /// A decision that is sent again has the rest of its own turn, however late.

@@ -210,8 +210,11 @@ impl Guarded {
             match next.then {
                 Then::More => {}
                 Then::End => {
-                    self.client.end(self.trailers(response).await).await;
-                    break;
+                    let trailers = self.trailers(response).await;
+                    // Who has read the end finds the request counted.
+                    self.progress.guarded(&self.begun, outcome);
+                    self.client.end(trailers).await;
+                    return;
                 }
                 Then::Break => {
                     self.client.break_off("the model's answer broke off".to_owned()).await;

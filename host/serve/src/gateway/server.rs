@@ -23,7 +23,7 @@ impl Inbound for Shared {
             connections: limits.connections,
             head_bytes: limits.head_bytes,
             head_timeout: limits.client_timeout,
-            // The time limit of the drain holds after it closes.
+            // After it closes, the time limit of the drain applies.
             write: WriteLimits { usual: limits.idle_timeout, closing: limits.idle_timeout },
         }
     }

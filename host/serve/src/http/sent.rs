@@ -66,9 +66,8 @@ impl SentMessages {
 /// Checks a message of a client.
 ///
 /// # Errors
-/// Its id is invalid, it is blank, or an attachment is neither an address nor an image that models accept.
+/// It is blank, its id is invalid, or an attachment is neither an address nor an image that models accept.
 pub(super) fn check_message(message: &Outgoing) -> Result<(), Problem> {
-    check_id(message.id.as_str())?;
     if chat::is_blank(&message.text) && message.attachments.is_empty() {
         let why = format!("the message `{}` is blank: give it a text or an attachment", message.id.as_str());
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));
@@ -79,7 +78,7 @@ pub(super) fn check_message(message: &Outgoing) -> Result<(), Problem> {
 /// Checks a message whose text can be blank, because the session has its attachments.
 ///
 /// # Errors
-/// As [`check_message`].
+/// Its id is invalid, or an attachment is neither an address nor an image that models accept.
 pub(super) fn check_content(message: &Outgoing) -> Result<(), Problem> {
     check_id(message.id.as_str())?;
     let refused = |why| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_message", why));

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -21,7 +20,7 @@ use super::problem::{PROBLEM, Problem};
 use super::sessions::Sessions;
 use super::{page, routes};
 use crate::inbound::head::Names;
-use crate::inbound::{self, Connection, ConnectionLimits, Inbound, WriteLimits};
+use crate::inbound::{self, Connection, ConnectionLimits, Inbound, LAST_BYTES, WriteLimits};
 
 /// The state that all connections share.
 #[derive(Debug)]
@@ -104,9 +103,6 @@ pub(super) fn busy(limit: u32, setting: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy", why)
 }
 
-/// The time limit for a client to take the last bytes. It ends before the time does that the end of the program has.
-const LAST_WRITE: Duration = Duration::from_millis(300);
-
 /// What every response has: nothing is guessed or framed by who gets it.
 const ALWAYS: [(HeaderName, HeaderValue); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -124,7 +120,7 @@ impl Inbound for Shared {
             connections: self.limits.connections,
             head_bytes: self.limits.head_bytes,
             head_timeout: self.limits.client_timeout,
-            write: WriteLimits { usual: self.limits.idle_timeout, closing: LAST_WRITE.min(self.limits.idle_timeout) },
+            write: WriteLimits { usual: self.limits.idle_timeout, closing: LAST_BYTES.min(self.limits.idle_timeout) },
         }
     }
 

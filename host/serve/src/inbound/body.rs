@@ -9,8 +9,7 @@ use hyper::header::HeaderMap;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// The time limit for the rest of a body after the server closes. It ends before the time does that the end of the program has.
-const REST: Duration = Duration::from_millis(300);
+use super::LAST_BYTES;
 
 /// The reason why a body is not read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +40,7 @@ where
 {
     let closed = async {
         closing.cancelled().await;
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(LAST_BYTES).await;
     };
     tokio::select! {
         biased;

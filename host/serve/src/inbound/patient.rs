@@ -79,7 +79,7 @@ impl<S> Remains<S> {
 }
 
 impl<S> Patient<S> {
-    /// `closing`: cancelled when the server closes.
+    /// Wraps the stream of a connection. `closing`: cancelled when the server closes.
     pub(super) fn new(stream: S, limits: WriteLimits, deadline: Deadline, closing: &CancellationToken) -> Self {
         let (stream, remains) = (Some(stream), Remains(Arc::default()));
         let closing = Some(Box::pin(closing.clone().cancelled_owned()));
