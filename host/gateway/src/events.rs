@@ -94,6 +94,13 @@ impl ExchangeEvents {
         }
     }
 
+    /// Notes the text of the last answer, with that of earlier attempts, as far as the client has it unchanged.
+    pub(crate) fn was_changed(&mut self, unchanged: String) {
+        if let Some(EventKind::CognitionOut { shown, .. }) = self.last() {
+            *shown = Some(unchanged);
+        }
+    }
+
     /// Notes how much of the last answer was shown, if it did not complete: the client has that much from here, not from the attempt.
     fn has_of_last(&mut self, bytes: u64) {
         if let Some(EventKind::CognitionOut { partial: Some(partial), .. }) = self.last() {

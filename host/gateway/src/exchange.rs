@@ -21,6 +21,7 @@ use crate::frame::Frame;
 use crate::json;
 use crate::memory::{About, Memory, Note, Said};
 use crate::request::Request;
+use crate::stage::Both;
 
 /// The limits of what is held back of one answer; beyond them the answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,9 +353,18 @@ impl Exchange {
         self.events.take(keeping)
     }
 
-    /// Notes the text that the client has in place of the text of the accepted answer.
-    pub(crate) fn accepted_as(&mut self, shown: &str) {
-        self.events.was_shown(shown);
+    /// Notes what the client has of the last answer. `keeping`: whether that is kept in place of the model's text.
+    pub(crate) fn accepted_as(&mut self, both: &Both, keeping: Keeping) {
+        match both.unchanged() {
+            _ if keeping.answer => self.events.was_shown(&both.shown),
+            Some(unchanged) => self.events.was_changed(unchanged),
+            None => {}
+        }
+    }
+
+    /// Notes what the client has of an answer that has ended because a callback failed: less than what was passed on to it.
+    pub(crate) fn failed_as(&mut self, both: &Both) {
+        self.events.was_changed(both.unchanged().unwrap_or_else(|| both.shown.clone()));
     }
 
     /// Returns whether all that waits is within the limits, including the given amount that waits elsewhere.

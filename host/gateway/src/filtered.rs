@@ -206,9 +206,7 @@ impl Filtered {
                 Whole::Ungiven => return Ok(Step::Failed(UNGIVEN.to_owned())),
                 Whole::Unwritten => return Ok(Step::Failed(UNWRITTEN.to_owned())),
             };
-            if stage.caller().keeping().answer {
-                self.exchange.accepted_as(&stage.both().shown);
-            }
+            self.exchange.accepted_as(stage.both(), stage.caller().keeping());
             out.extend(body);
             return Ok(Step::Done(then));
         }
@@ -223,15 +221,11 @@ impl Filtered {
                 if !stage.finish(Some(answer), out).await? {
                     return Ok(Step::Failed(UNWRITTEN.to_owned()));
                 }
-                if stage.caller().keeping().answer {
-                    self.exchange.accepted_as(&stage.both().shown);
-                }
+                self.exchange.accepted_as(stage.both(), stage.caller().keeping());
             }
             Then::End => {
                 stage.finish(None, out).await?;
-                if stage.caller().keeping().answer {
-                    self.exchange.accepted_as(&stage.both().shown);
-                }
+                self.exchange.accepted_as(stage.both(), stage.caller().keeping());
                 stage.pass(words, out);
             }
             Then::Ask if stage.caller().keeping().answer => {
@@ -241,6 +235,9 @@ impl Filtered {
             }
             Then::Ask | Then::More | Then::Break => {
                 stage.send(false, out);
+                if then == Then::Ask {
+                    self.exchange.accepted_as(stage.both(), stage.caller().keeping());
+                }
                 let (bytes, frames) = stage.held();
                 if !self.exchange.may_hold(bytes, frames) {
                     return Ok(Step::Failed(TOO_MUCH.to_owned()));
@@ -252,6 +249,9 @@ impl Filtered {
 
     fn fail(&mut self, cause: &str, mut out: Vec<u8>) -> Next {
         let Next { send, then } = self.exchange.fail(cause);
+        if let Some(stage) = self.stage.as_ref().filter(|stage| !stage.caller().keeping().answer) {
+            self.exchange.failed_as(stage.both());
+        }
         match &mut self.stage {
             Some(stage) if !self.is_whole => stage.close(&crate::exchange::ending::ended_because(cause), &mut out),
             _ => out = send,

@@ -10,7 +10,7 @@ mod repeats;
 mod shares;
 mod whole;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use flow::{CallFailure, TextStream};
@@ -60,6 +60,26 @@ struct Waiting {
 pub(crate) struct Both {
     pub(crate) original: String,
     pub(crate) shown: String,
+}
+
+/// What a record has in place of a line that the client got otherwise than the model wrote it: neither what an extension took out nor what it
+/// unmasked is in a record that front ends read.
+const CHANGED: &str = "[changed by an extension]";
+
+impl Both {
+    /// Returns the lines of the text that the client has as far as the model wrote them so; `None`: that is all of it.
+    pub(crate) fn unchanged(&self) -> Option<String> {
+        if self.original == self.shown {
+            return None;
+        }
+        let own: HashSet<&str> = self.original.lines().collect();
+        let ends = |line: &str| if line.ends_with('\n') { "\n" } else { "" };
+        let line = |line: &str| match own.contains(line.trim_end_matches(['\r', '\n'])) {
+            true => line.to_owned(),
+            false => format!("{CHANGED}{}", ends(line)),
+        };
+        Some(self.shown.split_inclusive('\n').map(line).collect())
+    }
 }
 
 impl Stage {

@@ -13,10 +13,10 @@ use wire::Wire;
 use crate::plugins::{caller, first, none, plugin};
 use crate::script::{Said, WIRES, stream, whole};
 
-/// Changes `secret`, and fails at `bad`.
-fn keeping() -> Arc<Caller> {
+/// Changes `secret`, and fails at `bad`. `keeps_shown`: what is kept of that.
+fn changing(keeps_shown: bool) -> Arc<Caller> {
     let mut own = plugin(Callback::PlainText(TextUnit::Line.into()));
-    (own.keeps_shown, own.required) = (true, true);
+    (own.keeps_shown, own.required) = (keeps_shown, true);
     own.text = Some(Box::new(|(text, _)| {
         let replaced = || TextAnswer::Replace(text.replace("secret", "***"));
         if text.contains("bad") { Err("it trapped".to_owned()) } else { Ok(replaced()) }
@@ -26,8 +26,18 @@ fn keeping() -> Arc<Caller> {
 
 /// Returns the events of an exchange in which each request gets the next of `answers`.
 fn events(wire: Wire, set: &Arc<RuleSet>, answers: &[Vec<Said<'_>>], is_stream: bool) -> Vec<EventKind> {
+    events_of(changing(true), wire, set, answers, is_stream)
+}
+
+fn events_of(
+    caller: Arc<Caller>,
+    wire: Wire,
+    set: &Arc<RuleSet>,
+    answers: &[Vec<Said<'_>>],
+    is_stream: bool,
+) -> Vec<EventKind> {
     let exchange = Exchange::new(wire, first(wire).into(), "m", RuleSession::new(Arc::clone(set)));
-    let mut own = Filtered::new(exchange, "m", Some(keeping()), Arc::default());
+    let mut own = Filtered::new(exchange, "m", Some(caller), Arc::default());
     let mut events = Vec::new();
     for (number, said) in answers.iter().enumerate() {
         own.begin(is_stream);
@@ -128,5 +138,32 @@ fn an_answer_begins_with_what_is_kept_of_earlier_ones() {
             texts.iter().map(|(_, retained)| (*retained).clone()).take(2).collect::<Vec<_>>(),
             starts.collect::<Vec<_>>()
         );
+    }
+}
+
+/// Where the model's text is kept, what the client has is next to it, without what an extension took out or put in.
+#[test]
+fn what_the_client_has_is_noted_next_to_the_text_of_the_model() {
+    let set = rule_set(&[("no", "+++\ncondition = \"forbidden\"\n+++\nNever say it.")], |_| ());
+    let stopped = [vec![Said::Text("One.\nA secret.\nNow forbidden")], vec![Said::Text("Fine, secret.\nTwo.\n")]];
+    let failed = [vec![Said::Text("One.\nA secret.\nbad\n")]];
+    let all = "One.\n[changed by an extension]\n[changed by an extension]\nTwo.\n";
+    let passed = [vec![Said::Text("One.\nTwo.\n")]];
+    for wire in WIRES {
+        for (answers, expected) in [
+            (&stopped[..], &[Some("One.\n[changed by an extension]\n"), Some(all)][..]),
+            (&failed[..], &[Some("One.\n[changed by an extension]\n")]),
+            (&passed[..], &[None]),
+        ] {
+            let events = events_of(changing(false), wire, &set, answers, true);
+            let noted = events.iter().filter_map(|event| match event {
+                EventKind::CognitionOut { text, shown, .. } => {
+                    assert!(text.contains("secret") || expected == [None], "{wire:?}: {text}");
+                    Some(shown.as_deref())
+                }
+                _ => None,
+            });
+            assert_eq!(noted.collect::<Vec<_>>(), expected, "{wire:?}");
+        }
     }
 }

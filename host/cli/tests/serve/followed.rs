@@ -56,7 +56,7 @@ fn a_conversation_is_followed_while_its_client_goes_on() {
     let client = Client::new(&server, "");
     let mut again = client.events(&session, Some(&left));
     let missed = again.line("turn_finish");
-    assert_eq!((text(&missed), missed[0].line()), (second.clone(), "turn_start"), "{}", again.bytes);
+    assert_eq!((text(&missed), missed[0].line()), (second, "turn_start"), "{}", again.bytes);
     let other = left.replace(left.split('.').next().unwrap(), "0123456789abcdef");
     let mut snapshot = client.events(&session, Some(&other));
     let snapshot = snapshot.next().unwrap();
