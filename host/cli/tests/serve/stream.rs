@@ -244,6 +244,11 @@ fn the_same_events_come_over_a_websocket() {
     let (mut socket, _) = websocket(&running, &format!("{path}?from={}", events[0].id), &token);
     let received: Value = serde_json::from_str(&frame(&mut socket)).unwrap();
     assert_eq!(received["data"], events[1].data);
+    // A text is one message, however long it is.
+    anna.prompt(&session, "m-2", "And a long one");
+    let long = "word ".repeat(500_000);
+    model.request().say(&long).end();
+    while !frame(&mut socket).contains(&long) {}
     for (more, status) in [
         ("", "401"),
         ("Sec-WebSocket-Protocol: tidegate, bearer.wrong\r\n", "401"),

@@ -56,11 +56,11 @@ impl FollowedEvents {
         closing: CancellationToken,
     ) -> Result<Self, Problem> {
         let access = known.changes();
+        let followed = sessions.followed(&known.id).await?;
         // Two transcripts of one name have begun at different times.
-        let generation = format!("{:016x}", known.access().created_ms);
+        let generation = format!("{:016x}", followed.created_ms());
         let next = from.map(|from| Position::of(from, &generation)).transpose()?.map_or(0, Position::next);
         let last = WireEvent::new(&generation, next.checked_sub(1), END, Value::Null).id;
-        let followed = sessions.followed(&known.id).await?;
         let reading = Reading { followed, known: Arc::clone(&known), generation, next };
         let (to, read) = mpsc::channel(1);
         tokio::spawn(reading.run(to, closing.clone()));

@@ -122,6 +122,8 @@ async fn shown(call: &Call, known: &Known) -> Result<super::bodies::Summary, Pro
 
 pub(super) async fn list(call: Call) -> Answered {
     let sessions = &call.shared.sessions;
+    // Those that another process has removed are not kept here either.
+    sessions.sweep().await;
     let all = sessions.list(&call.user.name).await?;
     let shown = all.into_iter().map(|(access, recorded)| {
         let open = sessions.opened(&SessionId::new(&*access.thread_id));

@@ -10,15 +10,21 @@ use super::open::Open;
 /// Makes the summary of a session: of what is allowed, of its transcript, and of its handle if it is open.
 pub(super) fn of(access: SessionAccess, recorded: Option<&TranscriptSummary>, open: Option<&Open>) -> Summary {
     let SessionAccess { thread_id, owner, users, agent, model, created_ms } = access;
+    let gateway = is_conversation(&SessionId::new(&*thread_id));
+    let state = match state(recorded, open) {
+        // Nobody continues it here.
+        SessionState::Interrupted if gateway => SessionState::Idle,
+        state => state,
+    };
     Summary {
-        gateway: is_conversation(&SessionId::new(&*thread_id)),
+        gateway,
         id: thread_id,
         title: recorded.and_then(|recorded| recorded.title.clone()),
         agent: open.map_or(agent, |open| open.session.agent().to_owned()),
         model: open.map(|open| open.session.model().1).or(model),
         owner,
         users,
-        state: state(recorded, open),
+        state,
         created_ms,
         updated_ms: recorded.and_then(|recorded| recorded.last.as_ref()).map_or(created_ms, |last| last.at_ms),
         turns: None,

@@ -26,9 +26,6 @@ use super::wire_event::WireEvent;
 /// The maximum size of a message of a client, which has nothing to send, in bytes.
 const MAX_MESSAGE: usize = 4 << 10;
 
-/// The maximum number of bytes that wait for the connection.
-const MAX_WAITING: usize = 1 << 20;
-
 /// The time limit for a client to take the last frame.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -68,10 +65,7 @@ pub(super) async fn serve(upgrade: OnUpgrade, mut events: Source, ping: Duration
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => return tracing::debug!("a websocket does not begin: {error}"),
     };
-    let config = WebSocketConfig::default()
-        .max_message_size(Some(MAX_MESSAGE))
-        .max_frame_size(Some(MAX_MESSAGE))
-        .max_write_buffer_size(MAX_WAITING.max(WebSocketConfig::default().write_buffer_size + 1));
+    let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
     let mut socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
     let mut silent = false;
     loop {

@@ -27,8 +27,8 @@ impl Deadline {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }
 
-    fn is_over(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|time| Instant::now() >= time)
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,7 +99,8 @@ impl<S> Patient<S> {
 
     /// Passes the result of a write on, unless it has waited for too long.
     fn limited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if self.deadline.is_over() {
+        let deadline = self.deadline.get();
+        if deadline.is_some_and(|time| Instant::now() >= time) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the time limit of the response is over")));
         }
         if written.is_ready() {
@@ -111,7 +112,9 @@ impl<S> Patient<S> {
             self.waits = None;
         }
         let limit = if self.closing.is_some() { self.limits.usual } else { self.limits.closing };
-        let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
+        let late = Instant::now() + limit;
+        let late = deadline.map_or(late, |time| time.min(late));
+        let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(late)));
         ready!(waits.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is sent")))
     }
@@ -244,6 +247,15 @@ mod tests {
         let error = server.write_all(&[0; 1000]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 30));
         reading.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_loses_its_connection_at_the_deadline() {
+        let (begun, deadline) = (Instant::now(), Deadline::default());
+        deadline.set(Some(begun + Duration::from_secs(2)));
+        let mut server = Patient::new(Full, LIMITS, deadline, &CancellationToken::new());
+        server.write_all(&[0; 1000]).await.unwrap_err();
+        assert_eq!(begun.elapsed().as_secs(), 2);
     }
 
     #[tokio::test(start_paused = true)]

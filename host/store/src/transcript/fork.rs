@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use flow::SessionId;
+use flow::ports::JournalError;
 use serde::Deserialize;
 
 use super::error::TranscriptError;
@@ -63,6 +64,15 @@ impl TranscriptStore {
     /// It does not exist, has forks, is open, or cannot be deleted.
     pub fn remove(&self, id: &SessionId) -> Result<(), TranscriptError> {
         let _tree = self.place.hold_tree()?;
+        self.check_removable(id)?;
+        Ok(self.place.hold(&self.place.name_of(id))?.remove()?)
+    }
+
+    /// Checks what [`TranscriptStore::remove`] does, before anything else of the session is removed.
+    ///
+    /// # Errors
+    /// As for [`TranscriptStore::remove`].
+    pub fn check_removable(&self, id: &SessionId) -> Result<(), TranscriptError> {
         let name = self.place.name_of(id);
         if !self.place.exists(&name)? {
             return Err(self.missing(id));
@@ -73,7 +83,10 @@ impl TranscriptStore {
         if !forks.is_empty() {
             return Err(TranscriptError::Forked { id: id.clone(), forks });
         }
-        Ok(self.place.hold(&name)?.remove()?)
+        match self.place.owner(&name)? {
+            Some(by) => Err(JournalError::Locked { by }.into()),
+            None => Ok(()),
+        }
     }
 
     /// The sessions whose parent this is. A fork whose header is damaged does not count.

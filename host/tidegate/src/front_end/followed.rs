@@ -11,8 +11,7 @@ use crate::session::transcripts::{counts, invalid};
 /// Follows a session that another process runs, such as a conversation of a gateway, by its transcript. It takes no lock, and nothing can be
 /// done in the session.
 ///
-/// It has what the types of [`Shown`] have, and nothing that a rule stopped. A text that extensions changed is the one that the transcript has:
-/// that of the model, unless their `keep` is `shown`. The numbers of the lines are its own: each record has two, and an answer whose text is in
+/// It has what the types of [`Shown`] have, and nothing that a rule stopped. The numbers of the lines are its own: each record has two, and an answer whose text is in
 /// no earlier record has a line with that text first, a [`CognitionOutDelta`](EventKind::CognitionOutDelta). They are the same whenever the
 /// transcript is read.
 ///
@@ -35,6 +34,7 @@ use crate::session::transcripts::{counts, invalid};
 #[derive(Debug)]
 pub struct FollowedSession {
     id: SessionId,
+    created_ms: u64,
     records: Records<Record>,
     streaming: StreamingText,
     chat: ChatSession,
@@ -49,11 +49,19 @@ impl FollowedSession {
     /// # Errors
     /// There is none, or a record of it cannot be read.
     pub fn open(store: &TranscriptStore, id: &SessionId, backlog: Backlog) -> Result<Self, TranscriptError> {
-        let records = store.read(id)?.records();
+        let transcript = store.read(id)?;
+        let (created_ms, records) = (transcript.header().created_ms, transcript.records());
         let (streaming, chat) = Default::default();
-        let mut followed = Self { id: id.clone(), records, streaming, chat, lines: Last::new(backlog), next: 0 };
+        let mut followed =
+            Self { id: id.clone(), created_ms, records, streaming, chat, lines: Last::new(backlog), next: 0 };
         followed.read()?;
         Ok(followed)
+    }
+
+    /// When the transcript was begun, in milliseconds since 1970-01-01 UTC. One of the same session that is begun after its removal has another
+    /// time.
+    pub fn created_ms(&self) -> u64 {
+        self.created_ms
     }
 
     /// Reads what was recorded since the last time.

@@ -175,15 +175,28 @@ impl Host {
     /// kept anything.
     ///
     /// # Errors
-    /// The session is open, or a fork continues it; nothing was removed then. Or its state cannot be removed; the transcript was.
+    /// The session is open, or a fork continues it, or its state cannot be removed; nothing was removed then. Or only its transcript cannot
+    /// be removed.
     pub async fn remove_session(&self, id: &SessionId) -> Result<bool, HostError> {
-        let (store, owned) = (self.transcripts.clone(), id.clone());
-        blocking(move || match store.map_or(Ok(()), |store| store.remove(&owned)) {
+        self.with_transcript(id, TranscriptStore::check_removable).await?;
+        // First: what plugins keep can be secrets, and is not found any more without the transcript.
+        let kept = self.state_admin().clear(id, None).await?;
+        self.with_transcript(id, TranscriptStore::remove).await?;
+        Ok(kept)
+    }
+
+    /// Does something with the transcript of a session, if it has one.
+    async fn with_transcript(
+        &self,
+        id: &SessionId,
+        action: fn(&TranscriptStore, &SessionId) -> Result<(), TranscriptError>,
+    ) -> Result<(), HostError> {
+        let (store, id) = (self.transcripts.clone(), id.clone());
+        blocking(move || match store.map_or(Ok(()), |store| action(&store, &id)) {
             Ok(()) | Err(TranscriptError::Missing { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         })
-        .await?;
-        Ok(self.state_admin().clear(id, None).await?)
+        .await
     }
 }
 
