@@ -135,7 +135,7 @@ fn an_answer_begins_with_what_is_kept_of_earlier_ones() {
         assert_eq!(texts.iter().map(|(text, _)| *text).collect::<Vec<_>>(), expected, "{wire:?}");
         let starts = kept.map(|bytes| Retained::Start { bytes }).take(2);
         assert_eq!(
-            texts.iter().map(|(_, retained)| (*retained).clone()).take(2).collect::<Vec<_>>(),
+            texts.iter().map(|(_, retained)| **retained).take(2).collect::<Vec<_>>(),
             starts.collect::<Vec<_>>()
         );
     }
