@@ -244,7 +244,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         });
-        let error = server.write_all(b"01234").await.unwrap_err();
+        let error = server.write_all(&[0; 1000]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 30));
         reading.abort();
     }
