@@ -88,6 +88,7 @@ impl<M> ChatSession<M> {
         // First: where it fails, the event is not taken.
         self.hook(None, event);
         self.next_seq = event.seq.saturating_add(1);
+        let was_interrupted = self.is_interrupted();
         let steering = self.steering.process(event);
         let confirmations = self.confirmations.process(event);
         let streaming = self.streaming.process(event);
@@ -96,7 +97,13 @@ impl<M> ChatSession<M> {
         let limit = PendingLimit::process(&mut self.limit, event);
         let (error, plan) = (self.take_error(event), self.take_plan(event));
         let submitted = self.forget_submitted();
-        steering.or(confirmations).or(streaming).or(log).or(limit).or(error).or(plan).or(submitted)
+        let interrupted = Changed::from(was_interrupted != self.is_interrupted());
+        steering.or(confirmations).or(streaming).or(log).or(limit).or(error).or(plan).or(submitted).or(interrupted)
+    }
+
+    /// Returns whether the last turn has no end, and does not go on.
+    fn is_interrupted(&self) -> bool {
+        !self.steering.state().is_executing() && self.turns.has_no_end()
     }
 
     /// As [`MessageLog::adds_to`], where the delta is added to the streaming text, too, and changes nothing else of the chat.
@@ -140,7 +147,7 @@ impl<M> ChatSession<M> {
             last_submitted: self.last_submitted.clone(),
             error: self.error.clone(),
             limit: self.limit.clone(),
-            interrupted: !input.executing && self.turns.has_no_end(),
+            interrupted: self.is_interrupted(),
             plan: Arc::clone(&self.plan),
             attachments: Arc::clone(self.attachments.list()),
         }
@@ -172,7 +179,7 @@ impl<M> ChatSession<M> {
     /// settings stay; messages that were delivered meanwhile have their receipts. What this one knows of children of the thread stays, where
     /// the other chat was given none of their events; their questions go where no turn runs any more.
     pub fn restore(&mut self, saved: SavedChat) -> Changed {
-        let missed = self.next_seq;
+        let (missed, was_interrupted) = (self.next_seq, self.is_interrupted());
         let SavedChat { log, confirmations, progress, streaming, error, limit, turns, plan, next_seq } = saved;
         let confirming = self.confirmations.restore_while(&confirmations, progress.executing);
         let changed = self.log.restore(log).or(confirming);
@@ -183,6 +190,7 @@ impl<M> ChatSession<M> {
         self.plan = Arc::new(plan);
         let delivered = self.deliver_since(missed);
         let submitted = self.forget_submitted();
+        let same = same && was_interrupted == self.is_interrupted();
         changed.or(Changed::from(!same)).or(delivered).or(submitted)
     }
 
