@@ -11,9 +11,9 @@ use crate::session::transcripts::{counts, invalid};
 /// Follows a session that another process runs, such as a conversation of a gateway, by its transcript. It takes no lock, and nothing can be
 /// done in the session.
 ///
-/// It has what the types of [`Shown`] have, and nothing that a rule stopped. The numbers of the lines are its own: each record has two, and an answer whose text is in
-/// no earlier record has a line with that text first, a [`CognitionOutDelta`](EventKind::CognitionOutDelta). They are the same whenever the
-/// transcript is read.
+/// It has what the types of [`Shown`] have, and nothing that a rule stopped. The numbers of the lines are its own: each record has two, and an
+/// answer whose text is in no earlier record has a line with that text first, a [`CognitionOutDelta`](EventKind::CognitionOutDelta). They are
+/// the same whenever the transcript is read.
 ///
 /// ```no_run
 /// # fn follow(store: &tidegate::transcript::TranscriptStore) -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +78,7 @@ impl FollowedSession {
         if let Some(lines) = self.lines.from(seq, self.next_seq()) {
             return (None, lines);
         }
-        // Each record has two numbers. Those of another transcript say nothing about this one.
+        // Each record has two numbers. Those of another transcript have no meaning here.
         let from = if seq > self.next { 0 } else { seq };
         let omitted = (self.next - from) / 2;
         (Some(Snapshot { chat: self.chat(), omitted }), Vec::new())
@@ -109,7 +109,7 @@ impl FollowedSession {
         let mut line = Shown::of_record(record)?;
         if let Some(event) = record.event()? {
             let event = Event::new(seq, event.at_ms, event.place, event.kind);
-            if let Some(shown) = self.text_before(&event) {
+            if let Some(shown) = text_before(&mut self.streaming, &event) {
                 let _changed = self.chat.process(&shown);
                 self.keep(Shown::of(&shown, self.id.as_str()));
             }
@@ -128,21 +128,70 @@ impl FollowedSession {
         let size = line.json().to_string().len() + size_of::<Shown>();
         self.lines.push(line.seq, || line, |_| size);
     }
+}
 
-    /// Returns an event with the text of an answer that no event before it has shown.
-    fn text_before(&mut self, event: &Event) -> Option<Event> {
-        let before = self.streaming.clone();
-        let _changed = self.streaming.process(event);
-        let now = self.streaming.text();
-        let text = match &event.kind {
-            EventKind::CognitionOut { .. } if before.adds(event.place) => now.added_since(before.text())?,
-            EventKind::CognitionOut { .. } => now.to_string(),
-            _ => return None,
-        };
-        if text.is_empty() {
-            return None;
+/// Returns an event with the text of an answer that no event before it has shown; `None`: there is none. `streaming`: what these have shown.
+fn text_before(streaming: &mut StreamingText, event: &Event) -> Option<Event> {
+    let before = streaming.clone();
+    let _changed = streaming.process(event);
+    if !matches!(event.kind, EventKind::CognitionOut { .. }) {
+        return None;
+    }
+    let text = streaming.text().to_string();
+    // A text that is not the same any more, because an extension has changed a later part of its line, is given from where it differs.
+    let has = if before.adds(event.place) { before.text().common_prefix(&text) } else { 0 };
+    let text = text.get(has..).filter(|text| !text.is_empty())?.to_owned();
+    let shown = EventKind::CognitionOutDelta { text, index: 0, is_final: true };
+    Some(Event::new(event.seq.saturating_sub(1), event.at_ms, event.place, shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::{KeptText, Origin, Partial, Retained, RunPosition};
+
+    use super::*;
+
+    fn answer(text: &str, shown: Option<&str>, is_stopped: bool) -> EventKind {
+        let bytes = shown.unwrap_or(text).len() as u64;
+        EventKind::CognitionOut {
+            text: text.to_owned(),
+            keep: KeptText::Original,
+            model: None,
+            author: Origin::Model,
+            shown: shown.map(str::to_owned),
+            partial: is_stopped.then(|| Partial::new("a rule stopped it", bytes, bytes)),
+            retained: if is_stopped { Retained::Start { bytes } } else { Retained::Answer },
+            blocks: Vec::new(),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
         }
-        let shown = EventKind::CognitionOutDelta { text, index: 0, is_final: true };
-        Some(Event::new(event.seq - 1, event.at_ms, event.place, shown))
+    }
+
+    #[test]
+    fn the_text_of_an_answer_is_given_once_and_completely() {
+        let delta = |text: &str| EventKind::CognitionOutDelta { text: text.to_owned(), index: 0, is_final: false };
+        for (kinds, expected) in [
+            (vec![answer("One.", None, false)], &[Some("One.")][..]),
+            (vec![delta("On"), delta("e."), answer("One.", None, false)], &[None, None, None]),
+            (vec![delta("On"), answer("One.", None, false)], &[None, Some("e.")]),
+            (vec![answer("It is ", None, true), answer("It is so.", None, false)], &[Some("It is "), Some("so.")]),
+            // The line that was kept is changed when it is complete.
+            (
+                vec![answer("It is ", None, true), answer("It is a key.", Some("[changed]"), false)],
+                &[Some("It is "), Some("[changed]")],
+            ),
+            (vec![answer("", None, false)], &[None]),
+        ] {
+            let mut streaming = StreamingText::default();
+            let place = RunPosition { turn: 1, step: 1, attempt: 1 };
+            let events = (1..).zip(kinds).map(|(seq, kind)| Event::new(2 * seq, 0, place, kind));
+            let texts: Vec<_> = events
+                .map(|event| match text_before(&mut streaming, &event).map(|shown| shown.kind) {
+                    Some(EventKind::CognitionOutDelta { text, .. }) => Some(text),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(texts.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
+        }
     }
 }

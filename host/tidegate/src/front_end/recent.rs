@@ -142,7 +142,7 @@ impl<T: Clone> Last<T> {
     /// Adds an entry, whose size is asked for up to that of all.
     pub(crate) fn push(&mut self, seq: u64, entry: impl FnOnce() -> T, size: impl FnOnce(usize) -> usize) {
         if self.limits.events == 0 {
-            self.first = seq + 1;
+            self.first = seq.saturating_add(1);
             return;
         }
         let size = size(self.limits.bytes);
@@ -151,7 +151,7 @@ impl<T: Clone> Last<T> {
         while self.entries.len() > self.limits.events || self.bytes > self.limits.bytes {
             let Some((seq, _, size)) = self.entries.pop_front() else { break };
             self.bytes -= size;
-            self.first = seq + 1;
+            self.first = seq.saturating_add(1);
         }
     }
 
