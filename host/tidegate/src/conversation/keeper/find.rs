@@ -124,7 +124,15 @@ fn new_id() -> SessionId {
 /// How the ids of conversations begin.
 const PREFIX: &str = "gateway-";
 
-/// Returns whether a session is a conversation of a gateway, whose client makes its requests.
+/// Returns whether a session is a conversation of a gateway, whose client makes its requests: its id has the form that a gateway gives, which no
+/// person chooses.
+///
+/// ```
+/// use tidegate::{SessionId, gateway::is_conversation};
+/// assert!(is_conversation(&SessionId::new("gateway-1a21f8b8ba7-3ff0-1-f2a825de273055d2")));
+/// assert!(!is_conversation(&SessionId::new("gateway-notes")));
+/// ```
 pub fn is_conversation(id: &SessionId) -> bool {
-    id.as_str().starts_with(PREFIX)
+    let rest = id.as_str().strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('-'));
+    rest.is_some_and(|(_, random)| random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
