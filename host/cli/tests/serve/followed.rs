@@ -106,3 +106,23 @@ fn nothing_is_done_in_a_conversation_and_its_gateway_keeps_recording_it() {
     assert_eq!(end.last().unwrap().data["reason"], "deleted");
     assert_eq!(client.get(&session).0, 404);
 }
+
+/// What another process has removed is not there any more, also for who has looked at it.
+#[test]
+fn a_conversation_that_is_removed_elsewhere_leaves_the_list() {
+    let model = Model::start();
+    let (place, mut gateway, server) = both(&model);
+    let client = Client::new(&server, "");
+    ask(&gateway, &[], "The first question");
+    let id = client.get("/v1/sessions").1["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let mut events = client.events(&format!("/v1/sessions/{id}"), None);
+    events.line("turn_finish");
+    gateway.signal("TERM");
+    assert!(gateway.ended().success());
+    assert!(place.run(&["session", "rm", &id]).status.success());
+    assert_eq!(client.get("/v1/sessions").1, json!({"sessions": []}));
+    assert_eq!(client.get(&format!("/v1/sessions/{id}")).0, 404);
+    // A reader connects again, and gets the same answer.
+    events.rest();
+    assert_eq!(client.get(&format!("/v1/sessions/{id}/events")).0, 404);
+}

@@ -87,4 +87,10 @@ fn sessions_of_the_terminal_are_those_of_the_user_of_the_machine() {
     let [anna, _] = users(&running);
     assert_eq!(anna.get("/v1/sessions").1, json!({"sessions": []}));
     assert_eq!(anna.get("/v1/sessions/of-the-terminal").0, 404);
+    drop(running);
+    // Unless one of them is the user of the machine.
+    place.write("tidegate.toml", &model.settings(&USERS.replace("anna", "local")));
+    let running = start(&place);
+    let [own, _] = users(&running);
+    assert_eq!(own.get("/v1/sessions").1["sessions"][0]["id"], "of-the-terminal");
 }

@@ -34,10 +34,7 @@ impl Format {
 }
 
 /// Returns the export of a session.
-///
-/// # Errors
-/// It cannot be sent.
-pub(super) fn response(id: &SessionId, saved: SavedChat, format: Format) -> Result<Response<Body>, Problem> {
+pub(super) fn response(id: &SessionId, saved: SavedChat, format: Format) -> Response<Body> {
     let mut chat = ChatSession::default();
     let _changed = chat.restore(saved);
     let state = chat.snapshot();
@@ -52,7 +49,7 @@ pub(super) fn response(id: &SessionId, saved: SavedChat, format: Format) -> Resu
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     // A page with what a model wrote has no rights, whatever is in it.
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
-    Ok(response)
+    response
 }
 
 fn author(message: &ChatMessage) -> &'static str {

@@ -122,8 +122,6 @@ async fn shown(call: &Call, known: &Known) -> Result<super::bodies::Summary, Pro
 
 pub(super) async fn list(call: Call) -> Answered {
     let sessions = &call.shared.sessions;
-    // Those that another process has removed are not kept here either.
-    sessions.sweep().await;
     let all = sessions.list(&call.user.name).await?;
     let shown = all.into_iter().map(|(access, recorded)| {
         let open = sessions.opened(&SessionId::new(&*access.thread_id));
@@ -172,13 +170,12 @@ pub(super) async fn fork(call: Call) -> Answered {
 pub(super) async fn export(call: Call) -> Answered {
     let format = Format::of(call.query("format"))?;
     let known = call.known().await?;
-    if is_conversation(&known.id) {
-        call.shared.sessions.sweep().await;
-        let followed = call.shared.sessions.followed(&known.id).await?;
-        return export::response(&known.id, followed.chat(), format);
-    }
-    let (_, open) = call.open().await?;
-    export::response(&known.id, saved(&open.session)?, format)
+    let chat = if is_conversation(&known.id) {
+        call.shared.sessions.followed(&known.id).await?.chat()
+    } else {
+        saved(&call.open().await?.1.session)?
+    };
+    Ok(export::response(&known.id, chat, format))
 }
 
 pub(super) async fn share(call: Call) -> Answered {

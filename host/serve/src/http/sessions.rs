@@ -183,6 +183,11 @@ impl Sessions {
         if known.admits(user) { Ok(known) } else { Err(Problem::not_found()) }
     }
 
+    /// Whether another process can change who is allowed to use a session, or delete it.
+    fn others_change(&self, id: &SessionId) -> bool {
+        self.is_shared() || is_conversation(id)
+    }
+
     /// Whether other hosts can continue the sessions.
     fn is_shared(&self) -> bool {
         self.host.transcripts().is_some_and(TranscriptStore::is_shared)
@@ -201,9 +206,9 @@ impl Sessions {
         Ok(blocking(move || store.elsewhere(&id)).await??)
     }
 
-    /// Notes what another host has changed: who is allowed to use the session, or that it was deleted.
+    /// Notes what another process has changed: who is allowed to use the session, or that it was deleted.
     async fn refresh(&self, known: &Known) -> Result<(), Problem> {
-        if !self.is_shared() {
+        if !self.others_change(&known.id) {
             return Ok(());
         }
         match self.recorded(&known.id).await? {
@@ -244,7 +249,8 @@ impl Sessions {
         let mut all: BTreeMap<String, (SessionAccess, Option<TranscriptSummary>)> = BTreeMap::new();
         for known in self.all() {
             let access = known.access();
-            if !known.is_deleted() {
+            // A conversation of a gateway is listed as long as its transcript is there.
+            if !known.is_deleted() && !is_conversation(&known.id) {
                 all.insert(access.thread_id.clone(), (access, None));
             }
         }
