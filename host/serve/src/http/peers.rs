@@ -145,7 +145,10 @@ fn passed_back(call: &Call, answer: reqwest::Response) -> Response<Body> {
         let mut chunks = chunks?;
         match timeout(limit, chunks.next()).await {
             Ok(next) => next.map(|chunk| (chunk.map_err(io::Error::other), Some(chunks))),
-            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+            Err(_) => {
+                tracing::warn!("a stream that is passed on breaks off: the other host was silent for {limit:?}");
+                Some((Err(io::ErrorKind::TimedOut.into()), None))
+            }
         }
     });
     let mut response = Response::new(Body::from_stream(Box::pin(chunks).take_until(closing)));
@@ -171,9 +174,12 @@ fn upgraded(call: &mut Call, answer: reqwest::Response) -> Result<Response<Body>
             let (Ok(here), Ok(there)) = (here.await, answer.upgrade().await) else { return };
             let ((mut from_here, to_here), (from_there, mut to_there)) = (split(TokioIo::new(here)), split(there));
             // Either of them has ended: both have.
-            tokio::select! {
-                _ = copy(&mut from_here, &mut to_there) => {}
-                _ = copied(from_there, to_here, limit) => {}
+            let ended = tokio::select! {
+                ended = copy(&mut from_here, &mut to_there) => ended.map(drop),
+                ended = copied(from_there, to_here, limit) => ended,
+            };
+            if let Err(error) = ended {
+                tracing::warn!("a websocket that is passed on breaks off: {error}");
             }
         };
         tokio::select! {
