@@ -11,10 +11,11 @@ use tidegate_servers::{ensure_chromium, ensure_examples_js, ensure_react_18, ens
 use crate::{run, wasm};
 
 /// The packages in the order in which they are built: the latter use the former.
-const PACKAGES: [&str; 3] = ["client", "react", PAGE];
+const PACKAGES: [&str; 3] = [CLIENT, "react", PAGE];
+const CLIENT: &str = "client";
 const PAGE: &str = "page";
 /// The folders of `sdk/js` that have tests: the packages, and applications that they are installed in as they are packed.
-pub(crate) const TESTED: [&str; 4] = ["client", "react", PAGE, EXAMPLES];
+pub(crate) const TESTED: [&str; 4] = [CLIENT, "react", PAGE, EXAMPLES];
 const EXAMPLES: &str = "examples";
 
 /// The environment variable that names the program.
@@ -36,11 +37,6 @@ pub(crate) fn build() -> Result<()> {
         let mut build = in_folder(package, "npm");
         run::step(&format!("@tidegate/{package} as it is packed"), build.args(["run", "--silent", "build"]))?;
     }
-    // An export without a comment is an error.
-    run::step(
-        "reference of the packages (TypeDoc)",
-        in_folder("", "npx").arg("typedoc").arg("--logLevel").arg("Warn"),
-    )?;
     embed(&folder.join("page/dist"), &run::root().join("target/page"))
 }
 
@@ -115,6 +111,11 @@ fn test_folder(folder: &str, program: &Path, filters: &[String], read: impl FnMu
     command.env(PROGRAM, program);
     if [PAGE, EXAMPLES].contains(&folder) {
         command.env("CHROMIUM", ensure_chromium()?);
+    }
+    if folder == CLIENT {
+        // An export of a package without a comment is an error.
+        let mut typedoc = in_folder("", "npx");
+        run::step("reference of the packages (TypeDoc)", typedoc.args(["typedoc", "--logLevel", "Warn"]))?;
     }
     if folder == EXAMPLES {
         run::step("types of the examples' tests", in_folder(folder, "npx").arg("tsc"))?;
