@@ -8,7 +8,7 @@ use tidegate::chat::ChatSession;
 use super::client::Client;
 use super::conventions::{data, post, user};
 use super::restarted::{ag_ui_answer, restarted, run};
-use super::{place, start};
+use super::{place, say_more_than_is_kept, start};
 use crate::support::script::Model;
 
 const STEPS: &str = "[limits.session]\nsteps = 1\n";
@@ -196,13 +196,7 @@ fn a_decision_that_is_sent_again_later_has_the_stream_of_its_turn() {
     });
     client.prompt(&session, "m-2", "More");
     let mut events = client.events(&session, None);
-    let mut request = model.request();
-    // More than the backlog keeps.
-    let long = "x".repeat(1000);
-    for _ in 0..1500 {
-        request.say(&long);
-    }
-    request.end();
+    say_more_than_is_kept(model.request());
     events.until(|event| event.line() == "turn_finish" && event.data["turn"] == 2);
     let body = post(&client, &path, &answer).1;
     assert!(body.contains("It is done.") && !body.contains("xxx") && !body.contains("I look."), "{body}");

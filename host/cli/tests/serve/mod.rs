@@ -17,7 +17,7 @@ mod stream;
 use self::client::Client;
 use crate::gateway::running::{Running, TOKEN_A, TOKEN_B};
 use crate::support::Place;
-use crate::support::script::Model;
+use crate::support::script::{Model, Request};
 
 /// A rule that stops an answer.
 const RULE: &str = "+++\ncondition = \"forbidden-[0-9]+\"\nscope = [\"text\", \"tool\"]\nrepeat = \"always\"\n+++\nNever say that word.\n";
@@ -38,6 +38,15 @@ fn start(place: &Place) -> Running {
     let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("A_TOKEN", TOKEN_A).env("B_TOKEN", TOKEN_B);
     Running::of(command)
+}
+
+/// Answers with more text than the server keeps for front ends that connect later.
+fn say_more_than_is_kept(mut request: Request) {
+    let long = "x".repeat(1000);
+    for _ in 0..1500 {
+        request.say(&long);
+    }
+    request.end();
 }
 
 /// Returns the two users of a server.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::conventions::{ASK, data, post, user};
-use super::{place, start};
+use super::{place, say_more_than_is_kept, start};
 use crate::gateway::running::Running;
 use crate::support::Place;
 use crate::support::script::Model;
@@ -157,12 +157,7 @@ fn an_answer_that_is_sent_again_later_has_the_stream_of_its_turn() {
     // The line of the question is not kept any more.
     client.prompt(&session, "m-3", "More");
     let mut events = client.events(&session, None);
-    let mut request = model.request();
-    let long = "x".repeat(1000);
-    for _ in 0..1500 {
-        request.say(&long);
-    }
-    request.end();
+    say_more_than_is_kept(model.request());
     events.until(|event| event.line() == "turn_finish" && event.data["turn"] == 4);
     for (path, answer) in &answers {
         let body = post(&client, &format!("{session}/{path}"), answer).1;
