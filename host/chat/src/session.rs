@@ -101,7 +101,7 @@ impl<M> ChatSession<M> {
         steering.or(confirmations).or(streaming).or(log).or(limit).or(error).or(plan).or(submitted).or(interrupted)
     }
 
-    /// Returns whether the last turn has no end, and does not go on.
+    /// Returns whether the last turn has no end, and does not run.
     fn is_interrupted(&self) -> bool {
         !self.steering.state().is_executing() && self.turns.has_no_end()
     }

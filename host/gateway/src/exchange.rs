@@ -354,11 +354,11 @@ impl Exchange {
     }
 
     /// Notes what the client has of the last answer. `keeping`: whether that is kept in place of the model's text.
-    pub(crate) fn accepted_as(&mut self, both: &Both, keeping: Keeping) {
-        match both.unchanged() {
-            _ if keeping.answer => self.events.was_shown(&both.shown),
-            Some(unchanged) => self.events.was_changed(unchanged),
-            None => {}
+    pub(crate) fn client_has(&mut self, both: &Both, keeping: Keeping) {
+        if keeping.answer {
+            self.events.was_shown(&both.shown);
+        } else if let Some(unchanged) = both.unchanged() {
+            self.events.was_changed(unchanged);
         }
     }
 

@@ -206,7 +206,7 @@ impl Filtered {
                 Whole::Ungiven => return Ok(Step::Failed(UNGIVEN.to_owned())),
                 Whole::Unwritten => return Ok(Step::Failed(UNWRITTEN.to_owned())),
             };
-            self.exchange.accepted_as(stage.both(), stage.caller().keeping());
+            self.exchange.client_has(stage.both(), stage.caller().keeping());
             out.extend(body);
             return Ok(Step::Done(then));
         }
@@ -221,11 +221,11 @@ impl Filtered {
                 if !stage.finish(Some(answer), out).await? {
                     return Ok(Step::Failed(UNWRITTEN.to_owned()));
                 }
-                self.exchange.accepted_as(stage.both(), stage.caller().keeping());
+                self.exchange.client_has(stage.both(), stage.caller().keeping());
             }
             Then::End => {
                 stage.finish(None, out).await?;
-                self.exchange.accepted_as(stage.both(), stage.caller().keeping());
+                self.exchange.client_has(stage.both(), stage.caller().keeping());
                 stage.pass(words, out);
             }
             Then::Ask if stage.caller().keeping().answer => {
@@ -236,7 +236,7 @@ impl Filtered {
             Then::Ask | Then::More | Then::Break => {
                 stage.send(false, out);
                 if then == Then::Ask {
-                    self.exchange.accepted_as(stage.both(), stage.caller().keeping());
+                    self.exchange.client_has(stage.both(), stage.caller().keeping());
                 }
                 let (bytes, frames) = stage.held();
                 if !self.exchange.may_hold(bytes, frames) {

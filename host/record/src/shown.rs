@@ -258,7 +258,7 @@ macro_rules! shown_fields {
                 match body.clone() {
                     $(Body::$name(of) => Some(Self::$name(payload::$payload { $($field: of.$field),* })),)+
                     Body::ContextCompactionEnd(of) => {
-                        // Records of the first version did not have them.
+                        // The specification of thread events does not require it.
                         let used_tokens = of.used_tokens.unwrap_or_default();
                         let (kept_messages, error) = (of.kept_messages, of.error);
                         Some(Self::ContextCompactionEnd(payload::ShownCompaction { kept_messages, used_tokens, error }))

@@ -62,8 +62,8 @@ pub struct Resumed {
     pub limit_requests: u64,
     /// The request for a higher limit that nobody has decided about: its id, and which limit.
     pub open_request: Option<(String, Limit)>,
-    /// The limit about which the last turn waited for a decision when its process ended or its session was closed, and its value then. Continuing the thread asks again,
-    /// before anything else, unless the limit is higher by now.
+    /// The limit about which the last turn waited for a decision when its process ended or its session was closed, and its value then.
+    /// Continuing the thread asks again, before anything else, unless the limit is higher by now.
     pub undecided: Option<(Limit, f64)>,
     /// Why the thread is suspended; `None`: it is not.
     pub suspended: Option<SuspendReason>,

@@ -119,7 +119,7 @@ impl App {
         // The screen already shows this notice.
         if let Some(left) = self.session.interrupted().filter(|_| !is_on_screen) {
             let what = match left.questions {
-                0 if left.limit => "a limit is to be decided about from before: `/continue` asks again".to_owned(),
+                0 if left.limit => "a decision about a limit is open from before: `/continue` asks again".to_owned(),
                 0 => "the last turn has no end, because its process ended before: `/continue` continues it".to_owned(),
                 count => format!(
                     "{} open from before: `/continue` asks again; with a message, the calls do not run",

@@ -67,7 +67,7 @@ impl<'a> Inbox<'a> {
     /// Replaces the text of an input that waits. What is not text of its message stays.
     ///
     /// # Errors
-    /// It does not wait any more; the error says what became of it. Or the text is blank, and the message has nothing else: it stays as it is.
+    /// It does not wait any more; the error has its receipt. Or the text is blank, and the message has nothing else: it stays as it is.
     pub fn edit(self, id: &InputId, text: &str) -> Result<(), InputEditError> {
         self.0.0.handles.inputs.edit(id, text)
     }

@@ -3,7 +3,8 @@
 use flow::Limits;
 use turn::rebuild::Resumed;
 
-/// What the end of a process, or closing its session while a person was asked, has left of a turn that a session can continue, with [`Session::resume`](crate::Session::resume).
+/// What the end of a process, or closing its session while a person was asked, has left of a turn that a session can continue, with
+/// [`Session::resume`](crate::Session::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interrupted {

@@ -284,8 +284,8 @@ impl Session {
 
     /// Ends the session: a running turn is cancelled, nothing begins any more, prompts that wait are given back, what plugins keep is saved,
     /// subscribers get the last event and then the end. [`Session::closed`] waits for that. Where the session is recorded and a person is
-    /// asked about a tool call or a limit, its turn ends as [`TurnStatus::Suspended`](crate::TurnStatus::Suspended) instead, for the reason `approval`:
-    /// [`Session::resume`] of the next process asks again.
+    /// asked about a tool call or a limit, its turn ends as [`TurnStatus::Suspended`](crate::TurnStatus::Suspended) instead, for the reason
+    /// `approval`: [`Session::resume`] of the next process asks again.
     pub fn close(&self) {
         let mut state = lock(&self.0.state);
         state.closed = true;

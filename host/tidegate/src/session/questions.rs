@@ -21,7 +21,8 @@ impl Session {
     }
 
     /// Waits until all announced questions are open: those about one batch of calls together, and those that another process
-    /// has left ([`Session::interrupted`]), which the next turn asks again, a request for a higher limit included. The latter waits until a turn has begun.
+    /// has left ([`Session::interrupted`]), which the next turn asks again, a request for a higher limit included. The latter waits until a
+    /// turn has begun.
     pub async fn questions_settled(&self) {
         self.questions().settled().await;
     }

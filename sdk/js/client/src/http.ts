@@ -35,7 +35,7 @@ export function server({ baseUrl }: Http): string {
   return baseUrl === "" ? "the server of this page" : baseUrl;
 }
 
-/** Whether there was no connection, as far as the platform says so: Node does, and browsers do not. */
+/** Whether there was no connection, as far as the platform reports it: Node does, and browsers do not. */
 function isUnreachable(error: unknown): boolean {
   const { code } = ((error as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: unknown };
   return typeof code === "string" && ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"].includes(code);

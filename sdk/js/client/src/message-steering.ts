@@ -76,7 +76,7 @@ export abstract class Steering<State> extends Primitive<State> {
     this.act("clear_queue", {});
   }
 
-  /** Chooses what the next message does while a turn runs: it steers, interrupts, or waits in the queue. */
+  /** Chooses what the next message does while a turn runs: it steers, or waits in the queue. */
   setMode(mode: SteeringMode): void {
     this.act("set_mode", { mode });
   }

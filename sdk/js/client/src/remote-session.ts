@@ -97,8 +97,8 @@ export class Session implements SessionAccessor {
 
   /**
    * Has the session carry a command out, after those before. Where the answer is lost, the same command is sent again, which changes nothing if it
-   * was carried out. No answer within `timeoutMs` of the client counts as a connection that is lost. While the server cannot be reached, it waits for the next connection, if there is a listener for items; otherwise it is rejected
-   * with the error of the last of a few attempts.
+   * was carried out. No answer within `timeoutMs` of the client counts as a connection that is lost. While the server cannot be reached, it waits
+   * for the next connection, if there is a listener for items; otherwise it is rejected with the error of the last of a few attempts.
    */
   async send(command: Command): Promise<readonly MessageReceipt[]> {
     const body = named(command);

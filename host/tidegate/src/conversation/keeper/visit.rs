@@ -236,7 +236,7 @@ impl Conversations {
         }
     }
 
-    /// Records the names in the store that could not be recorded before, or came while others were.
+    /// Records the names in the store that could not be recorded before, or were added meanwhile.
     async fn name_late(&self, conversation: &Conversation) -> Result<(), HostError> {
         let named = conversation.name().await;
         if let Err(HostError::State(error)) = &named {
